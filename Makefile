@@ -1,0 +1,46 @@
+# tidelog: `make run` shows the main job, `make test` runs the whole suite. Both set everything up first.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup run test test-fast check format bench clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+setup: $(STAMP)  ## create .venv with tidelog and everything its tests need
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "tidelog needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $(STAMP)
+
+run: setup  ## start a broker, produce to it, consume from it, look inside
+	$(BIN)/python -m tidelog.cli.tour
+
+test: setup  ## the whole test suite
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: setup  ## the suite without its slow tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+check: setup  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup  ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup  ## measure speed, start-up time and memory
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove everything that make created
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist

@@ -1,0 +1,54 @@
+"""Identifiers and positions, each with a type of its own so that two integers cannot be swapped.
+
+What is valid as a topic's name lives in `tidelog.model.topics`; error codes live in `tidelog.model.errors`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import NamedTuple, NewType
+
+BrokerId = NewType("BrokerId", int)
+Offset = NewType("Offset", int)
+LeaderEpoch = NewType("LeaderEpoch", int)
+ProducerId = NewType("ProducerId", int)
+ProducerEpoch = NewType("ProducerEpoch", int)
+Sequence = NewType("Sequence", int)
+
+# Kafka's Uuid: sixteen bytes on the wire, URL-safe base64 without padding wherever people read it. Plain bytes
+# hash and compare at C speed, which matters because Fetch and Produce look topics up by id.
+Uuid = NewType("Uuid", bytes)
+
+ZERO_UUID = Uuid(bytes(16))
+
+NO_PRODUCER_ID = ProducerId(-1)
+NO_PRODUCER_EPOCH = ProducerEpoch(-1)
+NO_SEQUENCE = Sequence(-1)
+NO_LEADER_EPOCH = LeaderEpoch(-1)
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic. Prints, as Kafka does, as the name of its directory."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def format_uuid(value: bytes) -> str:
+    """The 22 characters that Kafka's tools print for a topic, cluster or directory id."""
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
+
+
+def parse_uuid(text: str) -> Uuid:
+    """Read what `format_uuid` wrote; raises ValueError that names the text otherwise."""
+    try:
+        value = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"{text!r} is not an id: 22 characters of URL-safe base64 are expected") from error
+    if len(value) != 16:
+        raise ValueError(f"{text!r} is not an id: it holds {len(value)} bytes, not 16")
+    return Uuid(value)
