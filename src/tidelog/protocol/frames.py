@@ -1,0 +1,126 @@
+"""Frames: four bytes of length, a header, a body. Both directions, for servers and clients.
+
+How frames come off a socket lives in `tidelog.network`.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from tidelog.protocol.api import request_header_version, response_header_version
+from tidelog.protocol.codec import Buffer, ProtocolError, decode_uvarint, encode_chunks
+from tidelog.protocol.schema import Message
+
+LENGTH = Struct(">i")
+_REQUEST_HEADER = Struct(">hhi")
+_CLIENT_ID = Struct(">h")
+_RESPONSE_PREFIX = Struct(">ii")
+
+LENGTH_SIZE = 4
+MINIMUM_REQUEST_SIZE = _REQUEST_HEADER.size
+
+# Above this many bytes a piece goes to the socket as it is; below, copying is cheaper than another iovec.
+COALESCE_BELOW = 16 * 1024
+
+
+class RequestHeader(NamedTuple):
+    """A named tuple: one is made for every request."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    # Where the body begins in the frame.
+    body_at: int
+
+
+def peek_request(frame: Buffer) -> tuple[int, int, int]:
+    """(api key, version, correlation id), which every request has in the same place."""
+    if len(frame) < _REQUEST_HEADER.size:
+        raise ProtocolError(f"a request of {len(frame)} bytes is too short for its header")
+    api_key, version, correlation_id = _REQUEST_HEADER.unpack_from(frame)
+    return api_key, version, correlation_id
+
+
+def parse_request_header(frame: Buffer, *, flexible: bool) -> RequestHeader:
+    """The header of `frame` (without its length); whether it has tagged fields depends on API and version."""
+    api_key, version, correlation_id = peek_request(frame)
+    position = _REQUEST_HEADER.size
+    try:
+        (size,) = _CLIENT_ID.unpack_from(frame, position)
+        position += 2
+        client_id = None
+        if size >= 0:
+            end = position + size
+            if end > len(frame):
+                raise ProtocolError(
+                    f"the client id claims {size} bytes where {len(frame) - position} are left"
+                )
+            client_id = str(frame[position:end], "utf-8")
+            position = end
+        if flexible:
+            position = skip_tagged_fields(frame, position)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"request header: {error}") from error
+    except Exception as error:
+        if isinstance(error, ProtocolError):
+            raise
+        raise ProtocolError(f"request header: {error}") from error
+    return RequestHeader(api_key, version, correlation_id, client_id, position)
+
+
+def skip_tagged_fields(frame: Buffer, position: int) -> int:
+    """The position behind the tagged fields that begin at `position`."""
+    count, position = decode_uvarint(frame, position)
+    if count * 2 > len(frame) - position:
+        raise ProtocolError(f"{count} tagged fields claimed where {len(frame) - position} bytes are left")
+    for _ in range(count):
+        _, position = decode_uvarint(frame, position)
+        size, position = decode_uvarint(frame, position)
+        position += size
+        if position > len(frame):
+            raise ProtocolError("a tagged field of the header reaches beyond the frame")
+    return position
+
+
+def response_frame(api_key: int, version: int, correlation_id: int, response: Message) -> list[Buffer]:
+    """A whole response frame in pieces for `writelines`."""
+    pieces = encode_chunks(response, version)
+    flexible = response_header_version(api_key, version) == 1
+    size = sum(map(len, pieces)) + 4 + flexible
+    head = _RESPONSE_PREFIX.pack(size, correlation_id) + (b"\0" if flexible else b"")
+    return coalesce([head, *pieces])
+
+
+def request_frame(
+    api_key: int, version: int, correlation_id: int, client_id: str | None, request: Message
+) -> list[Buffer]:
+    """A whole request frame in pieces for `writelines`."""
+    pieces = encode_chunks(request, version)
+    name = b"" if client_id is None else client_id.encode()
+    head = _REQUEST_HEADER.pack(api_key, version, correlation_id)
+    head += _CLIENT_ID.pack(-1 if client_id is None else len(name)) + name
+    if request_header_version(api_key, version) == 2:
+        head += b"\0"
+    size = sum(map(len, pieces)) + len(head)
+    return coalesce([LENGTH.pack(size) + head, *pieces])
+
+
+def coalesce(pieces: list[Buffer]) -> list[Buffer]:
+    """Join neighbouring small pieces; leave large ones alone, so that records are not copied."""
+    if len(pieces) < 2:
+        return pieces
+    joined: list[Buffer] = []
+    small: list[Buffer] = []
+    for piece in pieces:
+        if len(piece) < COALESCE_BELOW:
+            small.append(piece)
+            continue
+        if small:
+            joined.append(b"".join(small))
+            small = []
+        joined.append(piece)
+    if small:
+        joined.append(b"".join(small))
+    return joined

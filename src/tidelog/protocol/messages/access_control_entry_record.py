@@ -1,0 +1,32 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessControlEntryRecord(Message):
+    id: bytes = b'\0' * 16
+    resource_type: int = 0
+    resource_name: str = ''
+    pattern_type: int = 0
+    principal: str = ''
+    host: str = ''
+    operation: int = 0
+    permission_type: int = 0
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("id", "uuid", (0, LAST)),
+            Field("resource_type", "int8", (0, LAST)),
+            Field("resource_name", "string", (0, LAST)),
+            Field("pattern_type", "int8", (0, LAST)),
+            Field("principal", "string", (0, LAST)),
+            Field("host", "string", (0, LAST)),
+            Field("operation", "int8", (0, LAST)),
+            Field("permission_type", "int8", (0, LAST)),
+        ), valid=(0, 0), flexible=(0, LAST), api_key=18
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

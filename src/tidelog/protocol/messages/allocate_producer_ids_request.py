@@ -1,0 +1,20 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateProducerIdsRequest(Message):
+    broker_id: int = 0
+    broker_epoch: int = -1
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("broker_id", "int32", (0, LAST)),
+            Field("broker_epoch", "int64", (0, LAST)),
+        ), valid=(0, 0), flexible=(0, LAST), api_key=67
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

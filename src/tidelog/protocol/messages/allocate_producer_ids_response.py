@@ -1,0 +1,24 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateProducerIdsResponse(Message):
+    throttle_time_ms: int = 0
+    error_code: int = 0
+    producer_id_start: int = 0
+    producer_id_len: int = 0
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("throttle_time_ms", "int32", (0, LAST)),
+            Field("error_code", "int16", (0, LAST)),
+            Field("producer_id_start", "int64", (0, LAST)),
+            Field("producer_id_len", "int32", (0, LAST)),
+        ), valid=(0, 0), flexible=(0, LAST), api_key=67
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

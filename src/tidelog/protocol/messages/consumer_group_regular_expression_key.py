@@ -1,0 +1,20 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, Message, NEVER, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupRegularExpressionKey(Message):
+    group_id: str = ''
+    regular_expression: str = ''
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("group_id", "string", (0, 0)),
+            Field("regular_expression", "string", (0, 0)),
+        ), valid=(0, 0), flexible=NEVER, api_key=16
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

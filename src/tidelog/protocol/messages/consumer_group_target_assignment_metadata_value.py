@@ -1,0 +1,20 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupTargetAssignmentMetadataValue(Message):
+    assignment_epoch: int = 0
+    assignment_timestamp: int = 0
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("assignment_epoch", "int32", (0, LAST)),
+            Field("assignment_timestamp", "int64", (0, LAST), tagged=(0, LAST), tag=0, default=0),
+        ), valid=(0, 0), flexible=(0, LAST), api_key=6
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

@@ -1,0 +1,36 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePartitionsTopicResult(Message):
+    name: str = ''
+    error_code: int = 0
+    error_message: str | None = None
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("name", "string", (0, LAST)),
+            Field("error_code", "int16", (0, LAST)),
+            Field("error_message", "string", (0, LAST), nullable=(0, LAST)),
+        )
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePartitionsResponse(Message):
+    throttle_time_ms: int = 0
+    results: Sequence[CreatePartitionsTopicResult] = ()
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("throttle_time_ms", "int32", (0, LAST)),
+            Field("results", "[]CreatePartitionsTopicResult", (0, LAST)),
+        ), valid=(0, 3), flexible=(2, LAST), api_key=37
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CreatePartitionsTopicResult": CreatePartitionsTopicResult}

@@ -1,0 +1,25 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListTransactionsRequest(Message):
+    state_filters: Sequence[str] = ()
+    producer_id_filters: Sequence[int] = ()
+    duration_filter: int = -1
+    transactional_id_pattern: str | None = None
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("state_filters", "[]string", (0, LAST)),
+            Field("producer_id_filters", "[]int64", (0, LAST)),
+            Field("duration_filter", "int64", (1, LAST)),
+            Field("transactional_id_pattern", "string", (2, LAST), nullable=(2, LAST)),
+        ), valid=(0, 2), flexible=(0, LAST), api_key=66
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

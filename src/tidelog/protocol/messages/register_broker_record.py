@@ -1,0 +1,71 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerEndpoint(Message):
+    name: str = ''
+    host: str = ''
+    port: int = 0
+    security_protocol: int = 0
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("name", "string", (0, LAST)),
+            Field("host", "string", (0, LAST)),
+            Field("port", "uint16", (0, LAST)),
+            Field("security_protocol", "int16", (0, LAST)),
+        )
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFeature(Message):
+    name: str = ''
+    min_supported_version: int = 0
+    max_supported_version: int = 0
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("name", "string", (0, LAST)),
+            Field("min_supported_version", "int16", (0, LAST)),
+            Field("max_supported_version", "int16", (0, LAST)),
+        )
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBrokerRecord(Message):
+    broker_id: int = 0
+    is_migrating_zk_broker: bool = False
+    incarnation_id: bytes = b'\0' * 16
+    broker_epoch: int = 0
+    end_points: Sequence[BrokerEndpoint] = ()
+    features: Sequence[BrokerFeature] = ()
+    rack: str | None = ''
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    log_dirs: Sequence[bytes] = ()
+    cordoned_log_dirs: Sequence[bytes] | None = None
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("broker_id", "int32", (0, LAST)),
+            Field("is_migrating_zk_broker", "bool", (2, LAST)),
+            Field("incarnation_id", "uuid", (0, LAST)),
+            Field("broker_epoch", "int64", (0, LAST)),
+            Field("end_points", "[]BrokerEndpoint", (0, LAST)),
+            Field("features", "[]BrokerFeature", (0, LAST)),
+            Field("rack", "string", (0, LAST), nullable=(0, LAST)),
+            Field("fenced", "bool", (0, LAST)),
+            Field("in_controlled_shutdown", "bool", (1, LAST)),
+            Field("log_dirs", "[]uuid", (3, LAST), tagged=(3, LAST), tag=0, default=()),
+            Field("cordoned_log_dirs", "[]uuid", (4, LAST), nullable=(4, LAST), tagged=(4, LAST), tag=1),
+        ), valid=(0, 4), flexible=(0, LAST), api_key=0
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {"BrokerEndpoint": BrokerEndpoint, "BrokerFeature": BrokerFeature}

@@ -1,0 +1,18 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveTopicRecord(Message):
+    topic_id: bytes = b'\0' * 16
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("topic_id", "uuid", (0, LAST)),
+        ), valid=(0, 0), flexible=(0, LAST), api_key=9
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

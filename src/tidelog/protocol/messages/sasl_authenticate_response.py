@@ -1,0 +1,24 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaslAuthenticateResponse(Message):
+    error_code: int = 0
+    error_message: str | None = ''
+    auth_bytes: bytes = b''
+    session_lifetime_ms: int = 0
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("error_code", "int16", (0, LAST)),
+            Field("error_message", "string", (0, LAST), nullable=(0, LAST)),
+            Field("auth_bytes", "bytes", (0, LAST)),
+            Field("session_lifetime_ms", "int64", (1, LAST)),
+        ), valid=(0, 2), flexible=(2, LAST), api_key=36
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

@@ -1,0 +1,20 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfenceBrokerRecord(Message):
+    id: int = 0
+    epoch: int = 0
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("id", "int32", (0, LAST)),
+            Field("epoch", "int64", (0, LAST)),
+        ), valid=(0, 0), flexible=(0, LAST), api_key=8
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

@@ -1,0 +1,28 @@
+# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidelog.protocol.schema import Field, LAST, Message, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserScramCredentialRecord(Message):
+    name: str = ''
+    mechanism: int = 0
+    salt: bytes = b''
+    stored_key: bytes = b''
+    server_key: bytes = b''
+    iterations: int = 0
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("name", "string", (0, LAST)),
+            Field("mechanism", "int8", (0, LAST)),
+            Field("salt", "bytes", (0, LAST)),
+            Field("stored_key", "bytes", (0, LAST)),
+            Field("server_key", "bytes", (0, LAST)),
+            Field("iterations", "int32", (0, LAST)),
+        ), valid=(0, 0), flexible=(0, LAST), api_key=11
+    )
+    STRUCTS: ClassVar[dict[str, type[Message]]] = {}

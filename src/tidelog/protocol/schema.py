@@ -1,0 +1,50 @@
+"""How a message of the Kafka protocol is described: fields, and the versions that have them.
+
+The descriptions themselves are generated into `tidelog.protocol.messages` (one module per message, one class for all
+of its versions); `tidelog.protocol.codec` turns a description and a version into an encoder and a decoder.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+LAST = 32767
+NEVER = (1, 0)
+
+Versions = tuple[int, int]
+
+
+class Field(NamedTuple):
+    """One field. `kind` is Kafka's word for the type: "int32", "string", "[]int32", or a struct's class name."""
+
+    name: str
+    kind: str
+    versions: Versions
+    nullable: Versions = NEVER
+    tagged: Versions = NEVER
+    tag: int = -1
+    default: Any = None
+    # Only for fields that deviate from their message: the client id of a request header is never compact.
+    flexible: Versions | None = None
+
+
+class Schema(NamedTuple):
+    """`api_key` is -1 for what is neither request, response nor numbered record; structs have no valid versions."""
+
+    fields: tuple[Field, ...]
+    valid: Versions = (0, LAST)
+    flexible: Versions = NEVER
+    api_key: int = -1
+
+
+class Message:
+    """The parent of all generated classes."""
+
+    __slots__ = ()
+    SCHEMA: ClassVar[Schema]
+    # Class names of nested structs to their classes.
+    STRUCTS: ClassVar[dict[str, type[Message]]]
+
+
+def covers(versions: Versions, version: int) -> bool:
+    return versions[0] <= version <= versions[1]
