@@ -88,7 +88,7 @@ class Module:
         buffer = "from tidelog.protocol.codec import Buffer\n" if "Buffer" in body else ""
         names = [name for name in ("LAST", "NEVER") if re.search(rf"\b{name}\b", body)]
         names += ["Field"] if "Field(" in body else []
-        names += ["Message", "Schema"]
+        names += ["Message", "Schema", "Structs"]
         return (
             "# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.\n"
             "from __future__ import annotations\n\n"
@@ -118,14 +118,15 @@ class Module:
         schema = self.schema
         extra = ""
         if message:
-            extra = f", valid={show(versions(schema['validVersions']))}, flexible={show(versions(schema.get('flexibleVersions')))}"
+            valid, flexible = versions(schema["validVersions"]), versions(schema.get("flexibleVersions"))
+            extra = f", valid={show(valid)}, flexible={show(flexible)}"
             if "apiKey" in schema:
                 extra += f", api_key={schema['apiKey']}"
         inner = "".join(f"\n            {line}," for line in described)
         fields_text = f"({inner}\n        )" if described else "()"
         text += f"    SCHEMA: ClassVar[Schema] = Schema(\n        {fields_text}{extra}\n    )\n"
         pairs = ", ".join(f'"{struct}": {struct}' for struct in dict.fromkeys(structs))
-        text += f"    STRUCTS: ClassVar[dict[str, type[Message]]] = {{{pairs}}}"
+        text += f"    STRUCTS: ClassVar[Structs] = {{{pairs}}}"
         self.classes.append(text)
 
     def default(self, each: dict[str, Any], kind: str) -> str:

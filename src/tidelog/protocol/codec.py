@@ -302,9 +302,7 @@ class _EncoderWriter(_Writer):
             self.line(indent + 1, "for y in a:")
             self.sized(indent + 2, element, "y", self.compact(field), False)
         else:
-            self.names[f"encode_{element}"] = _encoder(
-                self.kind.STRUCTS[element], self.version, int(self.flexible)
-            )
+            self.names[f"encode_{element}"] = _encoder(self.kind.STRUCTS[element], self.version, int(self.flexible))
             self.line(indent + 1, "for y in a:")
             self.line(indent + 2, f"encode_{element}(y, w)")
 
@@ -328,11 +326,7 @@ class _EncoderWriter(_Writer):
         for field in sorted(tagged, key=lambda field: field.tag):
             default = f"default_{field.name}"
             self.names[default] = _default(self.kind, field)
-            test = (
-                f"o.{field.name} is not None"
-                if self.names[default] is None
-                else f"o.{field.name} != {default}"
-            )
+            test = f"o.{field.name} is not None" if self.names[default] is None else f"o.{field.name} != {default}"
             if field.kind.startswith("[]") and self.names[default] is not None:
                 # The default is an empty tuple; an empty list means the same.
                 test = f"o.{field.name} is None or len(o.{field.name})"
@@ -436,9 +430,7 @@ class _DecoderWriter(_Writer):
             self.sized(inner + 1, field.name, element, "y", compact, False)
             self.line(inner + 1, "n = m")
         else:
-            self.names[f"decode_{element}"] = _decoder(
-                self.kind.STRUCTS[element], self.version, int(self.flexible)
-            )
+            self.names[f"decode_{element}"] = _decoder(self.kind.STRUCTS[element], self.version, int(self.flexible))
             self.line(inner + 1, f"y, p = decode_{element}(b, p, end)")
         self.line(inner + 1, "add(y)")
 

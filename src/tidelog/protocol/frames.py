@@ -54,9 +54,7 @@ def parse_request_header(frame: Buffer, *, flexible: bool) -> RequestHeader:
         if size >= 0:
             end = position + size
             if end > len(frame):
-                raise ProtocolError(
-                    f"the client id claims {size} bytes where {len(frame) - position} are left"
-                )
+                raise ProtocolError(f"the client id claims {size} bytes where {len(frame) - position} are left")
             client_id = str(frame[position:end], "utf-8")
             position = end
         if flexible:

@@ -43,7 +43,11 @@ class Message:
     __slots__ = ()
     SCHEMA: ClassVar[Schema]
     # Class names of nested structs to their classes.
-    STRUCTS: ClassVar[dict[str, type[Message]]]
+    STRUCTS: ClassVar[Structs]
+
+
+# Not written out in the generated classes, because some of them have a field that is named `type`.
+Structs = dict[str, type[Message]]
 
 
 def covers(versions: Versions, version: int) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class AddPartitionsToTxnTopic(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class AddPartitionsToTxnTransaction(Message):
             Field("topics", "[]AddPartitionsToTxnTopic", (4, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AddPartitionsToTxnTopic": AddPartitionsToTxnTopic}
+    STRUCTS: ClassVar[Structs] = {"AddPartitionsToTxnTopic": AddPartitionsToTxnTopic}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,4 +56,4 @@ class AddPartitionsToTxnRequest(Message):
             Field("v3_and_below_topics", "[]AddPartitionsToTxnTopic", (0, 3)),
         ), valid=(0, 5), flexible=(3, LAST), api_key=24
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AddPartitionsToTxnTransaction": AddPartitionsToTxnTransaction, "AddPartitionsToTxnTopic": AddPartitionsToTxnTopic}
+    STRUCTS: ClassVar[Structs] = {"AddPartitionsToTxnTransaction": AddPartitionsToTxnTransaction, "AddPartitionsToTxnTopic": AddPartitionsToTxnTopic}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class AddPartitionsToTxnPartitionResult(Message):
             Field("partition_error_code", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class AddPartitionsToTxnTopicResult(Message):
             Field("results_by_partition", "[]AddPartitionsToTxnPartitionResult", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AddPartitionsToTxnPartitionResult": AddPartitionsToTxnPartitionResult}
+    STRUCTS: ClassVar[Structs] = {"AddPartitionsToTxnPartitionResult": AddPartitionsToTxnPartitionResult}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class AddPartitionsToTxnResult(Message):
             Field("topic_results", "[]AddPartitionsToTxnTopicResult", (4, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AddPartitionsToTxnTopicResult": AddPartitionsToTxnTopicResult}
+    STRUCTS: ClassVar[Structs] = {"AddPartitionsToTxnTopicResult": AddPartitionsToTxnTopicResult}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,4 +61,4 @@ class AddPartitionsToTxnResponse(Message):
             Field("results_by_topic_v3_and_below", "[]AddPartitionsToTxnTopicResult", (0, 3)),
         ), valid=(0, 5), flexible=(3, LAST), api_key=24
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AddPartitionsToTxnResult": AddPartitionsToTxnResult, "AddPartitionsToTxnTopicResult": AddPartitionsToTxnTopicResult}
+    STRUCTS: ClassVar[Structs] = {"AddPartitionsToTxnResult": AddPartitionsToTxnResult, "AddPartitionsToTxnTopicResult": AddPartitionsToTxnTopicResult}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Listener(Message):
             Field("port", "uint16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,4 +41,4 @@ class AddRaftVoterRequest(Message):
             Field("ack_when_committed", "bool", (1, LAST)),
         ), valid=(0, 1), flexible=(0, LAST), api_key=80
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Listener": Listener}
+    STRUCTS: ClassVar[Structs] = {"Listener": Listener}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class EntityData(Message):
             Field("entity_name", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class OpData(Message):
             Field("remove", "bool", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class EntryData(Message):
             Field("ops", "[]OpData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EntityData": EntityData, "OpData": OpData}
+    STRUCTS: ClassVar[Structs] = {"EntityData": EntityData, "OpData": OpData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,4 +59,4 @@ class AlterClientQuotasRequest(Message):
             Field("validate_only", "bool", (0, LAST)),
         ), valid=(0, 1), flexible=(1, LAST), api_key=49
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EntryData": EntryData}
+    STRUCTS: ClassVar[Structs] = {"EntryData": EntryData}

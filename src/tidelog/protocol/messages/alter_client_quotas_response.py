@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class EntityData(Message):
             Field("entity_name", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class EntryData(Message):
             Field("entity", "[]EntityData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EntityData": EntityData}
+    STRUCTS: ClassVar[Structs] = {"EntityData": EntityData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class AlterClientQuotasResponse(Message):
             Field("entries", "[]EntryData", (0, LAST)),
         ), valid=(0, 1), flexible=(1, LAST), api_key=49
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EntryData": EntryData}
+    STRUCTS: ClassVar[Structs] = {"EntryData": EntryData}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class AlterableConfig(Message):
             Field("value", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class AlterConfigsResource(Message):
             Field("configs", "[]AlterableConfig", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterableConfig": AlterableConfig}
+    STRUCTS: ClassVar[Structs] = {"AlterableConfig": AlterableConfig}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class AlterConfigsRequest(Message):
             Field("validate_only", "bool", (0, LAST)),
         ), valid=(0, 2), flexible=(2, LAST), api_key=33
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterConfigsResource": AlterConfigsResource}
+    STRUCTS: ClassVar[Structs] = {"AlterConfigsResource": AlterConfigsResource}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class AlterConfigsResourceResponse(Message):
             Field("resource_name", "string", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class AlterConfigsResponse(Message):
             Field("responses", "[]AlterConfigsResourceResponse", (0, LAST)),
         ), valid=(0, 2), flexible=(2, LAST), api_key=33
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterConfigsResourceResponse": AlterConfigsResourceResponse}
+    STRUCTS: ClassVar[Structs] = {"AlterConfigsResourceResponse": AlterConfigsResourceResponse}

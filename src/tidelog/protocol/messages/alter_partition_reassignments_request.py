@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ReassignablePartition(Message):
             Field("replicas", "[]int32", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class ReassignableTopic(Message):
             Field("partitions", "[]ReassignablePartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ReassignablePartition": ReassignablePartition}
+    STRUCTS: ClassVar[Structs] = {"ReassignablePartition": ReassignablePartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class AlterPartitionReassignmentsRequest(Message):
             Field("topics", "[]ReassignableTopic", (0, LAST)),
         ), valid=(0, 1), flexible=(0, LAST), api_key=45
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ReassignableTopic": ReassignableTopic}
+    STRUCTS: ClassVar[Structs] = {"ReassignableTopic": ReassignableTopic}

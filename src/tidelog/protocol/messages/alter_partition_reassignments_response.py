@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class ReassignablePartitionResponse(Message):
             Field("error_message", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ReassignableTopicResponse(Message):
             Field("partitions", "[]ReassignablePartitionResponse", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ReassignablePartitionResponse": ReassignablePartitionResponse}
+    STRUCTS: ClassVar[Structs] = {"ReassignablePartitionResponse": ReassignablePartitionResponse}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,4 +52,4 @@ class AlterPartitionReassignmentsResponse(Message):
             Field("responses", "[]ReassignableTopicResponse", (0, LAST)),
         ), valid=(0, 1), flexible=(0, LAST), api_key=45
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ReassignableTopicResponse": ReassignableTopicResponse}
+    STRUCTS: ClassVar[Structs] = {"ReassignableTopicResponse": ReassignableTopicResponse}

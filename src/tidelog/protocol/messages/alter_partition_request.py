@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class BrokerState(Message):
             Field("broker_epoch", "int64", (3, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class PartitionData(Message):
             Field("partition_epoch", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"BrokerState": BrokerState}
+    STRUCTS: ClassVar[Structs] = {"BrokerState": BrokerState}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class TopicData(Message):
             Field("partitions", "[]PartitionData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionData": PartitionData}
+    STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,4 +67,4 @@ class AlterPartitionRequest(Message):
             Field("topics", "[]TopicData", (0, LAST)),
         ), valid=(2, 3), flexible=(0, LAST), api_key=56
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicData": TopicData}
+    STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}

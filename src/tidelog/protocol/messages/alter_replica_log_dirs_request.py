@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class AlterReplicaLogDirTopic(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class AlterReplicaLogDir(Message):
             Field("topics", "[]AlterReplicaLogDirTopic", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterReplicaLogDirTopic": AlterReplicaLogDirTopic}
+    STRUCTS: ClassVar[Structs] = {"AlterReplicaLogDirTopic": AlterReplicaLogDirTopic}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,4 +42,4 @@ class AlterReplicaLogDirsRequest(Message):
             Field("dirs", "[]AlterReplicaLogDir", (0, LAST)),
         ), valid=(1, 2), flexible=(2, LAST), api_key=34
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterReplicaLogDir": AlterReplicaLogDir}
+    STRUCTS: ClassVar[Structs] = {"AlterReplicaLogDir": AlterReplicaLogDir}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class AlterReplicaLogDirPartitionResult(Message):
             Field("error_code", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class AlterReplicaLogDirTopicResult(Message):
             Field("partitions", "[]AlterReplicaLogDirPartitionResult", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterReplicaLogDirPartitionResult": AlterReplicaLogDirPartitionResult}
+    STRUCTS: ClassVar[Structs] = {"AlterReplicaLogDirPartitionResult": AlterReplicaLogDirPartitionResult}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,4 +44,4 @@ class AlterReplicaLogDirsResponse(Message):
             Field("results", "[]AlterReplicaLogDirTopicResult", (0, LAST)),
         ), valid=(1, 2), flexible=(2, LAST), api_key=34
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterReplicaLogDirTopicResult": AlterReplicaLogDirTopicResult}
+    STRUCTS: ClassVar[Structs] = {"AlterReplicaLogDirTopicResult": AlterReplicaLogDirTopicResult}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ScramCredentialDeletion(Message):
             Field("mechanism", "int8", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class ScramCredentialUpsertion(Message):
             Field("salted_password", "bytes", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,4 +50,4 @@ class AlterUserScramCredentialsRequest(Message):
             Field("upsertions", "[]ScramCredentialUpsertion", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=51
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ScramCredentialDeletion": ScramCredentialDeletion, "ScramCredentialUpsertion": ScramCredentialUpsertion}
+    STRUCTS: ClassVar[Structs] = {"ScramCredentialDeletion": ScramCredentialDeletion, "ScramCredentialUpsertion": ScramCredentialUpsertion}

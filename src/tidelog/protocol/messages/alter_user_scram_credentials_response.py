@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class AlterUserScramCredentialsResult(Message):
             Field("error_message", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,4 +33,4 @@ class AlterUserScramCredentialsResponse(Message):
             Field("results", "[]AlterUserScramCredentialsResult", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=51
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterUserScramCredentialsResult": AlterUserScramCredentialsResult}
+    STRUCTS: ClassVar[Structs] = {"AlterUserScramCredentialsResult": AlterUserScramCredentialsResult}

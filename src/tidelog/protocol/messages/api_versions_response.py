@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class ApiVersion(Message):
             Field("max_version", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class SupportedFeatureKey(Message):
             Field("max_version", "int16", (3, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class FinalizedFeatureKey(Message):
             Field("min_version_level", "int16", (3, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,4 +73,4 @@ class ApiVersionsResponse(Message):
             Field("zk_migration_ready", "bool", (3, LAST), tagged=(3, LAST), tag=3, default=False),
         ), valid=(0, 4), flexible=(3, LAST), api_key=18
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ApiVersion": ApiVersion, "SupportedFeatureKey": SupportedFeatureKey, "FinalizedFeatureKey": FinalizedFeatureKey}
+    STRUCTS: ClassVar[Structs] = {"ApiVersion": ApiVersion, "SupportedFeatureKey": SupportedFeatureKey, "FinalizedFeatureKey": FinalizedFeatureKey}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class PartitionData(Message):
             Field("partition_index", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class TopicData(Message):
             Field("partitions", "[]PartitionData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionData": PartitionData}
+    STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class DirectoryData(Message):
             Field("topics", "[]TopicData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicData": TopicData}
+    STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,4 +57,4 @@ class AssignReplicasToDirsRequest(Message):
             Field("directories", "[]DirectoryData", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=73
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DirectoryData": DirectoryData}
+    STRUCTS: ClassVar[Structs] = {"DirectoryData": DirectoryData}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,4 +28,4 @@ class BrokerHeartbeatRequest(Message):
             Field("cordoned_log_dirs", "[]uuid", (2, LAST), nullable=(2, LAST), tagged=(2, LAST), tag=1),
         ), valid=(0, 2), flexible=(0, LAST), api_key=63
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

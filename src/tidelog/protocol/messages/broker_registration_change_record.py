@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,4 +26,4 @@ class BrokerRegistrationChangeRecord(Message):
             Field("cordoned_log_dirs", "[]uuid", (3, LAST), nullable=(3, LAST), tagged=(3, LAST), tag=3),
         ), valid=(0, 3), flexible=(0, LAST), api_key=17
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Listener(Message):
             Field("security_protocol", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Feature(Message):
             Field("max_supported_version", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +64,4 @@ class BrokerRegistrationRequest(Message):
             Field("previous_broker_epoch", "int64", (3, LAST)),
         ), valid=(0, 4), flexible=(0, LAST), api_key=62
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Listener": Listener, "Feature": Feature}
+    STRUCTS: ClassVar[Structs] = {"Listener": Listener, "Feature": Feature}

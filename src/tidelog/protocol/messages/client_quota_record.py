@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class EntityData(Message):
             Field("entity_name", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class ClientQuotaRecord(Message):
             Field("remove", "bool", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=14
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EntityData": EntityData}
+    STRUCTS: ClassVar[Structs] = {"EntityData": EntityData}

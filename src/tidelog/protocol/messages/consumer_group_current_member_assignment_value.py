@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class TopicPartitions(Message):
             Field("assignment_epochs", "[]int32", (0, LAST), nullable=(0, LAST), tagged=(0, LAST), tag=0, default=()),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +39,4 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
             Field("partitions_pending_revocation", "[]TopicPartitions", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=8
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicPartitions": TopicPartitions}
+    STRUCTS: ClassVar[Structs] = {"TopicPartitions": TopicPartitions}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class TopicPartitions(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Assignment(Message):
             Field("topic_partitions", "[]TopicPartitions", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicPartitions": TopicPartitions}
+    STRUCTS: ClassVar[Structs] = {"TopicPartitions": TopicPartitions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Member(Message):
             Field("member_type", "int8", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Assignment": Assignment}
+    STRUCTS: ClassVar[Structs] = {"Assignment": Assignment}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class DescribedGroup(Message):
             Field("authorized_operations", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Member": Member}
+    STRUCTS: ClassVar[Structs] = {"Member": Member}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,4 +102,4 @@ class ConsumerGroupDescribeResponse(Message):
             Field("groups", "[]DescribedGroup", (0, LAST)),
         ), valid=(0, 1), flexible=(0, LAST), api_key=69
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribedGroup": DescribedGroup}
+    STRUCTS: ClassVar[Structs] = {"DescribedGroup": DescribedGroup}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class TopicPartitions(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Assignment(Message):
             Field("topic_partitions", "[]TopicPartitions", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicPartitions": TopicPartitions}
+    STRUCTS: ClassVar[Structs] = {"TopicPartitions": TopicPartitions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,4 +52,4 @@ class ConsumerGroupHeartbeatResponse(Message):
             Field("assignment", "Assignment", (0, LAST), nullable=(0, LAST)),
         ), valid=(0, 1), flexible=(0, LAST), api_key=68
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Assignment": Assignment}
+    STRUCTS: ClassVar[Structs] = {"Assignment": Assignment}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ClassicProtocol(Message):
             Field("metadata", "bytes", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class ClassicMemberMetadata(Message):
             Field("supported_protocols", "[]ClassicProtocol", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ClassicProtocol": ClassicProtocol}
+    STRUCTS: ClassVar[Structs] = {"ClassicProtocol": ClassicProtocol}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,4 +58,4 @@ class ConsumerGroupMemberMetadataValue(Message):
             Field("classic_member_metadata", "ClassicMemberMetadata", (0, LAST), nullable=(0, LAST), tagged=(0, LAST), tag=0),
         ), valid=(0, 0), flexible=(0, LAST), api_key=5
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ClassicMemberMetadata": ClassicMemberMetadata}
+    STRUCTS: ClassVar[Structs] = {"ClassicMemberMetadata": ClassicMemberMetadata}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class PartitionMetadata(Message):
             Field("racks", "[]string", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class TopicMetadata(Message):
             Field("partition_metadata", "[]PartitionMetadata", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionMetadata": PartitionMetadata}
+    STRUCTS: ClassVar[Structs] = {"PartitionMetadata": PartitionMetadata}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class ConsumerGroupPartitionMetadataValue(Message):
             Field("topics", "[]TopicMetadata", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=4
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicMetadata": TopicMetadata}
+    STRUCTS: ClassVar[Structs] = {"TopicMetadata": TopicMetadata}

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,4 +17,4 @@ class ConsumerGroupTargetAssignmentMemberKey(Message):
             Field("member_id", "string", (0, 0)),
         ), valid=(0, 0), flexible=NEVER, api_key=7
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

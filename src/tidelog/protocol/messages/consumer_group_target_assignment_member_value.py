@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class TopicPartition(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,4 +29,4 @@ class ConsumerGroupTargetAssignmentMemberValue(Message):
             Field("topic_partitions", "[]TopicPartition", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=7
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicPartition": TopicPartition}
+    STRUCTS: ClassVar[Structs] = {"TopicPartition": TopicPartition}

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,4 +15,4 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message):
             Field("group_id", "string", (0, 0)),
         ), valid=(0, 0), flexible=NEVER, api_key=6
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

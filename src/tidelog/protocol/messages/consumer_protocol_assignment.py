@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class TopicPartition(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,4 +31,4 @@ class ConsumerProtocolAssignment(Message):
             Field("user_data", "bytes", (0, LAST), nullable=(0, LAST)),
         ), valid=(0, 3), flexible=NEVER
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicPartition": TopicPartition}
+    STRUCTS: ClassVar[Structs] = {"TopicPartition": TopicPartition}

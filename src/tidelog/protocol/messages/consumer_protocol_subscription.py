@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class TopicPartition(Message):
             Field("partitions", "[]int32", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +37,4 @@ class ConsumerProtocolSubscription(Message):
             Field("rack_id", "string", (3, LAST), nullable=(3, LAST)),
         ), valid=(0, 3), flexible=NEVER
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicPartition": TopicPartition}
+    STRUCTS: ClassVar[Structs] = {"TopicPartition": TopicPartition}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class AclCreation(Message):
             Field("permission_type", "int8", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +39,4 @@ class CreateAclsRequest(Message):
             Field("creations", "[]AclCreation", (0, LAST)),
         ), valid=(1, 3), flexible=(2, LAST), api_key=30
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AclCreation": AclCreation}
+    STRUCTS: ClassVar[Structs] = {"AclCreation": AclCreation}

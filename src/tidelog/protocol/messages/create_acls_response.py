@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class AclCreationResult(Message):
             Field("error_message", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,4 +31,4 @@ class CreateAclsResponse(Message):
             Field("results", "[]AclCreationResult", (0, LAST)),
         ), valid=(1, 3), flexible=(2, LAST), api_key=30
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AclCreationResult": AclCreationResult}
+    STRUCTS: ClassVar[Structs] = {"AclCreationResult": AclCreationResult}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class CreatePartitionsAssignment(Message):
             Field("broker_ids", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class CreatePartitionsTopic(Message):
             Field("assignments", "[]CreatePartitionsAssignment", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CreatePartitionsAssignment": CreatePartitionsAssignment}
+    STRUCTS: ClassVar[Structs] = {"CreatePartitionsAssignment": CreatePartitionsAssignment}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class CreatePartitionsRequest(Message):
             Field("validate_only", "bool", (0, LAST)),
         ), valid=(0, 3), flexible=(2, LAST), api_key=37
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CreatePartitionsTopic": CreatePartitionsTopic}
+    STRUCTS: ClassVar[Structs] = {"CreatePartitionsTopic": CreatePartitionsTopic}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class CreatePartitionsTopicResult(Message):
             Field("error_message", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,4 +33,4 @@ class CreatePartitionsResponse(Message):
             Field("results", "[]CreatePartitionsTopicResult", (0, LAST)),
         ), valid=(0, 3), flexible=(2, LAST), api_key=37
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CreatePartitionsTopicResult": CreatePartitionsTopicResult}
+    STRUCTS: ClassVar[Structs] = {"CreatePartitionsTopicResult": CreatePartitionsTopicResult}

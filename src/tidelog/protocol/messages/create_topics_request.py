@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class CreatableReplicaAssignment(Message):
             Field("broker_ids", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class CreatableTopicConfig(Message):
             Field("value", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class CreatableTopic(Message):
             Field("configs", "[]CreatableTopicConfig", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CreatableReplicaAssignment": CreatableReplicaAssignment, "CreatableTopicConfig": CreatableTopicConfig}
+    STRUCTS: ClassVar[Structs] = {"CreatableReplicaAssignment": CreatableReplicaAssignment, "CreatableTopicConfig": CreatableTopicConfig}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,4 +65,4 @@ class CreateTopicsRequest(Message):
             Field("validate_only", "bool", (1, LAST)),
         ), valid=(2, 7), flexible=(5, LAST), api_key=19
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CreatableTopic": CreatableTopic}
+    STRUCTS: ClassVar[Structs] = {"CreatableTopic": CreatableTopic}

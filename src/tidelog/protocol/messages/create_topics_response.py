@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class CreatableTopicConfigs(Message):
             Field("is_sensitive", "bool", (5, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class CreatableTopicResult(Message):
             Field("configs", "[]CreatableTopicConfigs", (5, LAST), nullable=(5, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CreatableTopicConfigs": CreatableTopicConfigs}
+    STRUCTS: ClassVar[Structs] = {"CreatableTopicConfigs": CreatableTopicConfigs}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,4 +62,4 @@ class CreateTopicsResponse(Message):
             Field("topics", "[]CreatableTopicResult", (0, LAST)),
         ), valid=(2, 7), flexible=(5, LAST), api_key=19
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CreatableTopicResult": CreatableTopicResult}
+    STRUCTS: ClassVar[Structs] = {"CreatableTopicResult": CreatableTopicResult}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class DeleteAclsMatchingAcl(Message):
             Field("permission_type", "int8", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class DeleteAclsFilterResult(Message):
             Field("matching_acls", "[]DeleteAclsMatchingAcl", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeleteAclsMatchingAcl": DeleteAclsMatchingAcl}
+    STRUCTS: ClassVar[Structs] = {"DeleteAclsMatchingAcl": DeleteAclsMatchingAcl}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,4 +60,4 @@ class DeleteAclsResponse(Message):
             Field("filter_results", "[]DeleteAclsFilterResult", (0, LAST)),
         ), valid=(1, 3), flexible=(2, LAST), api_key=31
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeleteAclsFilterResult": DeleteAclsFilterResult}
+    STRUCTS: ClassVar[Structs] = {"DeleteAclsFilterResult": DeleteAclsFilterResult}

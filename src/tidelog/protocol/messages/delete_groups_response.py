@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class DeletableGroupResult(Message):
             Field("error_code", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,4 +31,4 @@ class DeleteGroupsResponse(Message):
             Field("results", "[]DeletableGroupResult", (0, LAST)),
         ), valid=(0, 2), flexible=(2, LAST), api_key=42
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeletableGroupResult": DeletableGroupResult}
+    STRUCTS: ClassVar[Structs] = {"DeletableGroupResult": DeletableGroupResult}

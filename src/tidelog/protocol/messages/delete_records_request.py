@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class DeleteRecordsPartition(Message):
             Field("offset", "int64", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class DeleteRecordsTopic(Message):
             Field("partitions", "[]DeleteRecordsPartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeleteRecordsPartition": DeleteRecordsPartition}
+    STRUCTS: ClassVar[Structs] = {"DeleteRecordsPartition": DeleteRecordsPartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,4 +44,4 @@ class DeleteRecordsRequest(Message):
             Field("timeout_ms", "int32", (0, LAST)),
         ), valid=(0, 2), flexible=(2, LAST), api_key=21
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeleteRecordsTopic": DeleteRecordsTopic}
+    STRUCTS: ClassVar[Structs] = {"DeleteRecordsTopic": DeleteRecordsTopic}

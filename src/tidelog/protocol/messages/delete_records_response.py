@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class DeleteRecordsPartitionResult(Message):
             Field("error_code", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class DeleteRecordsTopicResult(Message):
             Field("partitions", "[]DeleteRecordsPartitionResult", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeleteRecordsPartitionResult": DeleteRecordsPartitionResult}
+    STRUCTS: ClassVar[Structs] = {"DeleteRecordsPartitionResult": DeleteRecordsPartitionResult}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class DeleteRecordsResponse(Message):
             Field("topics", "[]DeleteRecordsTopicResult", (0, LAST)),
         ), valid=(0, 2), flexible=(2, LAST), api_key=21
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeleteRecordsTopicResult": DeleteRecordsTopicResult}
+    STRUCTS: ClassVar[Structs] = {"DeleteRecordsTopicResult": DeleteRecordsTopicResult}

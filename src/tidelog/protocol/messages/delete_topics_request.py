@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class DeleteTopicState(Message):
             Field("topic_id", "uuid", (6, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,4 +33,4 @@ class DeleteTopicsRequest(Message):
             Field("timeout_ms", "int32", (0, LAST)),
         ), valid=(1, 6), flexible=(4, LAST), api_key=20
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeleteTopicState": DeleteTopicState}
+    STRUCTS: ClassVar[Structs] = {"DeleteTopicState": DeleteTopicState}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class DeletableTopicResult(Message):
             Field("error_message", "string", (5, LAST), nullable=(5, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class DeleteTopicsResponse(Message):
             Field("responses", "[]DeletableTopicResult", (0, LAST)),
         ), valid=(1, 6), flexible=(4, LAST), api_key=20
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DeletableTopicResult": DeletableTopicResult}
+    STRUCTS: ClassVar[Structs] = {"DeletableTopicResult": DeletableTopicResult}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class AclDescription(Message):
             Field("permission_type", "int8", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class DescribeAclsResource(Message):
             Field("acls", "[]AclDescription", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AclDescription": AclDescription}
+    STRUCTS: ClassVar[Structs] = {"AclDescription": AclDescription}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,4 +56,4 @@ class DescribeAclsResponse(Message):
             Field("resources", "[]DescribeAclsResource", (0, LAST)),
         ), valid=(1, 3), flexible=(2, LAST), api_key=29
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeAclsResource": DescribeAclsResource}
+    STRUCTS: ClassVar[Structs] = {"DescribeAclsResource": DescribeAclsResource}

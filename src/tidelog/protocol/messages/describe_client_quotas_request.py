@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class ComponentData(Message):
             Field("match", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,4 +33,4 @@ class DescribeClientQuotasRequest(Message):
             Field("strict", "bool", (0, LAST)),
         ), valid=(0, 1), flexible=(1, LAST), api_key=48
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ComponentData": ComponentData}
+    STRUCTS: ClassVar[Structs] = {"ComponentData": ComponentData}

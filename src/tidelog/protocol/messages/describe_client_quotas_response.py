@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class EntityData(Message):
             Field("entity_name", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class ValueData(Message):
             Field("value", "float64", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class EntryData(Message):
             Field("values", "[]ValueData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EntityData": EntityData, "ValueData": ValueData}
+    STRUCTS: ClassVar[Structs] = {"EntityData": EntityData, "ValueData": ValueData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,4 +61,4 @@ class DescribeClientQuotasResponse(Message):
             Field("entries", "[]EntryData", (0, LAST), nullable=(0, LAST)),
         ), valid=(0, 1), flexible=(1, LAST), api_key=48
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EntryData": EntryData}
+    STRUCTS: ClassVar[Structs] = {"EntryData": EntryData}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class DescribeClusterBroker(Message):
             Field("is_fenced", "bool", (2, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,4 +49,4 @@ class DescribeClusterResponse(Message):
             Field("cluster_authorized_operations", "int32", (0, LAST)),
         ), valid=(0, 2), flexible=(0, LAST), api_key=60
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeClusterBroker": DescribeClusterBroker}
+    STRUCTS: ClassVar[Structs] = {"DescribeClusterBroker": DescribeClusterBroker}

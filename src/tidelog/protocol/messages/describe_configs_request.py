@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class DescribeConfigsResource(Message):
             Field("configuration_keys", "[]string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class DescribeConfigsRequest(Message):
             Field("include_documentation", "bool", (3, LAST)),
         ), valid=(1, 4), flexible=(4, LAST), api_key=32
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeConfigsResource": DescribeConfigsResource}
+    STRUCTS: ClassVar[Structs] = {"DescribeConfigsResource": DescribeConfigsResource}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class DescribeConfigsSynonym(Message):
             Field("source", "int8", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class DescribeConfigsResourceResult(Message):
             Field("documentation", "string", (3, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeConfigsSynonym": DescribeConfigsSynonym}
+    STRUCTS: ClassVar[Structs] = {"DescribeConfigsSynonym": DescribeConfigsSynonym}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class DescribeConfigsResult(Message):
             Field("configs", "[]DescribeConfigsResourceResult", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeConfigsResourceResult": DescribeConfigsResourceResult}
+    STRUCTS: ClassVar[Structs] = {"DescribeConfigsResourceResult": DescribeConfigsResourceResult}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,4 +77,4 @@ class DescribeConfigsResponse(Message):
             Field("results", "[]DescribeConfigsResult", (0, LAST)),
         ), valid=(1, 4), flexible=(4, LAST), api_key=32
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeConfigsResult": DescribeConfigsResult}
+    STRUCTS: ClassVar[Structs] = {"DescribeConfigsResult": DescribeConfigsResult}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class DescribedGroupMember(Message):
             Field("member_assignment", "bytes", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class DescribedGroup(Message):
             Field("authorized_operations", "int32", (3, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribedGroupMember": DescribedGroupMember}
+    STRUCTS: ClassVar[Structs] = {"DescribedGroupMember": DescribedGroupMember}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +64,4 @@ class DescribeGroupsResponse(Message):
             Field("groups", "[]DescribedGroup", (0, LAST)),
         ), valid=(0, 6), flexible=(5, LAST), api_key=15
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribedGroup": DescribedGroup}
+    STRUCTS: ClassVar[Structs] = {"DescribedGroup": DescribedGroup}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class DescribableLogDirTopic(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,4 +29,4 @@ class DescribeLogDirsRequest(Message):
             Field("topics", "[]DescribableLogDirTopic", (0, LAST), nullable=(0, LAST)),
         ), valid=(1, 5), flexible=(2, LAST), api_key=35
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribableLogDirTopic": DescribableLogDirTopic}
+    STRUCTS: ClassVar[Structs] = {"DescribableLogDirTopic": DescribableLogDirTopic}

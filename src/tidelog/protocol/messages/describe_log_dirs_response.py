@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class DescribeLogDirsPartition(Message):
             Field("is_future_key", "bool", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class DescribeLogDirsTopic(Message):
             Field("partitions", "[]DescribeLogDirsPartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeLogDirsPartition": DescribeLogDirsPartition}
+    STRUCTS: ClassVar[Structs] = {"DescribeLogDirsPartition": DescribeLogDirsPartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class DescribeLogDirsResult(Message):
             Field("is_cordoned", "bool", (5, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeLogDirsTopic": DescribeLogDirsTopic}
+    STRUCTS: ClassVar[Structs] = {"DescribeLogDirsTopic": DescribeLogDirsTopic}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,4 +71,4 @@ class DescribeLogDirsResponse(Message):
             Field("results", "[]DescribeLogDirsResult", (0, LAST)),
         ), valid=(1, 5), flexible=(2, LAST), api_key=35
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeLogDirsResult": DescribeLogDirsResult}
+    STRUCTS: ClassVar[Structs] = {"DescribeLogDirsResult": DescribeLogDirsResult}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class ProducerState(Message):
             Field("current_txn_start_offset", "int64", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class PartitionResponse(Message):
             Field("active_producers", "[]ProducerState", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ProducerState": ProducerState}
+    STRUCTS: ClassVar[Structs] = {"ProducerState": ProducerState}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class TopicResponse(Message):
             Field("partitions", "[]PartitionResponse", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionResponse": PartitionResponse}
+    STRUCTS: ClassVar[Structs] = {"PartitionResponse": PartitionResponse}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,4 +69,4 @@ class DescribeProducersResponse(Message):
             Field("topics", "[]TopicResponse", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=61
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicResponse": TopicResponse}
+    STRUCTS: ClassVar[Structs] = {"TopicResponse": TopicResponse}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class ReplicaState(Message):
             Field("last_caught_up_timestamp", "int64", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class PartitionData(Message):
             Field("observers", "[]ReplicaState", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ReplicaState": ReplicaState}
+    STRUCTS: ClassVar[Structs] = {"ReplicaState": ReplicaState}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class TopicData(Message):
             Field("partitions", "[]PartitionData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionData": PartitionData}
+    STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Listener(Message):
             Field("port", "uint16", (2, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class Node(Message):
             Field("listeners", "[]Listener", (2, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Listener": Listener}
+    STRUCTS: ClassVar[Structs] = {"Listener": Listener}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,4 +107,4 @@ class DescribeQuorumResponse(Message):
             Field("nodes", "[]Node", (2, LAST)),
         ), valid=(0, 2), flexible=(0, LAST), api_key=55
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicData": TopicData, "Node": Node}
+    STRUCTS: ClassVar[Structs] = {"TopicData": TopicData, "Node": Node}

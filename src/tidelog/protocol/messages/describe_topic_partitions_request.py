@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class TopicRequest(Message):
             Field("name", "string", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Cursor(Message):
             Field("partition_index", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,4 +44,4 @@ class DescribeTopicPartitionsRequest(Message):
             Field("cursor", "Cursor", (0, LAST), nullable=(0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=75
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicRequest": TopicRequest, "Cursor": Cursor}
+    STRUCTS: ClassVar[Structs] = {"TopicRequest": TopicRequest, "Cursor": Cursor}

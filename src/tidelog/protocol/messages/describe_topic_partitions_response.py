@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class DescribeTopicPartitionsResponsePartition(Message):
             Field("offline_replicas", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class DescribeTopicPartitionsResponseTopic(Message):
             Field("topic_authorized_operations", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeTopicPartitionsResponsePartition": DescribeTopicPartitionsResponsePartition}
+    STRUCTS: ClassVar[Structs] = {"DescribeTopicPartitionsResponsePartition": DescribeTopicPartitionsResponsePartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Cursor(Message):
             Field("partition_index", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,4 +81,4 @@ class DescribeTopicPartitionsResponse(Message):
             Field("next_cursor", "Cursor", (0, LAST), nullable=(0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=75
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeTopicPartitionsResponseTopic": DescribeTopicPartitionsResponseTopic, "Cursor": Cursor}
+    STRUCTS: ClassVar[Structs] = {"DescribeTopicPartitionsResponseTopic": DescribeTopicPartitionsResponseTopic, "Cursor": Cursor}

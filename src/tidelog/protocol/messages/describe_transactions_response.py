@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class TopicData(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class TransactionState(Message):
             Field("topics", "[]TopicData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicData": TopicData}
+    STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,4 +56,4 @@ class DescribeTransactionsResponse(Message):
             Field("transaction_states", "[]TransactionState", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=65
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TransactionState": TransactionState}
+    STRUCTS: ClassVar[Structs] = {"TransactionState": TransactionState}

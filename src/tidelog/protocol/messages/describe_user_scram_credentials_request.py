@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class UserName(Message):
             Field("name", "string", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,4 +27,4 @@ class DescribeUserScramCredentialsRequest(Message):
             Field("users", "[]UserName", (0, LAST), nullable=(0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=50
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"UserName": UserName}
+    STRUCTS: ClassVar[Structs] = {"UserName": UserName}

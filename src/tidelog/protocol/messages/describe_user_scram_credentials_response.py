@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class CredentialInfo(Message):
             Field("iterations", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class DescribeUserScramCredentialsResult(Message):
             Field("credential_infos", "[]CredentialInfo", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CredentialInfo": CredentialInfo}
+    STRUCTS: ClassVar[Structs] = {"CredentialInfo": CredentialInfo}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,4 +52,4 @@ class DescribeUserScramCredentialsResponse(Message):
             Field("results", "[]DescribeUserScramCredentialsResult", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=50
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"DescribeUserScramCredentialsResult": DescribeUserScramCredentialsResult}
+    STRUCTS: ClassVar[Structs] = {"DescribeUserScramCredentialsResult": DescribeUserScramCredentialsResult}

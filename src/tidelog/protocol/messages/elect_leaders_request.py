@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class TopicPartitions(Message):
             Field("partitions", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,4 +33,4 @@ class ElectLeadersRequest(Message):
             Field("timeout_ms", "int32", (0, LAST)),
         ), valid=(0, 2), flexible=(2, LAST), api_key=43
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicPartitions": TopicPartitions}
+    STRUCTS: ClassVar[Structs] = {"TopicPartitions": TopicPartitions}

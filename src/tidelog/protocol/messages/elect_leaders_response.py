@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class PartitionResult(Message):
             Field("error_message", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ReplicaElectionResult(Message):
             Field("partition_result", "[]PartitionResult", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionResult": PartitionResult}
+    STRUCTS: ClassVar[Structs] = {"PartitionResult": PartitionResult}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,4 +48,4 @@ class ElectLeadersResponse(Message):
             Field("replica_election_results", "[]ReplicaElectionResult", (0, LAST)),
         ), valid=(0, 2), flexible=(2, LAST), api_key=43
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ReplicaElectionResult": ReplicaElectionResult}
+    STRUCTS: ClassVar[Structs] = {"ReplicaElectionResult": ReplicaElectionResult}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ReplicaInfo(Message):
             Field("candidate_directory_id", "uuid", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class PartitionData(Message):
             Field("preferred_candidates", "[]ReplicaInfo", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ReplicaInfo": ReplicaInfo}
+    STRUCTS: ClassVar[Structs] = {"ReplicaInfo": ReplicaInfo}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class TopicData(Message):
             Field("partitions", "[]PartitionData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionData": PartitionData}
+    STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class LeaderEndpoint(Message):
             Field("port", "uint16", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,4 +80,4 @@ class EndQuorumEpochRequest(Message):
             Field("leader_endpoints", "[]LeaderEndpoint", (1, LAST)),
         ), valid=(0, 1), flexible=(1, LAST), api_key=54
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicData": TopicData, "LeaderEndpoint": LeaderEndpoint}
+    STRUCTS: ClassVar[Structs] = {"TopicData": TopicData, "LeaderEndpoint": LeaderEndpoint}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class PartitionData(Message):
             Field("leader_epoch", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class TopicData(Message):
             Field("partitions", "[]PartitionData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionData": PartitionData}
+    STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class NodeEndpoint(Message):
             Field("port", "uint16", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,4 +65,4 @@ class EndQuorumEpochResponse(Message):
             Field("node_endpoints", "[]NodeEndpoint", (1, LAST), tagged=(1, LAST), tag=0, default=()),
         ), valid=(0, 1), flexible=(1, LAST), api_key=54
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicData": TopicData, "NodeEndpoint": NodeEndpoint}
+    STRUCTS: ClassVar[Structs] = {"TopicData": TopicData, "NodeEndpoint": NodeEndpoint}

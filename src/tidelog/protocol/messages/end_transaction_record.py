@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import LAST, Message, Schema
+from tidelog.protocol.schema import LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,4 +12,4 @@ class EndTransactionRecord(Message):
     SCHEMA: ClassVar[Schema] = Schema(
         (), valid=(0, 0), flexible=(0, LAST), api_key=24
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,4 +15,4 @@ class EndTxnMarker(Message):
             Field("coordinator_epoch", "int32", (0, LAST)),
         ), valid=(0, 0), flexible=NEVER
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

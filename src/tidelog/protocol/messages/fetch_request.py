@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ReplicaState(Message):
             Field("replica_epoch", "int64", (15, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class FetchPartition(Message):
             Field("high_watermark", "int64", (18, LAST), tagged=(18, LAST), tag=1, default=9223372036854775807),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class FetchTopic(Message):
             Field("partitions", "[]FetchPartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"FetchPartition": FetchPartition}
+    STRUCTS: ClassVar[Structs] = {"FetchPartition": FetchPartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class ForgottenTopic(Message):
             Field("partitions", "[]int32", (7, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,4 +106,4 @@ class FetchRequest(Message):
             Field("rack_id", "string", (11, LAST)),
         ), valid=(4, 18), flexible=(12, LAST), api_key=1
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ReplicaState": ReplicaState, "FetchTopic": FetchTopic, "ForgottenTopic": ForgottenTopic}
+    STRUCTS: ClassVar[Structs] = {"ReplicaState": ReplicaState, "FetchTopic": FetchTopic, "ForgottenTopic": ForgottenTopic}

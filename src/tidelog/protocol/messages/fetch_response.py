@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tidelog.protocol.codec import Buffer
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class EpochEndOffset(Message):
             Field("end_offset", "int64", (12, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class LeaderIdAndEpoch(Message):
             Field("leader_epoch", "int32", (12, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class SnapshotId(Message):
             Field("epoch", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class AbortedTransaction(Message):
             Field("first_offset", "int64", (4, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class PartitionData(Message):
             Field("records", "records", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EpochEndOffset": EpochEndOffset, "LeaderIdAndEpoch": LeaderIdAndEpoch, "SnapshotId": SnapshotId, "AbortedTransaction": AbortedTransaction}
+    STRUCTS: ClassVar[Structs] = {"EpochEndOffset": EpochEndOffset, "LeaderIdAndEpoch": LeaderIdAndEpoch, "SnapshotId": SnapshotId, "AbortedTransaction": AbortedTransaction}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class FetchableTopicResponse(Message):
             Field("partitions", "[]PartitionData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionData": PartitionData}
+    STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class NodeEndpoint(Message):
             Field("rack", "string", (16, LAST), nullable=(16, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,4 +140,4 @@ class FetchResponse(Message):
             Field("node_endpoints", "[]NodeEndpoint", (16, LAST), tagged=(16, LAST), tag=0, default=()),
         ), valid=(4, 18), flexible=(12, LAST), api_key=1
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"FetchableTopicResponse": FetchableTopicResponse, "NodeEndpoint": NodeEndpoint}
+    STRUCTS: ClassVar[Structs] = {"FetchableTopicResponse": FetchableTopicResponse, "NodeEndpoint": NodeEndpoint}

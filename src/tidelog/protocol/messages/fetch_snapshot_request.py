@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class SnapshotId(Message):
             Field("epoch", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class PartitionSnapshot(Message):
             Field("replica_directory_id", "uuid", (1, LAST), tagged=(1, LAST), tag=0, default=b'\0' * 16),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"SnapshotId": SnapshotId}
+    STRUCTS: ClassVar[Structs] = {"SnapshotId": SnapshotId}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class TopicSnapshot(Message):
             Field("partitions", "[]PartitionSnapshot", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionSnapshot": PartitionSnapshot}
+    STRUCTS: ClassVar[Structs] = {"PartitionSnapshot": PartitionSnapshot}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,4 +67,4 @@ class FetchSnapshotRequest(Message):
             Field("topics", "[]TopicSnapshot", (0, LAST)),
         ), valid=(0, 1), flexible=(0, LAST), api_key=59
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicSnapshot": TopicSnapshot}
+    STRUCTS: ClassVar[Structs] = {"TopicSnapshot": TopicSnapshot}

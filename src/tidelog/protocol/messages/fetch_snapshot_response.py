@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tidelog.protocol.codec import Buffer
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class SnapshotId(Message):
             Field("epoch", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class LeaderIdAndEpoch(Message):
             Field("leader_epoch", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class PartitionSnapshot(Message):
             Field("unaligned_records", "records", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"SnapshotId": SnapshotId, "LeaderIdAndEpoch": LeaderIdAndEpoch}
+    STRUCTS: ClassVar[Structs] = {"SnapshotId": SnapshotId, "LeaderIdAndEpoch": LeaderIdAndEpoch}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class TopicSnapshot(Message):
             Field("partitions", "[]PartitionSnapshot", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionSnapshot": PartitionSnapshot}
+    STRUCTS: ClassVar[Structs] = {"PartitionSnapshot": PartitionSnapshot}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class NodeEndpoint(Message):
             Field("port", "uint16", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,4 +100,4 @@ class FetchSnapshotResponse(Message):
             Field("node_endpoints", "[]NodeEndpoint", (1, LAST), tagged=(1, LAST), tag=0, default=()),
         ), valid=(0, 1), flexible=(0, LAST), api_key=59
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicSnapshot": TopicSnapshot, "NodeEndpoint": NodeEndpoint}
+    STRUCTS: ClassVar[Structs] = {"TopicSnapshot": TopicSnapshot, "NodeEndpoint": NodeEndpoint}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Coordinator(Message):
             Field("error_message", "string", (4, LAST), nullable=(4, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,4 +49,4 @@ class FindCoordinatorResponse(Message):
             Field("coordinators", "[]Coordinator", (4, LAST)),
         ), valid=(0, 6), flexible=(3, LAST), api_key=10
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Coordinator": Coordinator}
+    STRUCTS: ClassVar[Structs] = {"Coordinator": Coordinator}

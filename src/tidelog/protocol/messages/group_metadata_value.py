@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class MemberMetadata(Message):
             Field("assignment", "bytes", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,4 +51,4 @@ class GroupMetadataValue(Message):
             Field("members", "[]MemberMetadata", (0, LAST)),
         ), valid=(0, 4), flexible=(4, LAST), api_key=2
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"MemberMetadata": MemberMetadata}
+    STRUCTS: ClassVar[Structs] = {"MemberMetadata": MemberMetadata}

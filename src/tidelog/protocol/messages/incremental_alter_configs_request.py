@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class AlterableConfig(Message):
             Field("value", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class AlterConfigsResource(Message):
             Field("configs", "[]AlterableConfig", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterableConfig": AlterableConfig}
+    STRUCTS: ClassVar[Structs] = {"AlterableConfig": AlterableConfig}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,4 +48,4 @@ class IncrementalAlterConfigsRequest(Message):
             Field("validate_only", "bool", (0, LAST)),
         ), valid=(0, 1), flexible=(1, LAST), api_key=44
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"AlterConfigsResource": AlterConfigsResource}
+    STRUCTS: ClassVar[Structs] = {"AlterConfigsResource": AlterConfigsResource}

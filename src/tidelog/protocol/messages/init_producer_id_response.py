@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,4 +25,4 @@ class InitProducerIdResponse(Message):
             Field("ongoing_txn_producer_epoch", "int16", (6, LAST)),
         ), valid=(0, 6), flexible=(2, LAST), api_key=22
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class JoinGroupRequestProtocol(Message):
             Field("metadata", "bytes", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,4 +43,4 @@ class JoinGroupRequest(Message):
             Field("reason", "string", (8, LAST), nullable=(8, LAST)),
         ), valid=(0, 9), flexible=(6, LAST), api_key=11
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"JoinGroupRequestProtocol": JoinGroupRequestProtocol}
+    STRUCTS: ClassVar[Structs] = {"JoinGroupRequestProtocol": JoinGroupRequestProtocol}

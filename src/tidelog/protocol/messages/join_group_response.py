@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class JoinGroupResponseMember(Message):
             Field("metadata", "bytes", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,4 +47,4 @@ class JoinGroupResponse(Message):
             Field("members", "[]JoinGroupResponseMember", (0, LAST)),
         ), valid=(0, 9), flexible=(6, LAST), api_key=11
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"JoinGroupResponseMember": JoinGroupResponseMember}
+    STRUCTS: ClassVar[Structs] = {"JoinGroupResponseMember": JoinGroupResponseMember}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Voter(Message):
             Field("voter_directory_id", "uuid", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class LeaderChangeMessage(Message):
             Field("granting_voters", "[]Voter", (0, LAST)),
         ), valid=(0, 1), flexible=(0, LAST)
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Voter": Voter}
+    STRUCTS: ClassVar[Structs] = {"Voter": Voter}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class MemberResponse(Message):
             Field("error_code", "int16", (3, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class LeaveGroupResponse(Message):
             Field("members", "[]MemberResponse", (3, LAST)),
         ), valid=(0, 5), flexible=(4, LAST), api_key=13
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"MemberResponse": MemberResponse}
+    STRUCTS: ClassVar[Structs] = {"MemberResponse": MemberResponse}

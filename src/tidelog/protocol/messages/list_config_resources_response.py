@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ConfigResource(Message):
             Field("resource_type", "int8", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,4 +33,4 @@ class ListConfigResourcesResponse(Message):
             Field("config_resources", "[]ConfigResource", (0, LAST)),
         ), valid=(0, 1), flexible=(0, LAST), api_key=74
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ConfigResource": ConfigResource}
+    STRUCTS: ClassVar[Structs] = {"ConfigResource": ConfigResource}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class ListedGroup(Message):
             Field("group_type", "string", (5, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +37,4 @@ class ListGroupsResponse(Message):
             Field("groups", "[]ListedGroup", (0, LAST)),
         ), valid=(0, 5), flexible=(3, LAST), api_key=16
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ListedGroup": ListedGroup}
+    STRUCTS: ClassVar[Structs] = {"ListedGroup": ListedGroup}

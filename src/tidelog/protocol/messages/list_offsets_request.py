@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class ListOffsetsPartition(Message):
             Field("timestamp", "int64", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ListOffsetsTopic(Message):
             Field("partitions", "[]ListOffsetsPartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ListOffsetsPartition": ListOffsetsPartition}
+    STRUCTS: ClassVar[Structs] = {"ListOffsetsPartition": ListOffsetsPartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,4 +50,4 @@ class ListOffsetsRequest(Message):
             Field("timeout_ms", "int32", (10, LAST)),
         ), valid=(1, 11), flexible=(6, LAST), api_key=2
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ListOffsetsTopic": ListOffsetsTopic}
+    STRUCTS: ClassVar[Structs] = {"ListOffsetsTopic": ListOffsetsTopic}

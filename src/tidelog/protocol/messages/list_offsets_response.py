@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class ListOffsetsPartitionResponse(Message):
             Field("leader_epoch", "int32", (4, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class ListOffsetsTopicResponse(Message):
             Field("partitions", "[]ListOffsetsPartitionResponse", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ListOffsetsPartitionResponse": ListOffsetsPartitionResponse}
+    STRUCTS: ClassVar[Structs] = {"ListOffsetsPartitionResponse": ListOffsetsPartitionResponse}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,4 +50,4 @@ class ListOffsetsResponse(Message):
             Field("topics", "[]ListOffsetsTopicResponse", (0, LAST)),
         ), valid=(1, 11), flexible=(6, LAST), api_key=2
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ListOffsetsTopicResponse": ListOffsetsTopicResponse}
+    STRUCTS: ClassVar[Structs] = {"ListOffsetsTopicResponse": ListOffsetsTopicResponse}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ListPartitionReassignmentsTopics(Message):
             Field("partition_indexes", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,4 +31,4 @@ class ListPartitionReassignmentsRequest(Message):
             Field("topics", "[]ListPartitionReassignmentsTopics", (0, LAST), nullable=(0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=46
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"ListPartitionReassignmentsTopics": ListPartitionReassignmentsTopics}
+    STRUCTS: ClassVar[Structs] = {"ListPartitionReassignmentsTopics": ListPartitionReassignmentsTopics}

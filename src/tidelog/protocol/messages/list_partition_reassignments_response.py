@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class OngoingPartitionReassignment(Message):
             Field("removing_replicas", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class OngoingTopicReassignment(Message):
             Field("partitions", "[]OngoingPartitionReassignment", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OngoingPartitionReassignment": OngoingPartitionReassignment}
+    STRUCTS: ClassVar[Structs] = {"OngoingPartitionReassignment": OngoingPartitionReassignment}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,4 +52,4 @@ class ListPartitionReassignmentsResponse(Message):
             Field("topics", "[]OngoingTopicReassignment", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=46
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OngoingTopicReassignment": OngoingTopicReassignment}
+    STRUCTS: ClassVar[Structs] = {"OngoingTopicReassignment": OngoingTopicReassignment}

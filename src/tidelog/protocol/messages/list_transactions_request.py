@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,4 +22,4 @@ class ListTransactionsRequest(Message):
             Field("transactional_id_pattern", "string", (2, LAST), nullable=(2, LAST)),
         ), valid=(0, 2), flexible=(0, LAST), api_key=66
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

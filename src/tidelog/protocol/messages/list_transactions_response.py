@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class TransactionState(Message):
             Field("transaction_state", "string", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +37,4 @@ class ListTransactionsResponse(Message):
             Field("transaction_states", "[]TransactionState", (0, LAST)),
         ), valid=(0, 2), flexible=(0, LAST), api_key=66
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TransactionState": TransactionState}
+    STRUCTS: ClassVar[Structs] = {"TransactionState": TransactionState}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class MetadataRequestTopic(Message):
             Field("name", "string", (0, LAST), nullable=(10, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class MetadataRequest(Message):
             Field("include_topic_authorized_operations", "bool", (8, LAST)),
         ), valid=(0, 13), flexible=(9, LAST), api_key=3
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"MetadataRequestTopic": MetadataRequestTopic}
+    STRUCTS: ClassVar[Structs] = {"MetadataRequestTopic": MetadataRequestTopic}

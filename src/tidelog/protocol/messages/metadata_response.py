@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class MetadataResponseBroker(Message):
             Field("rack", "string", (1, LAST), nullable=(1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class MetadataResponsePartition(Message):
             Field("offline_replicas", "[]int32", (5, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class MetadataResponseTopic(Message):
             Field("topic_authorized_operations", "int32", (8, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"MetadataResponsePartition": MetadataResponsePartition}
+    STRUCTS: ClassVar[Structs] = {"MetadataResponsePartition": MetadataResponsePartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,4 +89,4 @@ class MetadataResponse(Message):
             Field("error_code", "int16", (13, LAST)),
         ), valid=(0, 13), flexible=(9, LAST), api_key=3
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"MetadataResponseBroker": MetadataResponseBroker, "MetadataResponseTopic": MetadataResponseTopic}
+    STRUCTS: ClassVar[Structs] = {"MetadataResponseBroker": MetadataResponseBroker, "MetadataResponseTopic": MetadataResponseTopic}

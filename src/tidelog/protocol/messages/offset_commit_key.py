@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,4 +19,4 @@ class OffsetCommitKey(Message):
             Field("partition", "int32", (0, 0)),
         ), valid=(0, 0), flexible=NEVER, api_key=1
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

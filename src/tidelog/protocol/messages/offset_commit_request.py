@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class OffsetCommitRequestPartition(Message):
             Field("committed_metadata", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class OffsetCommitRequestTopic(Message):
             Field("partitions", "[]OffsetCommitRequestPartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetCommitRequestPartition": OffsetCommitRequestPartition}
+    STRUCTS: ClassVar[Structs] = {"OffsetCommitRequestPartition": OffsetCommitRequestPartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,4 +58,4 @@ class OffsetCommitRequest(Message):
             Field("topics", "[]OffsetCommitRequestTopic", (0, LAST)),
         ), valid=(2, 10), flexible=(8, LAST), api_key=8
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetCommitRequestTopic": OffsetCommitRequestTopic}
+    STRUCTS: ClassVar[Structs] = {"OffsetCommitRequestTopic": OffsetCommitRequestTopic}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class OffsetCommitResponsePartition(Message):
             Field("error_code", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class OffsetCommitResponseTopic(Message):
             Field("partitions", "[]OffsetCommitResponsePartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetCommitResponsePartition": OffsetCommitResponsePartition}
+    STRUCTS: ClassVar[Structs] = {"OffsetCommitResponsePartition": OffsetCommitResponsePartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class OffsetCommitResponse(Message):
             Field("topics", "[]OffsetCommitResponseTopic", (0, LAST)),
         ), valid=(2, 10), flexible=(8, LAST), api_key=8
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetCommitResponseTopic": OffsetCommitResponseTopic}
+    STRUCTS: ClassVar[Structs] = {"OffsetCommitResponseTopic": OffsetCommitResponseTopic}

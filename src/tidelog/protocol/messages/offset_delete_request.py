@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class OffsetDeleteRequestPartition(Message):
             Field("partition_index", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class OffsetDeleteRequestTopic(Message):
             Field("partitions", "[]OffsetDeleteRequestPartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetDeleteRequestPartition": OffsetDeleteRequestPartition}
+    STRUCTS: ClassVar[Structs] = {"OffsetDeleteRequestPartition": OffsetDeleteRequestPartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,4 +42,4 @@ class OffsetDeleteRequest(Message):
             Field("topics", "[]OffsetDeleteRequestTopic", (0, LAST)),
         ), valid=(0, 0), flexible=NEVER, api_key=47
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetDeleteRequestTopic": OffsetDeleteRequestTopic}
+    STRUCTS: ClassVar[Structs] = {"OffsetDeleteRequestTopic": OffsetDeleteRequestTopic}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class OffsetDeleteResponsePartition(Message):
             Field("error_code", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class OffsetDeleteResponseTopic(Message):
             Field("partitions", "[]OffsetDeleteResponsePartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetDeleteResponsePartition": OffsetDeleteResponsePartition}
+    STRUCTS: ClassVar[Structs] = {"OffsetDeleteResponsePartition": OffsetDeleteResponsePartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class OffsetDeleteResponse(Message):
             Field("topics", "[]OffsetDeleteResponseTopic", (0, LAST)),
         ), valid=(0, 0), flexible=NEVER, api_key=47
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetDeleteResponseTopic": OffsetDeleteResponseTopic}
+    STRUCTS: ClassVar[Structs] = {"OffsetDeleteResponseTopic": OffsetDeleteResponseTopic}

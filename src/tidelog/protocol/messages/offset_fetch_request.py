@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class OffsetFetchRequestTopic(Message):
             Field("partition_indexes", "[]int32", (0, 7)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class OffsetFetchRequestTopics(Message):
             Field("partition_indexes", "[]int32", (8, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class OffsetFetchRequestGroup(Message):
             Field("topics", "[]OffsetFetchRequestTopics", (8, LAST), nullable=(8, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetFetchRequestTopics": OffsetFetchRequestTopics}
+    STRUCTS: ClassVar[Structs] = {"OffsetFetchRequestTopics": OffsetFetchRequestTopics}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,4 +67,4 @@ class OffsetFetchRequest(Message):
             Field("require_stable", "bool", (7, LAST)),
         ), valid=(1, 10), flexible=(6, LAST), api_key=9
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetFetchRequestTopic": OffsetFetchRequestTopic, "OffsetFetchRequestGroup": OffsetFetchRequestGroup}
+    STRUCTS: ClassVar[Structs] = {"OffsetFetchRequestTopic": OffsetFetchRequestTopic, "OffsetFetchRequestGroup": OffsetFetchRequestGroup}

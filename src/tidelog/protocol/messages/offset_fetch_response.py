@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class OffsetFetchResponsePartition(Message):
             Field("error_code", "int16", (0, 7)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class OffsetFetchResponseTopic(Message):
             Field("partitions", "[]OffsetFetchResponsePartition", (0, 7)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetFetchResponsePartition": OffsetFetchResponsePartition}
+    STRUCTS: ClassVar[Structs] = {"OffsetFetchResponsePartition": OffsetFetchResponsePartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class OffsetFetchResponsePartitions(Message):
             Field("error_code", "int16", (8, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class OffsetFetchResponseTopics(Message):
             Field("partitions", "[]OffsetFetchResponsePartitions", (8, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetFetchResponsePartitions": OffsetFetchResponsePartitions}
+    STRUCTS: ClassVar[Structs] = {"OffsetFetchResponsePartitions": OffsetFetchResponsePartitions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class OffsetFetchResponseGroup(Message):
             Field("error_code", "int16", (8, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetFetchResponseTopics": OffsetFetchResponseTopics}
+    STRUCTS: ClassVar[Structs] = {"OffsetFetchResponseTopics": OffsetFetchResponseTopics}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,4 +103,4 @@ class OffsetFetchResponse(Message):
             Field("groups", "[]OffsetFetchResponseGroup", (8, LAST)),
         ), valid=(1, 10), flexible=(6, LAST), api_key=9
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetFetchResponseTopic": OffsetFetchResponseTopic, "OffsetFetchResponseGroup": OffsetFetchResponseGroup}
+    STRUCTS: ClassVar[Structs] = {"OffsetFetchResponseTopic": OffsetFetchResponseTopic, "OffsetFetchResponseGroup": OffsetFetchResponseGroup}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class OffsetForLeaderPartition(Message):
             Field("leader_epoch", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class OffsetForLeaderTopic(Message):
             Field("partitions", "[]OffsetForLeaderPartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetForLeaderPartition": OffsetForLeaderPartition}
+    STRUCTS: ClassVar[Structs] = {"OffsetForLeaderPartition": OffsetForLeaderPartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +46,4 @@ class OffsetForLeaderEpochRequest(Message):
             Field("topics", "[]OffsetForLeaderTopic", (0, LAST)),
         ), valid=(2, 4), flexible=(4, LAST), api_key=23
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetForLeaderTopic": OffsetForLeaderTopic}
+    STRUCTS: ClassVar[Structs] = {"OffsetForLeaderTopic": OffsetForLeaderTopic}

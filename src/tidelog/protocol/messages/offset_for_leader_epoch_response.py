@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class EpochEndOffset(Message):
             Field("end_offset", "int64", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class OffsetForLeaderTopicResult(Message):
             Field("partitions", "[]EpochEndOffset", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"EpochEndOffset": EpochEndOffset}
+    STRUCTS: ClassVar[Structs] = {"EpochEndOffset": EpochEndOffset}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,4 +48,4 @@ class OffsetForLeaderEpochResponse(Message):
             Field("topics", "[]OffsetForLeaderTopicResult", (0, LAST)),
         ), valid=(2, 4), flexible=(4, LAST), api_key=23
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"OffsetForLeaderTopicResult": OffsetForLeaderTopicResult}
+    STRUCTS: ClassVar[Structs] = {"OffsetForLeaderTopicResult": OffsetForLeaderTopicResult}

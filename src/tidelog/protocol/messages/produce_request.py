@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tidelog.protocol.codec import Buffer
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class PartitionProduceData(Message):
             Field("records", "records", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class TopicProduceData(Message):
             Field("partition_data", "[]PartitionProduceData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionProduceData": PartitionProduceData}
+    STRUCTS: ClassVar[Structs] = {"PartitionProduceData": PartitionProduceData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,4 +51,4 @@ class ProduceRequest(Message):
             Field("topic_data", "[]TopicProduceData", (0, LAST)),
         ), valid=(3, 13), flexible=(9, LAST), api_key=0
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicProduceData": TopicProduceData}
+    STRUCTS: ClassVar[Structs] = {"TopicProduceData": TopicProduceData}

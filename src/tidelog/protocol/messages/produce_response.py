@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class BatchIndexAndErrorMessage(Message):
             Field("batch_index_error_message", "string", (8, LAST), nullable=(8, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class LeaderIdAndEpoch(Message):
             Field("leader_epoch", "int32", (10, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class PartitionProduceResponse(Message):
             Field("current_leader", "LeaderIdAndEpoch", (10, LAST), tagged=(10, LAST), tag=0),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"BatchIndexAndErrorMessage": BatchIndexAndErrorMessage, "LeaderIdAndEpoch": LeaderIdAndEpoch}
+    STRUCTS: ClassVar[Structs] = {"BatchIndexAndErrorMessage": BatchIndexAndErrorMessage, "LeaderIdAndEpoch": LeaderIdAndEpoch}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class TopicProduceResponse(Message):
             Field("partition_responses", "[]PartitionProduceResponse", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionProduceResponse": PartitionProduceResponse}
+    STRUCTS: ClassVar[Structs] = {"PartitionProduceResponse": PartitionProduceResponse}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class NodeEndpoint(Message):
             Field("rack", "string", (10, LAST), nullable=(10, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,4 +103,4 @@ class ProduceResponse(Message):
             Field("node_endpoints", "[]NodeEndpoint", (10, LAST), tagged=(10, LAST), tag=0, default=()),
         ), valid=(3, 13), flexible=(9, LAST), api_key=0
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicProduceResponse": TopicProduceResponse, "NodeEndpoint": NodeEndpoint}
+    STRUCTS: ClassVar[Structs] = {"TopicProduceResponse": TopicProduceResponse, "NodeEndpoint": NodeEndpoint}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class Voter(Message):
             Field("voter_id", "int32", (0, 0)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +39,4 @@ class QuorumStateData(Message):
             Field("current_voters", "[]Voter", (0, 0), nullable=(0, 0)),
         ), valid=(0, 1), flexible=(0, LAST)
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Voter": Voter}
+    STRUCTS: ClassVar[Structs] = {"Voter": Voter}

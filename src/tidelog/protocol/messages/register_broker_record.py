@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class BrokerEndpoint(Message):
             Field("security_protocol", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class BrokerFeature(Message):
             Field("max_supported_version", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,4 +68,4 @@ class RegisterBrokerRecord(Message):
             Field("cordoned_log_dirs", "[]uuid", (4, LAST), nullable=(4, LAST), tagged=(4, LAST), tag=1),
         ), valid=(0, 4), flexible=(0, LAST), api_key=0
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"BrokerEndpoint": BrokerEndpoint, "BrokerFeature": BrokerFeature}
+    STRUCTS: ClassVar[Structs] = {"BrokerEndpoint": BrokerEndpoint, "BrokerFeature": BrokerFeature}

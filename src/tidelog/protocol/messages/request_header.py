@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,4 +21,4 @@ class RequestHeader(Message):
             Field("client_id", "string", (1, LAST), nullable=(1, LAST), flexible=NEVER),
         ), valid=(1, 2), flexible=(2, LAST)
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

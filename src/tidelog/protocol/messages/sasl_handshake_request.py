@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,4 +15,4 @@ class SaslHandshakeRequest(Message):
             Field("mechanism", "string", (0, LAST)),
         ), valid=(0, 1), flexible=NEVER, api_key=17
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

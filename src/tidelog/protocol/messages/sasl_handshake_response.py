@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema
+from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,4 +18,4 @@ class SaslHandshakeResponse(Message):
             Field("mechanisms", "[]string", (0, LAST)),
         ), valid=(0, 1), flexible=NEVER, api_key=17
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class SyncGroupRequestAssignment(Message):
             Field("assignment", "bytes", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,4 +41,4 @@ class SyncGroupRequest(Message):
             Field("assignments", "[]SyncGroupRequestAssignment", (0, LAST)),
         ), valid=(0, 5), flexible=(4, LAST), api_key=14
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"SyncGroupRequestAssignment": SyncGroupRequestAssignment}
+    STRUCTS: ClassVar[Structs] = {"SyncGroupRequestAssignment": SyncGroupRequestAssignment}

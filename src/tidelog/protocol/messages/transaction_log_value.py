@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class PartitionsSchema(Message):
             Field("partition_ids", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,4 +49,4 @@ class TransactionLogValue(Message):
             Field("client_transaction_version", "int16", (0, LAST), tagged=(1, LAST), tag=2, default=0),
         ), valid=(0, 1), flexible=(1, LAST), api_key=0
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionsSchema": PartitionsSchema}
+    STRUCTS: ClassVar[Structs] = {"PartitionsSchema": PartitionsSchema}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class TxnOffsetCommitRequestPartition(Message):
             Field("committed_metadata", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class TxnOffsetCommitRequestTopic(Message):
             Field("partitions", "[]TxnOffsetCommitRequestPartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TxnOffsetCommitRequestPartition": TxnOffsetCommitRequestPartition}
+    STRUCTS: ClassVar[Structs] = {"TxnOffsetCommitRequestPartition": TxnOffsetCommitRequestPartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,4 +60,4 @@ class TxnOffsetCommitRequest(Message):
             Field("topics", "[]TxnOffsetCommitRequestTopic", (0, LAST)),
         ), valid=(0, 5), flexible=(3, LAST), api_key=28
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TxnOffsetCommitRequestTopic": TxnOffsetCommitRequestTopic}
+    STRUCTS: ClassVar[Structs] = {"TxnOffsetCommitRequestTopic": TxnOffsetCommitRequestTopic}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class TxnOffsetCommitResponsePartition(Message):
             Field("error_code", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class TxnOffsetCommitResponseTopic(Message):
             Field("partitions", "[]TxnOffsetCommitResponsePartition", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TxnOffsetCommitResponsePartition": TxnOffsetCommitResponsePartition}
+    STRUCTS: ClassVar[Structs] = {"TxnOffsetCommitResponsePartition": TxnOffsetCommitResponsePartition}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,4 +44,4 @@ class TxnOffsetCommitResponse(Message):
             Field("topics", "[]TxnOffsetCommitResponseTopic", (0, LAST)),
         ), valid=(0, 5), flexible=(3, LAST), api_key=28
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TxnOffsetCommitResponseTopic": TxnOffsetCommitResponseTopic}
+    STRUCTS: ClassVar[Structs] = {"TxnOffsetCommitResponseTopic": TxnOffsetCommitResponseTopic}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class FeatureUpdateKey(Message):
             Field("upgrade_type", "int8", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +37,4 @@ class UpdateFeaturesRequest(Message):
             Field("validate_only", "bool", (1, LAST)),
         ), valid=(0, 2), flexible=(0, LAST), api_key=57
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"FeatureUpdateKey": FeatureUpdateKey}
+    STRUCTS: ClassVar[Structs] = {"FeatureUpdateKey": FeatureUpdateKey}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class UpdatableFeatureResult(Message):
             Field("error_message", "string", (0, LAST), nullable=(0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +37,4 @@ class UpdateFeaturesResponse(Message):
             Field("results", "[]UpdatableFeatureResult", (0, 1)),
         ), valid=(0, 2), flexible=(0, LAST), api_key=57
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"UpdatableFeatureResult": UpdatableFeatureResult}
+    STRUCTS: ClassVar[Structs] = {"UpdatableFeatureResult": UpdatableFeatureResult}

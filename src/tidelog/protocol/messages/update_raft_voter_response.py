@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class CurrentLeader(Message):
             Field("port", "int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,4 +36,4 @@ class UpdateRaftVoterResponse(Message):
             Field("current_leader", "CurrentLeader", (0, LAST), tagged=(0, LAST), tag=0),
         ), valid=(0, 0), flexible=(0, LAST), api_key=82
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"CurrentLeader": CurrentLeader}
+    STRUCTS: ClassVar[Structs] = {"CurrentLeader": CurrentLeader}

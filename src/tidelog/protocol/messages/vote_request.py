@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class PartitionData(Message):
             Field("pre_vote", "bool", (2, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class TopicData(Message):
             Field("partitions", "[]PartitionData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionData": PartitionData}
+    STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,4 +58,4 @@ class VoteRequest(Message):
             Field("topics", "[]TopicData", (0, LAST)),
         ), valid=(0, 2), flexible=(0, LAST), api_key=52
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicData": TopicData}
+    STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}

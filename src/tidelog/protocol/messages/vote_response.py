@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class PartitionData(Message):
             Field("vote_granted", "bool", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class TopicData(Message):
             Field("partitions", "[]PartitionData", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"PartitionData": PartitionData}
+    STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class NodeEndpoint(Message):
             Field("port", "uint16", (1, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,4 +67,4 @@ class VoteResponse(Message):
             Field("node_endpoints", "[]NodeEndpoint", (1, LAST), tagged=(1, LAST), tag=0, default=()),
         ), valid=(0, 2), flexible=(0, LAST), api_key=52
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"TopicData": TopicData, "NodeEndpoint": NodeEndpoint}
+    STRUCTS: ClassVar[Structs] = {"TopicData": TopicData, "NodeEndpoint": NodeEndpoint}

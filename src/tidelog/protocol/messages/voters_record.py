@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Endpoint(Message):
             Field("port", "uint16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class KRaftVersionFeature(Message):
             Field("max_supported_version", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Voter(Message):
             Field("k_raft_version_feature", "KRaftVersionFeature", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Endpoint": Endpoint, "KRaftVersionFeature": KRaftVersionFeature}
+    STRUCTS: ClassVar[Structs] = {"Endpoint": Endpoint, "KRaftVersionFeature": KRaftVersionFeature}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,4 +63,4 @@ class VotersRecord(Message):
             Field("voters", "[]Voter", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST)
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"Voter": Voter}
+    STRUCTS: ClassVar[Structs] = {"Voter": Voter}

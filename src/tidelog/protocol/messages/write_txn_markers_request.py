@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class WritableTxnMarkerTopic(Message):
             Field("partition_indexes", "[]int32", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class WritableTxnMarker(Message):
             Field("transaction_version", "int8", (2, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"WritableTxnMarkerTopic": WritableTxnMarkerTopic}
+    STRUCTS: ClassVar[Structs] = {"WritableTxnMarkerTopic": WritableTxnMarkerTopic}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,4 +50,4 @@ class WriteTxnMarkersRequest(Message):
             Field("markers", "[]WritableTxnMarker", (0, LAST)),
         ), valid=(1, 2), flexible=(1, LAST), api_key=27
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"WritableTxnMarker": WritableTxnMarker}
+    STRUCTS: ClassVar[Structs] = {"WritableTxnMarker": WritableTxnMarker}

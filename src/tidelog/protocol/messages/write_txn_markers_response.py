@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tidelog.protocol.schema import Field, LAST, Message, Schema
+from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class WritableTxnMarkerPartitionResult(Message):
             Field("error_code", "int16", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {}
+    STRUCTS: ClassVar[Structs] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class WritableTxnMarkerTopicResult(Message):
             Field("partitions", "[]WritableTxnMarkerPartitionResult", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"WritableTxnMarkerPartitionResult": WritableTxnMarkerPartitionResult}
+    STRUCTS: ClassVar[Structs] = {"WritableTxnMarkerPartitionResult": WritableTxnMarkerPartitionResult}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class WritableTxnMarkerResult(Message):
             Field("topics", "[]WritableTxnMarkerTopicResult", (0, LAST)),
         )
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"WritableTxnMarkerTopicResult": WritableTxnMarkerTopicResult}
+    STRUCTS: ClassVar[Structs] = {"WritableTxnMarkerTopicResult": WritableTxnMarkerTopicResult}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,4 +55,4 @@ class WriteTxnMarkersResponse(Message):
             Field("markers", "[]WritableTxnMarkerResult", (0, LAST)),
         ), valid=(1, 2), flexible=(1, LAST), api_key=27
     )
-    STRUCTS: ClassVar[dict[str, type[Message]]] = {"WritableTxnMarkerResult": WritableTxnMarkerResult}
+    STRUCTS: ClassVar[Structs] = {"WritableTxnMarkerResult": WritableTxnMarkerResult}
