@@ -1,0 +1,81 @@
+"""The port through which connections come and go, and its real implementation on the running event loop.
+
+What is said over a connection lives in `server_connection` and `client_connection`. A simulation brings a `Network` of
+its own; nothing else in tidelog opens a socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+AnyProtocol = TypeVar("AnyProtocol", bound=asyncio.BaseProtocol)
+
+# Enough for a fleet that reconnects at once after a restart; the kernel caps it at net.core.somaxconn.
+LISTEN_BACKLOG = 1024
+
+
+class Listening(Protocol):
+    """An open listener."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int:
+        """The port in use, also where 0 was asked for."""
+        ...
+
+    def close(self) -> None:
+        """Accept nothing more. Connections that exist stay open."""
+        ...
+
+    async def wait_closed(self) -> None: ...
+
+
+class Network(Protocol):
+    """Where a process listens and connects."""
+
+    async def listen(self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> Listening: ...
+
+    async def connect(
+        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
+    ) -> tuple[asyncio.Transport, AnyProtocol]:
+        """Raises OSError when nobody answers there."""
+        ...
+
+
+class AsyncioNetwork:
+    """TCP on the running event loop."""
+
+    async def listen(self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> Listening:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(protocol_factory, host or None, port, backlog=LISTEN_BACKLOG)
+        return _AsyncioListening(server)
+
+    async def connect(
+        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
+    ) -> tuple[asyncio.Transport, AnyProtocol]:
+        transport, protocol = await asyncio.get_running_loop().create_connection(protocol_factory, host, port)
+        raw_socket = transport.get_extra_info("socket")
+        if raw_socket is not None:
+            # asyncio sets it too, but not every loop does: a request must not wait for the one before it.
+            raw_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return transport, protocol
+
+
+class _AsyncioListening:
+    def __init__(self, server: asyncio.Server) -> None:
+        self._server = server
+        sockets: Sequence[socket.socket] = server.sockets
+        address = sockets[0].getsockname()
+        self.host = str(address[0])
+        self.port = int(address[1])
+
+    def close(self) -> None:
+        self._server.close()
+
+    async def wait_closed(self) -> None:
+        await self._server.wait_closed()
