@@ -1,0 +1,230 @@
+"""One accepted connection: requests come in, replies go out in the order of the requests.
+
+What a request means is not known here: a `RequestService` answers frames. A request is handed over only when the one
+before it has been answered, as in Kafka, with one exception: the service may say that a request may overtake the
+waiting of its predecessor (`may_pipeline`), which lets a producer append its next batch while the last one is being
+replicated. Replies keep their order in any case.
+
+Every queue is bounded: requests that cannot be handed over yet are kept up to `MAX_QUEUED_BYTES`, then the connection
+stops reading; while the peer does not read its replies, no new request is begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Sequence
+from typing import Any, Protocol
+
+from tidelog.network.frame_receiver import FrameLimit, FrameReceiver, StagingArea
+from tidelog.protocol.codec import Buffer, ProtocolError
+
+logger = logging.getLogger(__name__)
+
+MAX_QUEUED_BYTES = 8 * 1024 * 1024
+MAX_PIPELINED = 32
+WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
+
+# The pieces of a reply, or None for a request that gets none (Produce with acks=0).
+Reply = Sequence[Buffer] | None
+
+
+class RequestService(Protocol):
+    """Answers the requests of all connections."""
+
+    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Awaitable[Reply]:
+        """Raise ProtocolError to close the connection with a reason in the log."""
+        ...
+
+    def may_pipeline(self, frame: bytearray) -> bool: ...
+
+    def connected(self, connection: ServerConnection) -> bool:
+        """False refuses the connection."""
+        ...
+
+    def disconnected(self, connection: ServerConnection) -> None: ...
+
+
+class ServerConnection(asyncio.BufferedProtocol):
+    """Lives from accept to close."""
+
+    def __init__(self, service: RequestService, staging: StagingArea, limit: FrameLimit) -> None:
+        self._service = service
+        self._receiver = FrameReceiver(staging, limit)
+        self._transport: asyncio.Transport | None = None
+        self._queued: deque[bytearray] = deque()
+        self._queued_bytes = 0
+        # Replies that are being worked on, oldest first; each is done before it is sent.
+        self._pending: deque[asyncio.Future[Reply]] = deque()
+        self._pipelining = False
+        self._reading_paused = False
+        self._writing_paused = False
+        self._closed = False
+        self.peer_host = ""
+        self.peer_port = 0
+        self.last_active = 0.0
+        # What a client has told about itself in ApiVersions (KIP-511).
+        self.client_software: tuple[str, str] = ("unknown", "unknown")
+        self._drained: asyncio.Future[None] | None = None
+
+    # -- the event loop calls these ------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        peer: Any = transport.get_extra_info("peername")
+        if isinstance(peer, tuple):
+            self.peer_host, self.peer_port = str(peer[0]), int(peer[1])
+        self.last_active = asyncio.get_running_loop().time()
+        if not self._service.connected(self):
+            self._closed = True
+            transport.abort()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._receiver.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._closed:
+            return
+        self.last_active = asyncio.get_running_loop().time()
+        try:
+            self._receiver.advance(nbytes, self._frame_arrived)
+        except ProtocolError as error:
+            self._refuse(error)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed = True
+        for pending in self._pending:
+            pending.cancel()
+        self._pending.clear()
+        self._queued.clear()
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+        self._service.disconnected(self)
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._begin_queued()
+
+    # -- for the server ------------------------------------------------------------------------------------------
+
+    @property
+    def idle(self) -> bool:
+        return not self._pending and not self._queued
+
+    def close(self) -> None:
+        """Close now, without waiting for replies."""
+        self._closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def drain_and_close(self, timeout_seconds: float) -> None:
+        """Answer what has been asked, then close. New requests are not read any more."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._pause_reading()
+        self._drained = asyncio.get_running_loop().create_future()
+        if not self._pending and not self._queued:
+            self._transport.close()
+        try:
+            await asyncio.wait_for(self._drained, timeout_seconds)
+        except TimeoutError:
+            self._transport.abort()
+
+    # -- requests in, replies out --------------------------------------------------------------------------------
+
+    def _frame_arrived(self, frame: bytearray) -> None:
+        if self._closed:
+            return
+        if self._queued or not self._may_begin(frame):
+            self._queued.append(frame)
+            self._queued_bytes += len(frame)
+            if self._queued_bytes > MAX_QUEUED_BYTES:
+                self._pause_reading()
+            return
+        self._begin(frame)
+
+    def _may_begin(self, frame: bytearray) -> bool:
+        if self._writing_paused:
+            return False
+        if not self._pending:
+            return True
+        return self._pipelining and len(self._pending) < MAX_PIPELINED and self._service.may_pipeline(frame)
+
+    def _begin(self, frame: bytearray) -> None:
+        try:
+            reply = self._service.answer(frame, self)
+        except ProtocolError as error:
+            self._refuse(error)
+            return
+        except Exception:
+            logger.exception("a request from %s:%d failed; closing the connection", self.peer_host, self.peer_port)
+            self.close()
+            return
+        if isinstance(reply, Awaitable):
+            self._pipelining = self._service.may_pipeline(frame)
+            pending = asyncio.ensure_future(reply)
+            self._pending.append(pending)
+            pending.add_done_callback(self._reply_done)
+        elif self._pending:
+            # An earlier request still waits: its reply goes first.
+            done: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            done.set_result(reply)
+            self._pending.append(done)
+        else:
+            self._send(reply)
+
+    def _begin_queued(self) -> None:
+        while self._queued and not self._closed and self._may_begin(self._queued[0]):
+            frame = self._queued.popleft()
+            self._queued_bytes -= len(frame)
+            self._begin(frame)
+        if self._reading_paused and self._drained is None and self._queued_bytes <= MAX_QUEUED_BYTES // 2:
+            self._reading_paused = False
+            if self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    def _reply_done(self, _: asyncio.Future[Reply]) -> None:
+        while self._pending and self._pending[0].done() and not self._closed:
+            pending = self._pending.popleft()
+            if pending.cancelled():
+                self.close()
+                return
+            error = pending.exception()
+            if isinstance(error, ProtocolError):
+                self._refuse(error)
+                return
+            if error is not None:
+                logger.error(
+                    "a request from %s:%d failed; closing the connection",
+                    self.peer_host,
+                    self.peer_port,
+                    exc_info=error,
+                )
+                self.close()
+                return
+            self._send(pending.result())
+        self._begin_queued()
+        if self._drained is not None and self.idle and self._transport is not None:
+            self._transport.close()
+
+    def _send(self, reply: Reply) -> None:
+        if reply is not None and self._transport is not None and not self._closed:
+            self._transport.writelines(reply)
+
+    def _refuse(self, error: ProtocolError) -> None:
+        logger.warning("closing the connection from %s:%d: %s", self.peer_host, self.peer_port, error)
+        self.close()
+
+    def _pause_reading(self) -> None:
+        if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
+            self._reading_paused = True
+            self._transport.pause_reading()

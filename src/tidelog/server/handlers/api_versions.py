@@ -1,0 +1,46 @@
+"""ApiVersions: what this broker serves. Version 3 and up tell the client's software, and the cluster's features."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
+from tidelog.protocol.messages.api_versions_response import (
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from tidelog.server.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+    versions = node.advertised_versions()
+    if context.version >= 3:
+        name, version = request.client_software_name, request.client_software_version
+        if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=versions)
+        context.connection.client_software = (name, version)
+    image = node.image
+    supported = node.supported_features()
+    return ApiVersionsResponse(
+        api_keys=versions,
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in supported.items()
+            # Version 3 clients cannot read a minimum of 0 (KIP-1022).
+            if low > 0 or context.version >= 4
+        ],
+        finalized_features_epoch=image.offset,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in image.features.items()
+            if name in supported
+        ],
+    )

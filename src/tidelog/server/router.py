@@ -1,0 +1,114 @@
+"""From frames to handlers and back: parses requests, finds the handler, encodes replies, counts.
+
+Rules that every API shares live here: what happens to unknown APIs and versions, how large a frame may be, and which
+requests may be worked on while their predecessor on the same connection still waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from tidelog.model.errors import ErrorCode
+from tidelog.network.server_connection import Reply, ServerConnection
+from tidelog.protocol.api import ApiKey
+from tidelog.protocol.codec import ProtocolError, decode
+from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
+from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
+from tidelog.protocol.schema import Message
+from tidelog.server.context import RequestContext
+from tidelog.server.handlers import legacy_produce
+from tidelog.server.handlers.registry import Route, route
+from tidelog.server.metrics import Metrics, error_codes
+
+if TYPE_CHECKING:
+    from tidelog.server.connections import Connections
+    from tidelog.server.node import Node
+
+logger = logging.getLogger(__name__)
+
+# Nothing but Produce carries records, so nothing else needs frames of a hundred megabytes. A list of a million
+# partitions still fits.
+MAX_CONTROL_FRAME_BYTES = 16 * 1024 * 1024
+_PRODUCE_KEY = ApiKey.PRODUCE.to_bytes(2, "big")
+
+
+class Router:
+    """The `RequestService` of a broker."""
+
+    def __init__(self, node: Node, connections: Connections, metrics: Metrics) -> None:
+        self._node = node
+        self._connections = connections
+        self._metrics = metrics
+        self._max_frame_bytes = node.config.socket_request_max_bytes
+
+    def frame_limit(self, first_bytes: memoryview) -> int:
+        # Until both bytes of the API key are there the larger limit applies; the buffer grows with what arrives.
+        if len(first_bytes) < 2 or first_bytes == _PRODUCE_KEY:
+            return self._max_frame_bytes
+        return min(self._max_frame_bytes, MAX_CONTROL_FRAME_BYTES)
+
+    def may_pipeline(self, frame: bytearray) -> bool:
+        """Producing: the append is done in order before the waiting for replicas begins."""
+        return frame[:2] == _PRODUCE_KEY
+
+    def connected(self, connection: ServerConnection) -> bool:
+        return self._connections.admit(connection)
+
+    def disconnected(self, connection: ServerConnection) -> None:
+        self._connections.release(connection)
+
+    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Awaitable[Reply]:
+        started = self._node.clock.monotonic_ms()
+        api_key, version, correlation_id = peek_request(frame)
+        found = route(api_key, version)
+        if found is None:
+            return self._answer_unserved(frame, api_key, version, correlation_id)
+        # A view that cannot be written to would keep the leader from stamping offsets in place.
+        view = memoryview(frame)
+        header = parse_request_header(view, flexible=found.flexible)
+        request, _ = decode(found.request, view, version, header.body_at)
+        context = RequestContext(
+            api_key=api_key,
+            version=version,
+            correlation_id=correlation_id,
+            client_id=header.client_id,
+            connection=connection,
+        )
+        outcome = found.handle(self._node, request, context)
+        if outcome is None or isinstance(outcome, Message):
+            return self._reply(found, correlation_id, outcome, started, len(frame))
+        return self._reply_later(found, correlation_id, outcome, started, len(frame))
+
+    async def _reply_later(
+        self, found: Route, correlation_id: int, outcome: Awaitable[Message | None], started: float, size: int
+    ) -> Reply:
+        return self._reply(found, correlation_id, await outcome, started, size)
+
+    def _reply(self, found: Route, correlation_id: int, response: Message | None, started: float, size: int) -> Reply:
+        pieces: Reply = None
+        sent = 0
+        if response is not None:
+            pieces = response_frame(found.api_key, found.version, correlation_id, response)
+            sent = sum(map(len, pieces))
+        elapsed_ms = self._node.clock.monotonic_ms() - started
+        self._metrics.request_done(found.api_key, found.version, elapsed_ms, size, sent)
+        for code in error_codes(response):
+            self._metrics.error(found.api_key, code)
+        return pieces
+
+    def _answer_unserved(self, frame: bytearray, api_key: int, version: int, correlation_id: int) -> Reply:
+        if api_key == ApiKey.API_VERSIONS:
+            # A newer client: it reads the ranges from a version 0 body and asks again (KIP-511).
+            module = route(ApiKey.API_VERSIONS, 0)
+            assert module is not None
+            versions = self._node.advertised_versions()
+            response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=versions)
+            self._metrics.error(api_key, ErrorCode.UNSUPPORTED_VERSION)
+            return response_frame(ApiKey.API_VERSIONS, 0, correlation_id, response)
+        if api_key == ApiKey.PRODUCE and 0 <= version <= 2:
+            self._metrics.error(api_key, ErrorCode.UNSUPPORTED_VERSION)
+            return legacy_produce.refuse(frame, version, correlation_id)
+        self._metrics.error(api_key, ErrorCode.UNSUPPORTED_VERSION)
+        raise ProtocolError(f"API key {api_key} version {version} is not served")
