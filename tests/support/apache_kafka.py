@@ -1,0 +1,157 @@
+"""A real Apache Kafka beside us: its jars, one node of it on the loopback interface, and its command-line tools."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.download_cache import Unavailable, cached, run_downloader
+from support.processes import free_port, running_server
+
+KAFKA_VERSION = "4.3.1"
+# A fixed cluster id (16 bytes, URL-safe base64), so that the files of two runs differ less.
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+
+START_TIMEOUT_SECONDS = 90
+TOOL_TIMEOUT_SECONDS = 120
+
+# A node of a few hundred records needs no parallel collector and no optimising compiler; both cost start-up time.
+_SMALL_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+_POM = f"""\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>tidelog.tests</groupId>
+  <artifactId>apache-kafka</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA_VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{KAFKA_VERSION}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+_LOGGING = """\
+status = off
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = STDERR
+appender.stderr.type = Console
+appender.stderr.name = STDERR
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d %p %m (%c)%n
+"""
+
+_SERVER_PROPERTIES: Mapping[str, str] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "num.partitions": "1",
+    "offsets.topic.num.partitions": "2",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "2",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    # Many index entries from few records.
+    "log.index.interval.bytes": "256",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApacheKafka:
+    """A running node."""
+
+    bootstrap_servers: str
+    log_directory: Path
+
+
+def require_java() -> str:
+    java = shutil.which("java")
+    if java is None:
+        raise Unavailable("`java` is not installed")
+    return java
+
+
+def kafka_jars() -> Path:
+    """The folder with Apache Kafka's jars, downloaded from Maven Central on first use."""
+    require_java()
+    return cached(f"kafka-{KAFKA_VERSION}", _download_jars)
+
+
+def java_command(jars: Path, *arguments: str, options: Sequence[str] = ()) -> list[str]:
+    return [require_java(), *_SMALL_JVM, *options, "-cp", f"{jars}{os.sep}*", *arguments]
+
+
+def run_tool(
+    jars: Path, main_class: str, *arguments: str, directory: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        java_command(jars, main_class, *arguments),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=directory,
+        timeout=TOOL_TIMEOUT_SECONDS,
+        check=True,
+    )
+
+
+@contextmanager
+def running_apache_kafka(
+    jars: Path, directory: Path, properties: Mapping[str, str] | None = None
+) -> Iterator[ApacheKafka]:
+    """Format `directory` and run a single node in it, broker and controller in one process."""
+    directory.mkdir(parents=True, exist_ok=True)
+    log_directory = directory / "data"
+    broker_port, controller_port = free_port(), free_port()
+    listeners = f"PLAINTEXT://127.0.0.1:{broker_port},CONTROLLER://127.0.0.1:{controller_port}"
+    settings = {
+        **_SERVER_PROPERTIES,
+        "listeners": listeners,
+        "advertised.listeners": listeners,
+        "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
+        "log.dirs": str(log_directory),
+        **(properties or {}),
+    }
+    configuration = directory / "server.properties"
+    if not log_directory.exists():
+        configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        format_command = ("format", "--standalone", "-t", CLUSTER_ID, "-c", str(configuration))
+        run_tool(jars, "kafka.tools.StorageTool", *format_command)
+    configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    logging = directory / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    command = java_command(jars, "kafka.Kafka", str(configuration), options=(f"-Dlog4j2.configurationFile={logging}",))
+    with running_server(
+        command, port=broker_port, output=directory / "kafka.log", within_seconds=START_TIMEOUT_SECONDS
+    ):
+        yield ApacheKafka(bootstrap_servers=f"127.0.0.1:{broker_port}", log_directory=log_directory)
+
+
+def _download_jars(folder: Path) -> None:
+    pom = folder / "pom.xml"
+    pom.write_text(_POM)
+    run_downloader(
+        (
+            "mvn",
+            "--quiet",
+            "--batch-mode",
+            "--file",
+            str(pom),
+            "dependency:copy-dependencies",
+            f"-DoutputDirectory={folder}",
+            "-DincludeScope=runtime",
+        ),
+        directory=folder,
+    )

@@ -1,0 +1,135 @@
+"""Processes that a test starts and surely ends, and waiting for a condition with a bound.
+
+What the processes are lives elsewhere: `support.apache_kafka`, `support.tidelog_process`, `support.clients`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+# The kernel sends this to a child when the thread that started it dies (Linux). It is the last line of defence: a test
+# run that is killed with SIGKILL has no chance to end its brokers itself.
+_PR_SET_PDEATHSIG = 1
+# Loaded here because nothing may be imported between fork and exec when other threads are running.
+_LIBC = ctypes.CDLL(None)
+
+
+class ProcessFailed(Exception):
+    """A process ended or stayed silent where a test needed it. The message holds the end of its output."""
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface that nobody uses now.
+
+    Another process may take it before we do; callers that start a server check that theirs is the one that answers.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(
+    condition: Callable[[], Result], *, within_seconds: float, what: str, every_seconds: float = 0.05
+) -> Result:
+    """Poll until `condition` gives something true, and return that."""
+    deadline = time.monotonic() + within_seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} did not happen within {within_seconds} s")
+        time.sleep(every_seconds)
+
+
+def accepts_connections(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def start_process(
+    command: Sequence[str],
+    *,
+    output: Path,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a process in a group of its own, with both of its output streams going to the file `output`."""
+    with output.open("wb") as sink:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            cwd=directory,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        )
+
+
+def wait_for_server(process: subprocess.Popen[bytes], port: int, *, within_seconds: float, output: Path) -> None:
+    """Return once the process accepts connections on `port`; raise with its output if it ends or takes too long."""
+
+    def answers() -> bool:
+        if process.poll() is not None:
+            raise ProcessFailed(f"{process.args!r} ended with {process.returncode}:\n{tail(output)}")
+        return accepts_connections(port)
+
+    try:
+        wait_until(answers, within_seconds=within_seconds, what=f"a connection to port {port}")
+    except TimeoutError as error:
+        raise ProcessFailed(f"{error}; {process.args!r} said:\n{tail(output)}") from error
+
+
+def stop_process(process: subprocess.Popen[bytes], *, within_seconds: float = 15, hard: bool = False) -> int:
+    """End the process and what it started: SIGTERM first (unless `hard`), SIGKILL when that takes too long."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
+    try:
+        return process.wait(timeout=within_seconds)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return process.wait(timeout=within_seconds)
+
+
+@contextlib.contextmanager
+def running_server(
+    command: Sequence[str],
+    *,
+    port: int,
+    output: Path,
+    within_seconds: float,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = start_process(command, output=output, directory=directory, environment=environment)
+    try:
+        wait_for_server(process, port, within_seconds=within_seconds, output=output)
+        yield process
+    finally:
+        stop_process(process)
+
+
+def tail(path: Path, lines: int = 40) -> str:
+    if not path.exists():
+        return "(no output)"
+    return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,36 @@
+"""A tidelog broker in a process of its own, started with the command that users type."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.processes import free_port, running_server
+
+START_TIMEOUT_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TidelogBroker:
+    """A running broker."""
+
+    bootstrap_servers: str
+    log_directory: Path
+
+
+def tidelog_command() -> str:
+    """The `tidelog` script that belongs to the interpreter of the tests."""
+    return str(Path(sys.executable).with_name("tidelog"))
+
+
+@contextmanager
+def running_tidelog(directory: Path) -> Iterator[TidelogBroker]:
+    directory.mkdir(parents=True, exist_ok=True)
+    log_directory = directory / "data"
+    port = free_port()
+    command = (tidelog_command(), "up", "--port", str(port), "--data-dir", str(log_directory))
+    with running_server(command, port=port, output=directory / "tidelog.log", within_seconds=START_TIMEOUT_SECONDS):
+        yield TidelogBroker(bootstrap_servers=f"127.0.0.1:{port}", log_directory=log_directory)
