@@ -1,0 +1,171 @@
+"""Fetch sessions (KIP-227): a reader names its partitions once, and then only what has changed.
+
+A session is the broker's memory of what a reader wants and of what it was told last. The number of sessions is
+bounded (max.incremental.fetch.session.cache.slots); the one that was unused longest makes room for a new one. A reader
+that has lost its session gets FETCH_SESSION_ID_NOT_FOUND and starts anew, so forgetting is always safe.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import ZERO_UUID
+from tidelog.model.ports import Randomness
+from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
+from tidelog.protocol.messages.fetch_response import PartitionData
+
+SESSIONLESS_EPOCH = -1
+FIRST_EPOCH = 0
+NO_SESSION = 0
+_MAX_EPOCH = 2**31 - 1
+
+# (topic name or "", topic id or zero, partition): versions up to 12 name topics, later ones give their ids.
+PartitionKey = tuple[str, bytes, int]
+
+
+@dataclass(slots=True)
+class CachedPartition:
+    """What a reader wants of one partition and what it knows. Changes with every fetch, hence not frozen."""
+
+    wanted: FetchPartition
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+    def is_news(self, answer: PartitionData) -> bool:
+        """Whether an incremental response has to mention this partition; remembers what is told."""
+        news = bool(
+            (answer.records is not None and len(answer.records))
+            or answer.error_code
+            or answer.high_watermark != self.high_watermark
+            or answer.log_start_offset != self.log_start_offset
+            or answer.preferred_read_replica != -1
+            or answer.diverging_epoch.epoch != -1
+        )
+        # After an error the partition counts as unknown, so that the next good answer is told.
+        self.high_watermark = -1 if answer.error_code else answer.high_watermark
+        self.log_start_offset = -1 if answer.error_code else answer.log_start_offset
+        return news
+
+
+@dataclass(slots=True)
+class FetchSession:
+    session_id: int
+    epoch: int
+    uses_topic_ids: bool
+    partitions: OrderedDict[PartitionKey, CachedPartition] = field(default_factory=OrderedDict)
+
+    def update(self, request: FetchRequest) -> None:
+        for topic in request.forgotten_topics_data:
+            for partition in topic.partitions:
+                self.partitions.pop((topic.topic, topic.topic_id, partition), None)
+        for key, wanted in requested_partitions(request):
+            cached = self.partitions.get(key)
+            if cached is None:
+                self.partitions[key] = CachedPartition(wanted)
+            else:
+                cached.wanted = wanted
+
+    def rotate(self, keys: Iterable[PartitionKey]) -> None:
+        """Partitions that got records go to the end, so that no partition starves behind a busy one."""
+        for key in keys:
+            if key in self.partitions:
+                self.partitions.move_to_end(key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRefusal:
+    code: ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPlan:
+    """What a request asks for. Without a session all partitions are answered and nothing is remembered."""
+
+    session: FetchSession | None
+    incremental: bool
+    partitions: list[tuple[PartitionKey, FetchPartition]]
+
+    @property
+    def session_id(self) -> int:
+        return NO_SESSION if self.session is None else self.session.session_id
+
+    def to_answer(self, answers: list[tuple[PartitionKey, PartitionData]]) -> list[tuple[PartitionKey, PartitionData]]:
+        """The part of `answers` that the reader has to be told."""
+        session = self.session
+        if session is None:
+            return answers
+        told = []
+        with_records = []
+        for key, answer in answers:
+            cached = session.partitions.get(key)
+            if cached is None:
+                continue
+            if cached.is_news(answer) or not self.incremental:
+                told.append((key, answer))
+                if answer.records is not None and len(answer.records):
+                    with_records.append(key)
+        session.rotate(with_records)
+        return told
+
+
+class FetchSessions:
+    """All sessions of a broker, least recently used first."""
+
+    def __init__(self, *, slots: int, randomness: Randomness) -> None:
+        self._slots = slots
+        self._randomness = randomness
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def plan(self, request: FetchRequest, version: int) -> FetchPlan | SessionRefusal:
+        uses_topic_ids = version >= 13
+        if request.session_epoch in (SESSIONLESS_EPOCH, FIRST_EPOCH):
+            # A full fetch replaces the session that it names, if any.
+            self._sessions.pop(request.session_id, None)
+            wanted = list(requested_partitions(request))
+            session = None
+            if request.session_epoch == FIRST_EPOCH and wanted:
+                session = self._create(request, uses_topic_ids)
+            return FetchPlan(session=session, incremental=False, partitions=wanted)
+        return self._continue(request, uses_topic_ids)
+
+    def _continue(self, request: FetchRequest, uses_topic_ids: bool) -> FetchPlan | SessionRefusal:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return SessionRefusal(code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            return SessionRefusal(code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            return SessionRefusal(code=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.update(request)
+        if not session.partitions:
+            del self._sessions[session.session_id]
+            return FetchPlan(session=None, incremental=True, partitions=[])
+        session.epoch = 1 if session.epoch == _MAX_EPOCH else session.epoch + 1
+        self._sessions.move_to_end(session.session_id)
+        wanted = [(key, cached.wanted) for key, cached in session.partitions.items()]
+        return FetchPlan(session=session, incremental=True, partitions=wanted)
+
+    def _create(self, request: FetchRequest, uses_topic_ids: bool) -> FetchSession | None:
+        if self._slots <= 0:
+            return None
+        while len(self._sessions) >= self._slots:
+            self._sessions.popitem(last=False)
+        session_id = NO_SESSION
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = 1 + self._randomness.below(2**31 - 2)
+        session = FetchSession(session_id=session_id, epoch=1, uses_topic_ids=uses_topic_ids)
+        session.update(request)
+        self._sessions[session_id] = session
+        return session
+
+
+def requested_partitions(request: FetchRequest) -> Iterable[tuple[PartitionKey, FetchPartition]]:
+    for topic in request.topics:
+        for partition in topic.partitions:
+            yield (topic.topic, topic.topic_id or ZERO_UUID, partition.partition), partition
