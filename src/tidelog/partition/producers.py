@@ -1,0 +1,415 @@
+"""Who wrote to a partition with which sequence numbers, and which transactions that leaves open.
+
+`ProducerStates` is used in two steps. `plan` checks batches that are about to be appended and changes nothing; once
+they are in the log, `apply` makes the plan true. `replay` is both in one for batches that are already decided: those
+a follower fetched, and those that recovery reads back. What is remembered of one producer is in
+`tidelog.partition.producer_entry`, the snapshot file in `tidelog.storage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import NO_PRODUCER_EPOCH
+from tidelog.partition.producer_entry import BatchMetadata, ProducerEntry, SnapshotEntry
+from tidelog.partition.transactions import CompletedTransaction, StartedTransaction, UnstableTransactions
+from tidelog.partition.verification import (
+    PendingVerification,
+    TransactionVerifications,
+    VerificationGuard,
+)
+from tidelog.records.batch import BatchHeader, Buffer
+from tidelog.records.control import EndTransactionMarker, read_end_transaction_marker
+
+# producer.id.expiration.ms
+DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
+# transaction.max.timeout.ms plus this, and an open transaction is late: its coordinator should have aborted it.
+LATE_TRANSACTION_GRACE_MS = 300_000
+
+TRANSACTIONS_V2 = 2
+_LARGEST_EPOCH = 32767
+
+
+class AppendOrigin(Enum):
+    """Who appends, which decides what is checked."""
+
+    # Epoch and sequence.
+    CLIENT = "client"
+    # The group and the transaction coordinator write without sequence numbers: the epoch only.
+    COORDINATOR = "coordinator"
+    # The leader has checked: nothing.
+    REPLICATION = "replication"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerRefusal:
+    """The batches must not be appended."""
+
+    code: ErrorCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateBatch:
+    """The batch is in the log already; the producer gets the answer it would have got the first time."""
+
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class ProducerPlan(NamedTuple):
+    """What `apply` will change. A tuple because every append makes one."""
+
+    # The end of the log with the planned batches in it.
+    end_offset: int
+    entries: dict[int, ProducerEntry]
+    started: Sequence[StartedTransaction] = ()
+    completed: Sequence[CompletedTransaction] = ()
+    verified: Sequence[int] = ()
+
+
+_NO_ENTRIES: dict[int, ProducerEntry] = {}
+
+
+class ProducerStates:
+    """All producers of one replica."""
+
+    __slots__ = ("_entries", "_transactions", "_verifications", "end_offset", "expiration_ms")
+
+    def __init__(self, *, expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS, end_offset: int = 0) -> None:
+        self.expiration_ms = expiration_ms
+        # Everything before this offset is reflected here.
+        self.end_offset = end_offset
+        self._entries: dict[int, ProducerEntry] = {}
+        self._transactions = UnstableTransactions()
+        self._verifications = TransactionVerifications()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[ProducerEntry]:
+        return iter(self._entries.values())
+
+    def get(self, producer_id: int) -> ProducerEntry | None:
+        return self._entries.get(producer_id)
+
+    # Appending
+
+    def plan(
+        self,
+        headers: Sequence[BatchHeader],
+        data: Buffer,
+        first_offset: int,
+        *,
+        origin: AppendOrigin,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
+    ) -> ProducerPlan | DuplicateBatch | ProducerRefusal:
+        """Check the batches in `data`, which will get offsets from `first_offset` on.
+
+        `data` is looked at only for the markers in control batches. `guard` is for callers that verify transactions
+        with their coordinator (see `begin_verification`); `transaction_version` is the version under which a marker
+        was sent.
+        """
+        if len(headers) == 1 and headers[0].producer_id < 0:
+            return ProducerPlan(_end_of(headers[0], first_offset, origin), _NO_ENTRIES)
+        draft = _Draft(self, origin, transaction_version)
+        position = 0
+        offset = first_offset
+        for header in headers:
+            end = position + header.size
+            if origin is AppendOrigin.REPLICATION:
+                offset = header.base_offset
+            if header.producer_id >= 0:
+                if header.is_control:
+                    # The cleaner may have taken the marker and left the empty batch for the producer's sequence.
+                    marker = read_end_transaction_marker(memoryview(data)[position:end])
+                    problem = None if marker is None else draft.add_marker(header, offset, marker)
+                else:
+                    if origin is AppendOrigin.CLIENT:
+                        known = self._entries.get(header.producer_id)
+                        duplicate = None if known is None else known.find_duplicate(header)
+                        if duplicate is not None:
+                            return _as_duplicate(duplicate)
+                    problem = draft.add_data(header, offset, guard)
+                if problem is not None:
+                    return problem
+            offset += header.last_offset_delta + 1
+            position = end
+        return draft.finish(offset)
+
+    def apply(self, plan: ProducerPlan) -> None:
+        """Make a plan true. Nothing else may have changed since `plan`."""
+        if plan.entries:
+            self._entries.update(plan.entries)
+            for producer_id in plan.verified:
+                self._verifications.end(producer_id)
+            for started in plan.started:
+                self._transactions.start(started)
+            for completed in plan.completed:
+                self._transactions.complete(completed)
+        self.end_offset = plan.end_offset
+
+    def replay(self, header: BatchHeader, batch: Buffer = b"") -> CompletedTransaction | None:
+        """Follow a batch that is in the log; `batch` is needed if it is a control batch.
+
+        Returns the transaction that it completed, if it did.
+        """
+        plan = self.plan((header,), batch, header.base_offset, origin=AppendOrigin.REPLICATION)
+        assert isinstance(plan, ProducerPlan), "replicated batches are never refused"
+        self.apply(plan)
+        return plan.completed[0] if plan.completed else None
+
+    # Transactions
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """The first record of a transaction that is open or whose marker is not below the high watermark."""
+        return self._transactions.first_unstable_offset(high_watermark)
+
+    def last_stable_offset(self, high_watermark: int, log_start_offset: int = 0) -> int:
+        """Up to where readers of committed data may read. What an open transaction has lost to deletion, it no longer holds back."""
+        unstable = self._transactions.first_unstable_offset(high_watermark)
+        if unstable is None:
+            return high_watermark
+        return min(high_watermark, max(unstable, log_start_offset))
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        entry = self._entries.get(producer_id)
+        return entry is not None and entry.epoch == epoch and entry.has_open_transaction
+
+    def has_late_transaction(self, now_ms: int, max_transaction_timeout_ms: int) -> bool:
+        """Whether the oldest open transaction seems to be left hanging (KIP-664)."""
+        producer_id = self._transactions.oldest_producer_id
+        entry = None if producer_id is None else self._entries.get(producer_id)
+        if entry is None or entry.last_timestamp <= 0:
+            return False
+        return now_ms - entry.last_timestamp > max_transaction_timeout_ms + LATE_TRANSACTION_GRACE_MS
+
+    def begin_verification(
+        self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now_ms: int
+    ) -> VerificationGuard | ProducerRefusal | None:
+        """Before the coordinator is asked whether a transaction is open. None: it is open here, do not ask."""
+        entry = self._entries.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            return _stale_epoch(producer_id, epoch, entry.epoch)
+        if self.has_open_transaction(producer_id, epoch):
+            return None
+        return self._verifications.begin(
+            producer_id, sequence, epoch, supports_epoch_bump=supports_epoch_bump, now_ms=now_ms
+        )
+
+    def accepts_guard(self, producer_id: int, guard: VerificationGuard) -> bool:
+        return self._verifications.accepts(producer_id, guard)
+
+    def pending_verification(self, producer_id: int) -> PendingVerification | None:
+        return self._verifications.get(producer_id)
+
+    def first_open_offset_besides(self, completed: set[int], started: Sequence[StartedTransaction]) -> int | None:
+        return self._transactions.first_open_offset_besides(completed, started)
+
+    # Snapshots, truncation, expiry
+
+    def snapshot(self) -> list[SnapshotEntry]:
+        """For the snapshot file at `end_offset`."""
+        return [entry.to_snapshot() for entry in self._entries.values()]
+
+    def reload(self, entries: Iterable[SnapshotEntry], end_offset: int, now_ms: int) -> None:
+        """Start anew from a snapshot taken at `end_offset`; batches from there on are then replayed.
+
+        Also the way to truncate: reload the newest snapshot that is not above the new end, or none, and replay.
+        """
+        loaded = [ProducerEntry.from_snapshot(entry) for entry in entries]
+        self._entries = {entry.producer_id: entry for entry in loaded if not self._is_expired(entry, now_ms)}
+        self._transactions.reload(
+            [
+                StartedTransaction(entry.transaction_first_offset, entry.producer_id)
+                for entry in self._entries.values()
+                if entry.has_open_transaction
+            ]
+        )
+        self._verifications.clear()
+        self.end_offset = end_offset
+
+    def reset(self, end_offset: int) -> None:
+        """Forget everything: the log is empty and will go on at `end_offset`."""
+        self.reload((), end_offset, 0)
+
+    def expire(self, now_ms: int) -> int:
+        """Forget producers that have been idle for `expiration_ms`. An open transaction keeps its producer."""
+        expired = [entry.producer_id for entry in self._entries.values() if self._is_expired(entry, now_ms)]
+        for producer_id in expired:
+            del self._entries[producer_id]
+        self._verifications.expire(now_ms - self.expiration_ms)
+        return len(expired)
+
+    def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
+        return not entry.has_open_transaction and now_ms - entry.last_timestamp >= self.expiration_ms
+
+
+class _Draft:
+    """The changes of one plan, as they grow batch by batch."""
+
+    __slots__ = ("completed", "entries", "origin", "started", "states", "transaction_version", "verified")
+
+    def __init__(self, states: ProducerStates, origin: AppendOrigin, transaction_version: int) -> None:
+        self.states = states
+        self.origin = origin
+        self.transaction_version = transaction_version
+        self.entries: dict[int, ProducerEntry] = {}
+        self.started: list[StartedTransaction] = []
+        self.completed: list[CompletedTransaction] = []
+        self.verified: list[int] = []
+
+    def finish(self, end_offset: int) -> ProducerPlan:
+        return ProducerPlan(end_offset, self.entries, self.started, self.completed, self.verified)
+
+    def add_data(self, header: BatchHeader, offset: int, guard: VerificationGuard | None) -> ProducerRefusal | None:
+        entry = self._entry(header.producer_id)
+        if self.origin is not AppendOrigin.REPLICATION:
+            problem = self._data_problem(entry, header, guard)
+            if problem is not None:
+                return problem
+        updated = entry.after_data(header, offset)
+        if header.is_transactional:
+            self.verified.append(header.producer_id)
+            if not entry.has_open_transaction:
+                self.started.append(StartedTransaction(offset, header.producer_id))
+        self.entries[header.producer_id] = updated
+        return None
+
+    def add_marker(self, header: BatchHeader, offset: int, marker: EndTransactionMarker) -> ProducerRefusal | None:
+        entry = self._entry(header.producer_id)
+        if self.origin is not AppendOrigin.REPLICATION:
+            problem = self._marker_problem(entry, header.producer_epoch, marker)
+            if problem is not None:
+                return problem
+        # A marker without records before it holds nothing back and is in no index.
+        if entry.has_open_transaction:
+            self._complete(entry, offset, marker)
+        self.verified.append(header.producer_id)
+        self.entries[header.producer_id] = entry.after_marker(
+            header.producer_epoch, marker.coordinator_epoch, header.max_timestamp
+        )
+        return None
+
+    def _complete(self, entry: ProducerEntry, offset: int, marker: EndTransactionMarker) -> None:
+        first_offset = entry.transaction_first_offset
+        done = {transaction.first_offset for transaction in self.completed}
+        done.add(first_offset)
+        next_open = self.states.first_open_offset_besides(done, self.started)
+        self.completed.append(
+            CompletedTransaction(
+                entry.producer_id,
+                first_offset,
+                offset,
+                not marker.commit,
+                offset + 1 if next_open is None else next_open,
+            )
+        )
+
+    def _entry(self, producer_id: int) -> ProducerEntry:
+        return self.entries.get(producer_id) or self.states.get(producer_id) or ProducerEntry(producer_id)
+
+    def _data_problem(
+        self, entry: ProducerEntry, header: BatchHeader, guard: VerificationGuard | None
+    ) -> ProducerRefusal | None:
+        producer_id = header.producer_id
+        epoch = header.producer_epoch
+        if epoch < entry.epoch:
+            return _stale_epoch(producer_id, epoch, entry.epoch)
+        is_transactional = header.is_transactional
+        if (
+            is_transactional
+            and guard is not None
+            and not (entry.has_open_transaction and epoch == entry.epoch)
+            and not self.states.accepts_guard(producer_id, guard)
+        ):
+            return ProducerRefusal(
+                code=ErrorCode.INVALID_TXN_STATE,
+                message=f"the transaction of producer {producer_id} (epoch {epoch}) is not known to be open",
+            )
+        if self.origin is AppendOrigin.CLIENT:
+            problem = _sequence_problem(entry, header, self.states.pending_verification(producer_id))
+            if problem is not None:
+                return problem
+        if entry.has_open_transaction and not is_transactional:
+            return ProducerRefusal(
+                code=ErrorCode.INVALID_TXN_STATE,
+                message=f"producer {producer_id} has a transaction open since offset "
+                f"{entry.transaction_first_offset}, but the batch is not transactional",
+            )
+        return None
+
+    def _marker_problem(self, entry: ProducerEntry, epoch: int, marker: EndTransactionMarker) -> ProducerRefusal | None:
+        """Version 2 raises the producer's epoch with each transaction, so a marker of the current epoch is late.
+
+        It is let through where it changes nothing, as the retry of a marker that was written, and where the epoch
+        cannot be raised any further.
+        """
+        stale = epoch < entry.epoch
+        if self.transaction_version >= TRANSACTIONS_V2 and epoch == entry.epoch:
+            stale = entry.has_open_transaction and epoch != _LARGEST_EPOCH
+        if stale:
+            return _stale_epoch(entry.producer_id, epoch, entry.epoch)
+        if marker.coordinator_epoch < entry.coordinator_epoch:
+            return ProducerRefusal(
+                code=ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                message=f"the marker for producer {entry.producer_id} comes from coordinator epoch "
+                f"{marker.coordinator_epoch}, but epoch {entry.coordinator_epoch} has been seen",
+            )
+        return None
+
+
+def _sequence_problem(
+    entry: ProducerEntry, header: BatchHeader, pending: PendingVerification | None
+) -> ProducerRefusal | None:
+    """A producer that is not known here may begin with any sequence number.
+
+    Its earlier batches may have been deleted by retention, or its state may have expired; refusing it would stop a
+    producer that did nothing wrong (KIP-360).
+    """
+    sequence = header.base_sequence
+    if pending is not None:
+        if pending.supports_epoch_bump and sequence != 0 and not entry.batches:
+            return _out_of_order(header, "a transaction begins with sequence 0")
+        if sequence > pending.lowest_sequence:
+            return _out_of_order(header, f"sequence {pending.lowest_sequence} was seen before it")
+    if entry.epoch == NO_PRODUCER_EPOCH:
+        return None
+    if header.producer_epoch != entry.epoch:
+        if sequence != 0:
+            return _out_of_order(header, f"it is the first of its epoch, after epoch {entry.epoch}, and must be 0")
+        return None
+    if not entry.expects_sequence(sequence):
+        return _out_of_order(header, f"the last one in the log is {entry.last_sequence}")
+    return None
+
+
+def _out_of_order(header: BatchHeader, reason: str) -> ProducerRefusal:
+    return ProducerRefusal(
+        code=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        message=f"sequence {header.base_sequence} of producer {header.producer_id} (epoch {header.producer_epoch}) "
+        f"is out of order: {reason}",
+    )
+
+
+def _stale_epoch(producer_id: int, epoch: int, current_epoch: int) -> ProducerRefusal:
+    return ProducerRefusal(
+        code=ErrorCode.INVALID_PRODUCER_EPOCH,
+        message=f"epoch {epoch} of producer {producer_id} is over, the current one is {current_epoch}",
+    )
+
+
+def _as_duplicate(batch: BatchMetadata) -> DuplicateBatch:
+    return DuplicateBatch(first_offset=batch.first_offset, last_offset=batch.last_offset, timestamp=batch.timestamp)
+
+
+def _end_of(header: BatchHeader, first_offset: int, origin: AppendOrigin) -> int:
+    if origin is AppendOrigin.REPLICATION:
+        return header.next_offset
+    return first_offset + header.last_offset_delta + 1

@@ -1,0 +1,199 @@
+"""How far the replicas of a partition are, as its leader sees it, and the high watermark that follows from that.
+
+A follower tells its progress with the offset it fetches from: everything before that offset is in its log. The
+records that all in-sync replicas have are committed. Pure: the replica around it asks the controller for changes of
+the in-sync set and hands over the answers. Epochs of records are in `tidelog.partition.leader_epochs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+UNKNOWN_OFFSET = -1
+UNKNOWN_BROKER_EPOCH = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class FollowerProgress:
+    """What the fetches of one follower have told."""
+
+    broker_id: int
+    log_start_offset: int = UNKNOWN_OFFSET
+    log_end_offset: int = UNKNOWN_OFFSET
+    # The end of the leader's log when the last fetch came, and when that was.
+    last_fetch_leader_end_offset: int = UNKNOWN_OFFSET
+    last_fetch_ms: int = 0
+    # The last moment at which the follower is known to have had everything.
+    last_caught_up_ms: int = 0
+    broker_epoch: int = UNKNOWN_BROKER_EPOCH
+
+    def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
+        return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms
+
+
+class PartitionProgress:
+    """The leader's book of one partition.
+
+    The in-sync set changes in two steps: `propose` while the controller is asked, then `confirm` or `withdraw`. In
+    between the watermark waits for the *maximal* set, the old and the proposed one together: whichever of the two the
+    controller has recorded, no record is committed that a member of it lacks (KIP-497).
+    """
+
+    __slots__ = (
+        "_followers",
+        "epoch_start_offset",
+        "high_watermark",
+        "in_sync",
+        "local_id",
+        "log_end_offset",
+        "max_lag_ms",
+        "min_in_sync",
+        "proposed",
+        "replicas",
+    )
+
+    def __init__(
+        self,
+        *,
+        local_id: int,
+        replicas: Collection[int],
+        in_sync: Collection[int],
+        log_end_offset: int,
+        high_watermark: int,
+        now_ms: int,
+        min_in_sync: int = 1,
+        max_lag_ms: int = 30_000,
+    ) -> None:
+        self.local_id = local_id
+        self.replicas = frozenset(replicas)
+        self.in_sync = frozenset(in_sync)
+        self.proposed: frozenset[int] | None = None
+        self.log_end_offset = log_end_offset
+        # Followers must have reached the start of this leader's epoch before they may join.
+        self.epoch_start_offset = log_end_offset
+        self.high_watermark = high_watermark
+        self.min_in_sync = min_in_sync
+        self.max_lag_ms = max_lag_ms
+        # Those in the set get the benefit of the doubt until they had time to fetch; the others wait for no one.
+        self._followers = {
+            broker_id: FollowerProgress(
+                broker_id=broker_id, last_caught_up_ms=now_ms if broker_id in self.in_sync else 0
+            )
+            for broker_id in self.replicas
+            if broker_id != local_id
+        }
+
+    @property
+    def maximal_in_sync(self) -> frozenset[int]:
+        return self.in_sync if self.proposed is None else self.in_sync | self.proposed
+
+    @property
+    def effective_min_in_sync(self) -> int:
+        """min.insync.replicas, which cannot ask for more replicas than there are."""
+        return min(self.min_in_sync, len(self.replicas))
+
+    @property
+    def has_enough_in_sync(self) -> bool:
+        """Whether acks=all may be accepted."""
+        return len(self.in_sync) >= self.effective_min_in_sync
+
+    def follower(self, broker_id: int) -> FollowerProgress | None:
+        return self._followers.get(broker_id)
+
+    def record_append(self, log_end_offset: int, now_ms: int) -> bool:
+        """The leader's log has grown. Whether that moved the high watermark, as it does without followers."""
+        self.log_end_offset = log_end_offset
+        return self._advance(now_ms)
+
+    def record_fetch(
+        self,
+        broker_id: int,
+        fetch_offset: int,
+        log_start_offset: int,
+        now_ms: int,
+        broker_epoch: int = UNKNOWN_BROKER_EPOCH,
+    ) -> bool:
+        """A follower fetches from `fetch_offset`. Whether that moved the high watermark.
+
+        A follower that is always one request behind under steady load is caught up nevertheless: if it now has what
+        was the end at its previous fetch, then it had everything at that time.
+        """
+        follower = self._followers.get(broker_id)
+        if follower is None:
+            return False
+        if fetch_offset >= self.log_end_offset:
+            follower.last_caught_up_ms = max(follower.last_caught_up_ms, now_ms)
+        elif fetch_offset >= follower.last_fetch_leader_end_offset:
+            follower.last_caught_up_ms = max(follower.last_caught_up_ms, follower.last_fetch_ms)
+        follower.log_start_offset = log_start_offset
+        follower.log_end_offset = fetch_offset
+        follower.last_fetch_leader_end_offset = max(self.log_end_offset, follower.last_fetch_leader_end_offset)
+        follower.last_fetch_ms = now_ms
+        follower.broker_epoch = broker_epoch
+        return self._advance(now_ms)
+
+    def lagging(self, now_ms: int) -> frozenset[int]:
+        """In-sync followers that have not been caught up for `max_lag_ms`. None while a proposal is under way."""
+        if self.proposed is not None:
+            return frozenset()
+        return frozenset(
+            broker_id
+            for broker_id in self.in_sync
+            if broker_id != self.local_id and not self._is_caught_up(broker_id, now_ms)
+        )
+
+    def may_join(self, broker_id: int) -> bool:
+        """Whether a follower outside of the set has everything that is committed, in this leader's history."""
+        follower = self._followers.get(broker_id)
+        return (
+            follower is not None
+            and self.proposed is None
+            and broker_id not in self.in_sync
+            and follower.log_end_offset >= self.high_watermark
+            and follower.log_end_offset >= self.epoch_start_offset
+        )
+
+    def propose(self, in_sync: Iterable[int]) -> None:
+        """The controller is being asked for this set."""
+        self.proposed = frozenset(in_sync)
+
+    def confirm(self, in_sync: Iterable[int], now_ms: int) -> bool:
+        """The controller has recorded this set. Whether that moved the high watermark."""
+        self.in_sync = frozenset(in_sync)
+        self.proposed = None
+        return self._advance(now_ms)
+
+    def withdraw(self) -> None:
+        """The controller is known to have refused. Without an answer the proposal stays: it may be in force."""
+        self.proposed = None
+
+    def _is_caught_up(self, broker_id: int, now_ms: int) -> bool:
+        follower = self._followers.get(broker_id)
+        return follower is not None and follower.is_caught_up(self.log_end_offset, now_ms, self.max_lag_ms)
+
+    def _advance(self, now_ms: int) -> bool:
+        """Raise the high watermark to what all have. It never goes back, and stands still below min.insync.replicas.
+
+        A follower that is caught up but has not joined yet is waited for as well: otherwise the watermark could run
+        ahead of it for ever, and it would never be allowed to join.
+        """
+        reached = self.log_end_offset
+        if self._followers:
+            if not self.has_enough_in_sync:
+                return False
+            maximal = self.maximal_in_sync
+            for follower in self._followers.values():
+                if follower.log_end_offset < reached and (
+                    follower.broker_id in maximal or follower.is_caught_up(self.log_end_offset, now_ms, self.max_lag_ms)
+                ):
+                    reached = follower.log_end_offset
+        if reached <= self.high_watermark:
+            return False
+        self.high_watermark = reached
+        return True
+
+
+def follower_high_watermark(current: int, leader_high_watermark: int, log_end_offset: int) -> int:
+    """What a follower may take from a leader's answer: never above its own end, and never back."""
+    return max(current, min(leader_high_watermark, log_end_offset))

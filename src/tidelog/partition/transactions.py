@@ -1,0 +1,92 @@
+"""The transactions of one partition that readers of committed data must still wait for.
+
+A transaction is *open* until its marker is in the log, and after that *unreplicated* until the high watermark has
+passed the marker: only then can no election take the marker away again. The last stable offset lies before the first
+record of all of them. Which producer may do what is decided in `tidelog.partition.producers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+
+class StartedTransaction(NamedTuple):
+    first_offset: int
+    producer_id: int
+
+
+class CompletedTransaction(NamedTuple):
+    """An aborted one belongs into the transaction index of the segment that holds its marker."""
+
+    producer_id: int
+    first_offset: int
+    # The offset of the marker.
+    last_offset: int
+    aborted: bool
+    # Where the last stable offset will be once the marker is replicated; the index keeps it.
+    last_stable_offset: int
+
+
+class UnstableTransactions:
+    """Open and unreplicated transactions, ordered so that the first one is found at once."""
+
+    __slots__ = ("_open", "_unreplicated")
+
+    def __init__(self) -> None:
+        # First offset to producer id. Offsets only grow, so the order of insertion is the order of offsets.
+        self._open: dict[int, int] = {}
+        # A heap of (first offset, offset of the marker).
+        self._unreplicated: list[tuple[int, int]] = []
+
+    @property
+    def first_undecided_offset(self) -> int | None:
+        """Where the oldest open transaction began."""
+        return next(iter(self._open), None)
+
+    @property
+    def oldest_producer_id(self) -> int | None:
+        """Whose transaction has been open for the most offsets."""
+        return next(iter(self._open.values()), None)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """The first record that is undecided, or whose decision the high watermark has not passed.
+
+        Transactions that the watermark has passed are forgotten here: it never goes back.
+        """
+        unreplicated = self._unreplicated
+        while unreplicated and unreplicated[0][1] < high_watermark:
+            heappop(unreplicated)
+        undecided = next(iter(self._open), None)
+        if not unreplicated:
+            return undecided
+        decided = unreplicated[0][0]
+        return decided if undecided is None or decided < undecided else undecided
+
+    def first_open_offset_besides(
+        self, completed: Collection[int], started: Sequence[StartedTransaction]
+    ) -> int | None:
+        """Where the oldest transaction begins that stays open after a plan that starts and completes some."""
+        for first_offset in self._open:
+            if first_offset not in completed:
+                return first_offset
+        for transaction in started:
+            if transaction.first_offset not in completed:
+                return transaction.first_offset
+        return None
+
+    def start(self, transaction: StartedTransaction) -> None:
+        self._open[transaction.first_offset] = transaction.producer_id
+
+    def complete(self, transaction: CompletedTransaction) -> None:
+        del self._open[transaction.first_offset]
+        heappush(self._unreplicated, (transaction.first_offset, transaction.last_offset))
+
+    def reload(self, transactions: Sequence[StartedTransaction]) -> None:
+        """Start anew from what a snapshot says is open."""
+        self._open = {transaction.first_offset: transaction.producer_id for transaction in sorted(transactions)}
+        self._unreplicated.clear()
