@@ -1,0 +1,235 @@
+"""The settings of one node, read from the properties of Kafka's server.properties.
+
+`BrokerConfig` has a field for every property that tidelog uses, named like the property with underscores; those with
+a syntax of their own (listeners, voters, directories) are parsed. The tables of properties are under
+`tidelog.config.catalogue`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidelog.config.catalogue.cluster import ClusterSection
+from tidelog.config.catalogue.coordinators import GroupSection, TransactionSection
+from tidelog.config.catalogue.network import NetworkSection
+from tidelog.config.catalogue.node import NODE_DEFINITIONS
+from tidelog.config.catalogue.refused import refusal
+from tidelog.config.catalogue.storage import StorageSection
+from tidelog.config.catalogue.without_effect import WITHOUT_EFFECT_DEFINITIONS
+from tidelog.config.definitions import (
+    ConfigValue,
+    InvalidConfig,
+    UpdateMode,
+    by_name,
+    unknown_name_problem,
+)
+from tidelog.config.fields import definitions_of, field_name
+from tidelog.config.layers import NOTHING, BrokerLayers
+from tidelog.config.listeners import HostPort, Listener, QuorumVoter
+from tidelog.config.node import parse_node
+from tidelog.config.topic import TOPIC_DEFINITIONS, TOPIC_SYNONYMS, Synonym, TopicConfig
+
+_SECTIONS = (NetworkSection, StorageSection, ClusterSection, GroupSection, TransactionSection)
+_SECTION_DEFINITIONS = by_name(definition for section in _SECTIONS for definition in definitions_of(section))
+
+BROKER_DEFINITIONS = by_name(
+    (*NODE_DEFINITIONS.values(), *_SECTION_DEFINITIONS.values(), *WITHOUT_EFFECT_DEFINITIONS.values())
+)
+
+_ONE_MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection, TransactionSection):
+    """The effective settings of one node. Build it with `from_properties`."""
+
+    node_id: int
+    process_roles: frozenset[str]
+    broker_rack: str | None
+    listeners: tuple[Listener, ...]
+    advertised_listeners: tuple[Listener, ...]
+    inter_broker_listener_name: str | None
+    controller_listener_names: tuple[str, ...]
+    controller_quorum_voters: tuple[QuorumVoter, ...]
+    controller_quorum_bootstrap_servers: tuple[HostPort, ...]
+    log_dirs: tuple[str, ...]
+    metadata_log_dir: str
+    layers: BrokerLayers
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
+        """Read the properties a node is started with; raises InvalidConfig that lists every problem."""
+        values, problems = _parse(properties)
+        if problems:
+            raise InvalidConfig(*problems)
+        node = parse_node(values, properties.keys())
+        problems = cross_check(values)
+        if problems:
+            raise InvalidConfig(*problems)
+        return cls(**_section_fields(values), **node, layers=BrokerLayers(static=dict(properties)))
+
+    def with_dynamic(
+        self, *, cluster: Mapping[str, str] = NOTHING, broker: Mapping[str, str] = NOTHING
+    ) -> BrokerConfig:
+        """The same node with other dynamic values. Those that are not valid here are left out: they were checked
+        when they were stored, so they can only stem from another version, and a broker must be able to start.
+        """
+        cluster = _usable(cluster)
+        broker = _usable(broker)
+        values, _ = _parse({**self.layers.static, **cluster, **broker})
+        layers = BrokerLayers(static=self.layers.static, cluster=cluster, broker=broker)
+        return dataclasses.replace(self, **_section_fields(values), layers=layers)
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.process_roles
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.process_roles
+
+    @property
+    def broker_listeners(self) -> tuple[Listener, ...]:
+        """The listeners for clients and other brokers."""
+        return tuple(each for each in self.listeners if each.name not in self.controller_listener_names)
+
+    @property
+    def controller_listeners(self) -> tuple[Listener, ...]:
+        """The listeners of the controller; none where a single node is its own quorum."""
+        return tuple(each for each in self.listeners if each.name in self.controller_listener_names)
+
+    @property
+    def properties_without_effect(self) -> tuple[str, ...]:
+        """What the node was started with that changes nothing: worth a line in the log."""
+        return tuple(name for name in self.layers.static if name in WITHOUT_EFFECT_DEFINITIONS)
+
+    def topic_defaults(self) -> TopicConfig:
+        """What a topic without properties of its own gets; `TopicConfig.with_overrides` puts those on top."""
+        texts: dict[str, str] = {}
+        for name, synonyms in TOPIC_SYNONYMS.items():
+            factors = {synonym.name: synonym for synonym in synonyms}
+            for found in self.layers.values_of(tuple(factors)):
+                texts[name] = convert_synonym(factors[found.name], found.text)
+                break
+        return TopicConfig().with_overrides(texts)
+
+
+def convert_synonym(synonym: Synonym, text: str) -> str:
+    """The text of a broker property in the unit of the topic property that it stands behind."""
+    if synonym.factor == 1:
+        return text
+    value = BROKER_DEFINITIONS[synonym.name].parse(text)
+    assert isinstance(value, int)
+    # Every negative number means "no limit", which the topic property writes as -1.
+    return str(value * synonym.factor if value >= 0 else -1)
+
+
+def _section_fields(values: Mapping[str, ConfigValue]) -> dict[str, Any]:
+    return {field_name(name): values[name] for name in _SECTION_DEFINITIONS}
+
+
+def _parse(properties: Mapping[str, str]) -> tuple[dict[str, ConfigValue], list[str]]:
+    """The value of every property, defaults included, and what is wrong with those that are given."""
+    values = {name: definition.default for name, definition in BROKER_DEFINITIONS.items()}
+    problems: list[str] = []
+    for name, text in properties.items():
+        definition = BROKER_DEFINITIONS.get(name)
+        if definition is None:
+            problem = _unknown_problem(name, text)
+            problems.extend([problem] if problem else [])
+            continue
+        try:
+            values[name] = definition.parse(text)
+        except InvalidConfig as error:
+            problems.extend(error.problems)
+    return values, problems
+
+
+def _unknown_problem(name: str, text: str) -> str | None:
+    reason = refusal(name)
+    if reason is None:
+        return unknown_name_problem("broker", name, BROKER_DEFINITIONS.keys())
+    # Files often carry such a property with an empty value, which asks for nothing.
+    return f"{name} is not supported: {reason}" if text.strip() else None
+
+
+def _usable(dynamic: Mapping[str, str]) -> dict[str, str]:
+    usable: dict[str, str] = {}
+    for name, text in dynamic.items():
+        definition = BROKER_DEFINITIONS.get(name)
+        if definition is None or definition.update_mode is UpdateMode.READ_ONLY:
+            continue
+        try:
+            definition.parse(text)
+        except InvalidConfig:
+            continue
+        usable[name] = text
+    return usable
+
+
+def broker_problems(static: Mapping[str, str], dynamic: Mapping[str, str], *, per_broker: bool) -> list[str]:
+    """Why these dynamic properties cannot be stored, for one broker or for all; empty if they can."""
+    problems: list[str] = []
+    for name, text in dynamic.items():
+        definition = BROKER_DEFINITIONS.get(name)
+        if definition is None:
+            problems.append(_unknown_problem(name, text) or f"{name} cannot be changed while the broker runs")
+        elif definition.update_mode is UpdateMode.READ_ONLY:
+            problems.append(f"{name} cannot be changed while the broker runs; set it in the broker's properties file")
+        elif definition.update_mode is UpdateMode.PER_BROKER and not per_broker:
+            problems.append(f"{name} can only be set for a single broker, not for the whole cluster")
+        else:
+            try:
+                definition.parse(text)
+            except InvalidConfig as error:
+                problems.extend(error.problems)
+    if not problems:
+        values, _ = _parse({**static, **dynamic})
+        problems = cross_check(values)
+    return problems
+
+
+def cross_check(values: Mapping[str, ConfigValue]) -> list[str]:
+    """Rules between several properties."""
+    problems: list[str] = []
+
+    def at_most(smaller: str, greater: str, reason: str) -> None:
+        low, high = values[smaller], values[greater]
+        assert isinstance(low, int | float)
+        assert isinstance(high, int | float)
+        if low > high:
+            problems.append(f"{smaller}={low} is greater than {greater}={high}; {reason}")
+
+    at_most("replica.fetch.wait.max.ms", "replica.socket.timeout.ms", "fetches would time out while they wait")
+    at_most("replica.fetch.wait.max.ms", "replica.lag.time.max.ms", "idle followers would leave the in-sync replicas")
+    at_most("broker.heartbeat.interval.ms", "broker.session.timeout.ms", "brokers would be fenced between heartbeats")
+    at_most("group.min.session.timeout.ms", "group.max.session.timeout.ms", "no session timeout would be allowed")
+    for kind in ("heartbeat.interval.ms", "session.timeout.ms"):
+        reason = "the default must lie within its own bounds"
+        at_most(f"group.consumer.min.{kind}", f"group.consumer.{kind}", reason)
+        at_most(f"group.consumer.{kind}", f"group.consumer.max.{kind}", reason)
+    at_most(
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.session.timeout.ms",
+        "members would be removed between heartbeats",
+    )
+    at_most("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", "no record could be compacted")
+    for name in ("log.retention.minutes", "log.retention.hours"):
+        if values[name] == 0:
+            problems.append(f"{name}=0: allowed is a number of at least 1, or -1 for no limit")
+    buffer, threads = values["log.cleaner.dedupe.buffer.size"], values["log.cleaner.threads"]
+    assert isinstance(buffer, int)
+    assert isinstance(threads, int)
+    if threads and buffer // threads < _ONE_MEBIBYTE:
+        problems.append(
+            f"log.cleaner.dedupe.buffer.size={buffer} gives each of the log.cleaner.threads={threads} less than 1 MiB"
+        )
+    return problems
+
+
+# Every default that a topic takes from the broker must be a property that the broker knows.
+assert all(synonym.name in BROKER_DEFINITIONS for chain in TOPIC_SYNONYMS.values() for synonym in chain)
+assert TOPIC_SYNONYMS.keys() <= TOPIC_DEFINITIONS.keys()

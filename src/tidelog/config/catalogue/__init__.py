@@ -1,0 +1,1 @@
+"""The broker properties of Kafka's server.properties, in tables by subject."""

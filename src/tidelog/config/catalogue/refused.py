@@ -1,0 +1,64 @@
+"""Properties that people may bring from Apache Kafka and that tidelog refuses, with the reason.
+
+Ignoring them would be worse than refusing: who sets a password or an authorizer believes to be protected.
+"""
+
+from __future__ import annotations
+
+_NO_TLS = "tidelog has no TLS yet; remove it and keep the listener on a trusted network"
+_NO_SASL = "tidelog has no SASL authentication yet; remove it and keep the listener on a trusted network"
+_NO_AUTHORIZATION = "tidelog has no authorization yet; remove it"
+_NO_PLUGINS = "tidelog cannot load Java classes; remove it"
+_NO_TIERED_STORAGE = "tidelog has no tiered storage; remove it"
+_NO_ZOOKEEPER = "ZooKeeper is gone since Apache Kafka 4.0; use process.roles and controller.quorum.voters instead"
+_REMOVED = "Apache Kafka 4.0 has removed it; remove it"
+
+_BY_PREFIX = (
+    ("listener.name.", "tidelog has no properties for single listeners yet; remove it"),
+    ("ssl.", _NO_TLS),
+    ("sasl.", _NO_SASL),
+    ("delegation.token.", _NO_SASL),
+    ("connections.max.reauth.", _NO_SASL),
+    ("password.encoder.", _NO_ZOOKEEPER),
+    ("zookeeper.", _NO_ZOOKEEPER),
+    ("remote.log.storage.", _NO_TIERED_STORAGE),
+    ("remote.log.metadata.manager.", _NO_TIERED_STORAGE),
+    ("rsm.config.", _NO_TIERED_STORAGE),
+    ("rlmm.config.", _NO_TIERED_STORAGE),
+)
+
+_BY_NAME = {
+    "allow.everyone.if.no.acl.found": _NO_AUTHORIZATION,
+    "alter.config.policy.class.name": _NO_PLUGINS,
+    "authorizer.class.name": _NO_AUTHORIZATION,
+    "broker.id.generation.enable": _NO_ZOOKEEPER,
+    "client.quota.callback.class": _NO_PLUGINS,
+    "config.providers": _NO_PLUGINS,
+    "connection.failed.authentication.delay.ms": _NO_SASL,
+    "control.plane.listener.name": _NO_ZOOKEEPER,
+    "cordoned.log.dirs": "tidelog cannot cordon directories yet; remove it",
+    "create.topic.policy.class.name": _NO_PLUGINS,
+    "early.start.listeners": "tidelog opens all listeners at once; remove it",
+    "group.share.persister.class.name": _NO_PLUGINS,
+    "inter.broker.protocol.version": _REMOVED,
+    "log.message.format.version": _REMOVED,
+    "log.message.timestamp.difference.max.ms": (
+        "Apache Kafka 4.0 has removed it; use log.message.timestamp.before.max.ms and .after.max.ms"
+    ),
+    "principal.builder.class": _NO_PLUGINS,
+    "reserved.broker.max.id": _NO_ZOOKEEPER,
+    "security.providers": _NO_PLUGINS,
+    "super.users": _NO_AUTHORIZATION,
+    "zookeeper.metadata.migration.enable": _NO_ZOOKEEPER,
+}
+
+
+def refusal(name: str) -> str | None:
+    """Why a property that Apache Kafka knows is not taken here, or None if it is not one of these."""
+    reason = _BY_NAME.get(name)
+    if reason is not None:
+        return reason
+    for prefix, prefix_reason in _BY_PREFIX:
+        if name.startswith(prefix):
+            return prefix_reason
+    return None

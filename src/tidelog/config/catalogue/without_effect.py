@@ -1,0 +1,202 @@
+"""Properties of Apache Kafka that tidelog accepts, checks for their type and shows, but has no use for.
+
+They are here so that a server.properties that works with Apache Kafka works here. The server names those that a
+file sets when it starts. Properties whose silent loss could hurt (security, plug-ins) are refused instead: see
+`tidelog.config.catalogue.refused`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidelog.config.definitions import ConfigDefinition, ConfigType, ConfigValue, UpdateMode, by_name
+from tidelog.config.topic import MAX_LONG
+
+_INT = ConfigType.INT
+_SHORT = ConfigType.SHORT
+_LONG = ConfigType.LONG
+_DOUBLE = ConfigType.DOUBLE
+_STRING = ConfigType.STRING
+_LIST = ConfigType.LIST
+_BOOLEAN = ConfigType.BOOLEAN
+
+_DYNAMIC = frozenset(
+    {
+        "background.threads",
+        "follower.replication.throttled.rate",
+        "group.coordinator.cached.buffer.max.bytes",
+        "leader.replication.throttled.rate",
+        "metric.reporters",
+        "num.io.threads",
+        "num.network.threads",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
+
+Row = tuple[str, ConfigType, ConfigValue]
+
+
+def _table(reason: str, *rows: Row) -> Iterator[ConfigDefinition]:
+    for name, kind, default in rows:
+        yield ConfigDefinition(
+            name=name,
+            type=kind,
+            default=default,
+            documentation=f"Accepted without effect: {reason}.",
+            update_mode=UpdateMode.CLUSTER_WIDE if name in _DYNAMIC else UpdateMode.READ_ONLY,
+            effective=False,
+        )
+
+
+_THREADS = _table(
+    "a tidelog node runs on one event loop instead of pools of threads",
+    ("background.threads", _INT, 10),
+    ("group.coordinator.background.threads", _INT, 2),
+    ("group.coordinator.threads", _INT, 4),
+    ("num.io.threads", _INT, 8),
+    ("num.network.threads", _INT, 3),
+    ("num.replica.alter.log.dirs.threads", _INT, None),
+)
+
+_WAITING = _table(
+    "waiting requests are held by the event loop and need no purging",
+    ("delete.records.purgatory.purge.interval.requests", _INT, 1),
+    ("fetch.purgatory.purge.interval.requests", _INT, 1000),
+    ("producer.purgatory.purge.interval.requests", _INT, 1000),
+    ("share.fetch.purgatory.purge.interval.requests", _INT, 1000),
+)
+
+_METRICS = _table(
+    "metrics are served for Prometheus, see tidelog.metrics.port",
+    ("controller.performance.always.log.threshold.ms", _LONG, 2000),
+    ("controller.performance.sample.period.ms", _LONG, 60000),
+    ("kafka.metrics.polling.interval.secs", _INT, 10),
+    ("kafka.metrics.reporters", _LIST, ()),
+    ("metric.reporters", _LIST, ()),
+    ("metrics.num.samples", _INT, 2),
+    ("metrics.recording.level", _STRING, "INFO"),
+    ("metrics.sample.window.ms", _LONG, 30000),
+    ("telemetry.max.bytes", _INT, 1048576),
+)
+
+_QUOTAS = _table(
+    "tidelog has no quotas",
+    ("alter.log.dirs.replication.quota.window.num", _INT, 11),
+    ("alter.log.dirs.replication.quota.window.size.seconds", _INT, 1),
+    ("controller.quota.window.num", _INT, 11),
+    ("controller.quota.window.size.seconds", _INT, 1),
+    ("follower.replication.throttled.rate", _LONG, MAX_LONG),
+    ("leader.replication.throttled.rate", _LONG, MAX_LONG),
+    ("quota.window.num", _INT, 11),
+    ("quota.window.size.seconds", _INT, 1),
+    ("replica.alter.log.dirs.io.max.bytes.per.second", _LONG, MAX_LONG),
+    ("replication.quota.window.num", _INT, 11),
+    ("replication.quota.window.size.seconds", _INT, 1),
+)
+
+_INTERNAL = _table(
+    "it steers an inner part of Apache Kafka that tidelog does not have",
+    ("group.consumer.max.assignment.interval.ms", _INT, 15000),
+    ("group.consumer.min.assignment.interval.ms", _INT, 0),
+    ("group.coordinator.cached.buffer.max.bytes", _INT, 1048588),
+    ("internal.metadata.delete.delay.millis", _LONG, 60000),
+    ("internal.metadata.max.batch.size.in.bytes", _INT, 8388608),
+    ("server.max.startup.time.ms", _LONG, MAX_LONG),
+    ("unstable.api.versions.enable", _BOOLEAN, False),
+    ("unstable.feature.versions.enable", _BOOLEAN, False),
+)
+
+_SHARE_GROUPS = _table(
+    "tidelog has no share groups",
+    ("group.share.assignment.interval.ms", _INT, 1000),
+    ("group.share.assignors", _LIST, ("simple",)),
+    ("group.share.delivery.count.limit", _INT, 5),
+    ("group.share.heartbeat.interval.ms", _INT, 5000),
+    ("group.share.initialize.retry.interval.ms", _INT, 30000),
+    ("group.share.max.assignment.interval.ms", _INT, 15000),
+    ("group.share.max.delivery.count.limit", _INT, 10),
+    ("group.share.max.heartbeat.interval.ms", _INT, 15000),
+    ("group.share.max.partition.max.record.locks", _INT, 4000),
+    ("group.share.max.record.lock.duration.ms", _INT, 60000),
+    ("group.share.max.session.timeout.ms", _INT, 60000),
+    ("group.share.max.share.sessions", _INT, 2000),
+    ("group.share.max.size", _INT, 200),
+    ("group.share.min.assignment.interval.ms", _INT, 0),
+    ("group.share.min.delivery.count.limit", _INT, 2),
+    ("group.share.min.heartbeat.interval.ms", _INT, 5000),
+    ("group.share.min.partition.max.record.locks", _INT, 100),
+    ("group.share.min.record.lock.duration.ms", _INT, 15000),
+    ("group.share.min.session.timeout.ms", _INT, 45000),
+    ("group.share.partition.max.record.locks", _INT, 2000),
+    ("group.share.record.lock.duration.ms", _INT, 30000),
+    ("group.share.session.timeout.ms", _INT, 45000),
+    ("share.coordinator.append.linger.ms", _INT, -1),
+    ("share.coordinator.cached.buffer.max.bytes", _INT, 1048588),
+    ("share.coordinator.cold.partition.snapshot.interval.ms", _INT, 300000),
+    ("share.coordinator.load.buffer.size", _INT, 5242880),
+    ("share.coordinator.snapshot.update.records.per.snapshot", _INT, 500),
+    ("share.coordinator.state.topic.compression.codec", _INT, 0),
+    ("share.coordinator.state.topic.min.isr", _SHORT, 2),
+    ("share.coordinator.state.topic.num.partitions", _INT, 50),
+    ("share.coordinator.state.topic.prune.interval.ms", _INT, 300000),
+    ("share.coordinator.state.topic.replication.factor", _SHORT, 3),
+    ("share.coordinator.state.topic.segment.bytes", _INT, 104857600),
+    ("share.coordinator.threads", _INT, 1),
+    ("share.coordinator.write.timeout.ms", _INT, 5000),
+)
+
+_STREAMS_GROUPS = _table(
+    "tidelog has no streams groups",
+    ("group.streams.assignment.interval.ms", _INT, 1000),
+    ("group.streams.heartbeat.interval.ms", _INT, 5000),
+    ("group.streams.initial.rebalance.delay.ms", _INT, 3000),
+    ("group.streams.max.assignment.interval.ms", _INT, 15000),
+    ("group.streams.max.heartbeat.interval.ms", _INT, 15000),
+    ("group.streams.max.session.timeout.ms", _INT, 60000),
+    ("group.streams.max.size", _INT, 2147483647),
+    ("group.streams.max.standby.replicas", _INT, 2),
+    ("group.streams.min.assignment.interval.ms", _INT, 0),
+    ("group.streams.min.heartbeat.interval.ms", _INT, 5000),
+    ("group.streams.min.session.timeout.ms", _INT, 45000),
+    ("group.streams.num.standby.replicas", _INT, 0),
+    ("group.streams.session.timeout.ms", _INT, 45000),
+)
+
+_TIERED_STORAGE = _table(
+    "tidelog has no tiered storage",
+    ("follower.fetch.last.tiered.offset.enable", _BOOLEAN, False),
+    ("remote.fetch.max.wait.ms", _INT, 500),
+    ("remote.list.offsets.request.timeout.ms", _LONG, 30000),
+    ("remote.log.index.file.cache.total.size.bytes", _LONG, 1073741824),
+    ("remote.log.index.file.cache.ttl.ms", _LONG, 900000),
+    ("remote.log.manager.copier.thread.pool.size", _INT, 10),
+    ("remote.log.manager.copy.max.bytes.per.second", _LONG, MAX_LONG),
+    ("remote.log.manager.copy.quota.window.num", _INT, 11),
+    ("remote.log.manager.copy.quota.window.size.seconds", _INT, 1),
+    ("remote.log.manager.expiration.thread.pool.size", _INT, 10),
+    ("remote.log.manager.fetch.max.bytes.per.second", _LONG, MAX_LONG),
+    ("remote.log.manager.fetch.quota.window.num", _INT, 11),
+    ("remote.log.manager.fetch.quota.window.size.seconds", _INT, 1),
+    ("remote.log.manager.follower.thread.pool.size", _INT, 2),
+    ("remote.log.manager.task.interval.ms", _LONG, 30000),
+    ("remote.log.manager.task.retry.backoff.max.ms", _LONG, 30000),
+    ("remote.log.manager.task.retry.backoff.ms", _LONG, 500),
+    ("remote.log.manager.task.retry.jitter", _DOUBLE, 0.2),
+    ("remote.log.manager.thread.pool.size", _INT, 2),
+    ("remote.log.metadata.custom.metadata.max.bytes", _INT, 128),
+    ("remote.log.reader.max.pending.tasks", _INT, 100),
+    ("remote.log.reader.threads", _INT, 10),
+)
+
+WITHOUT_EFFECT_DEFINITIONS = by_name(
+    (
+        *_THREADS,
+        *_WAITING,
+        *_METRICS,
+        *_QUOTAS,
+        *_INTERNAL,
+        *_SHARE_GROUPS,
+        *_STREAMS_GROUPS,
+        *_TIERED_STORAGE,
+    )
+)

@@ -1,0 +1,61 @@
+"""Which source of a broker property wins: the broker's dynamic value, the cluster-wide dynamic value, the file the
+broker was started with, and last the default. Topic overrides, which win over all of them, are in
+`tidelog.config.topic`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from tidelog.config.definitions import ConfigSource
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+# Properties of which several stand for one setting, the most exact first: setting any of them in a stronger layer
+# wins over all of them in a weaker one.
+_FAMILIES = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+)
+_FAMILY_OF = {name: family for family in _FAMILIES for name in family}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayeredValue:
+    """The text of one property in one layer."""
+
+    name: str
+    text: str
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLayers:
+    """The raw texts of a broker's properties, one mapping per source."""
+
+    static: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    cluster: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    broker: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+
+    def values_of(self, names: Sequence[str]) -> Iterator[LayeredValue]:
+        """All values that are set for any of `names`, the winning one first."""
+        for texts, source in (
+            (self.broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
+            (self.cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+            (self.static, ConfigSource.STATIC_BROKER_CONFIG),
+        ):
+            for name in names:
+                if name in texts:
+                    yield LayeredValue(name=name, text=texts[name], source=source)
+
+
+def family_of(name: str) -> tuple[str, ...]:
+    """`name` and the properties that set the same thing in other units."""
+    if name == "log.flush.scheduler.interval.ms":
+        # How often the scheduler looks is a setting of its own; only in the other direction is it a stand-in.
+        return (name,)
+    return _FAMILY_OF.get(name, (name,))
