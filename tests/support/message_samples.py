@@ -46,7 +46,7 @@ def _value(kind: type[Message], field: Field, version: int, random: Random, null
     if field.kind.startswith("[]"):
         elements = [_element(kind, field.kind[2:], version, random, nulls) for _ in range(random.randrange(3))]
         # An empty tagged array is not sent, and comes back as the default.
-        return elements if elements or not covers(field.tagged, version) else ()
+        return elements if elements or not covers(field.tagged, version) or field.default is None else ()
     return _element(kind, field.kind, version, random, nulls)
 
 
