@@ -170,6 +170,6 @@ def stamp_offset_and_epoch(buffer: bytearray | memoryview, position: int, base_o
     _LEADER_EPOCH.pack_into(buffer, position + LEADER_EPOCH_AT, leader_epoch)
 
 
-def restamp_crc(buffer: bytearray, position: int, size: int) -> None:
+def restamp_crc(buffer: bytearray | memoryview, position: int, size: int) -> None:
     """Recompute the CRC after a change behind `attributes`."""
     _CRC.pack_into(buffer, position + CRC_AT, compute_crc(buffer, position, size))

@@ -39,7 +39,7 @@ from tidelog.records.batch import (
     parse_header,
 )
 from tidelog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, compress, decompress
-from tidelog.records.varint import SMALL_VARINTS, SMALL_VARINTS_COUNT, encode_varint, read_varint
+from tidelog.records.varint import SMALL_SIGNED, SMALL_VARINTS, SMALL_VARINTS_COUNT, encode_varint, read_varint
 
 Header = tuple[str, bytes | None]
 # Timestamp, key, value, headers.
@@ -145,6 +145,7 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
     records: list[Record] = []
     append = records.append
     new = tuple.__new__
+    signed = SMALL_SIGNED
     size = len(data)
     position = 0
     for _ in range(header.record_count):
@@ -152,11 +153,10 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
         byte = data[position]
         position += 1
         if byte < 0x80:
-            length = (byte >> 1) ^ -(byte & 1)
+            length = signed[byte]
         elif (high := data[position]) < 0x80:
             position += 1
-            byte = byte & 0x7F | high << 7
-            length = (byte >> 1) ^ -(byte & 1)
+            length = signed[byte & 0x7F | high << 7]
         else:
             length, position = read_varint(data, position - 1)
         end = position + length
@@ -166,7 +166,10 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
         byte = data[position + 1]
         if byte < 0x80:
             position += 2
-            timestamp = base_timestamp + ((byte >> 1) ^ -(byte & 1))
+            timestamp = base_timestamp + signed[byte]
+        elif (high := data[position + 2]) < 0x80:
+            position += 3
+            timestamp = base_timestamp + signed[byte & 0x7F | high << 7]
         else:
             timestamp, position = read_varint(data, position + 1)
             timestamp += base_timestamp
@@ -174,11 +177,10 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
         byte = data[position]
         position += 1
         if byte < 0x80:
-            delta = (byte >> 1) ^ -(byte & 1)
+            delta = signed[byte]
         elif (high := data[position]) < 0x80:
             position += 1
-            byte = byte & 0x7F | high << 7
-            delta = (byte >> 1) ^ -(byte & 1)
+            delta = signed[byte & 0x7F | high << 7]
         else:
             delta, position = read_varint(data, position - 1)
         if delta <= last_delta:
@@ -188,7 +190,7 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
         byte = data[position]
         if byte < 0x80:
             position += 1
-            length = (byte >> 1) ^ -(byte & 1)
+            length = signed[byte]
         else:
             length, position = read_varint(data, position)
         if length >= 0:
@@ -203,11 +205,10 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
         byte = data[position]
         position += 1
         if byte < 0x80:
-            length = (byte >> 1) ^ -(byte & 1)
+            length = signed[byte]
         elif (high := data[position]) < 0x80:
             position += 1
-            byte = byte & 0x7F | high << 7
-            length = (byte >> 1) ^ -(byte & 1)
+            length = signed[byte & 0x7F | high << 7]
         else:
             length, position = read_varint(data, position - 1)
         if length >= 0:

@@ -48,3 +48,6 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 # Sizes and deltas are mostly small: looking up their bytes is several times faster than making them.
 SMALL_VARINTS = tuple(encode_varint(value) for value in range(16_384))
 SMALL_VARINTS_COUNT = len(SMALL_VARINTS)
+
+# The other way round: what one or two bytes mean, without their continuation bit.
+SMALL_SIGNED = tuple((folded >> 1) ^ -(folded & 1) for folded in range(16_384))
