@@ -172,7 +172,7 @@ class ProducerStates:
         return self._transactions.first_unstable_offset(high_watermark)
 
     def last_stable_offset(self, high_watermark: int, log_start_offset: int = 0) -> int:
-        """Up to where readers of committed data may read. What an open transaction has lost to deletion, it no longer holds back."""
+        """Up to where readers of committed data may read. It is never before the start of the log."""
         unstable = self._transactions.first_unstable_offset(high_watermark)
         if unstable is None:
             return high_watermark
