@@ -1,0 +1,344 @@
+"""One outgoing connection: requests go out, replies are matched to them by correlation id.
+
+A connection is opened with its versions negotiated (KIP-511), so that whoever holds one can ask at once. Which broker
+to connect to, and what to do after a failure, is decided in `tidelog.client.cluster`.
+
+A broker answers a connection's requests in order. That is why a request that gets no answer in time closes the
+connection: the answers behind it would not come either, and whether it was carried out is not known any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, TypeVar
+
+from tidelog.model.errors import ErrorCode
+from tidelog.network.frame_receiver import FrameReceiver, StagingArea
+from tidelog.network.port import Network
+from tidelog.protocol.api import ApiKey, response_header_version
+from tidelog.protocol.codec import ProtocolError, decode
+from tidelog.protocol.frames import request_frame, skip_tagged_fields
+from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
+from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
+from tidelog.protocol.schema import Message, Versions
+
+SOFTWARE_NAME = "tidelog"
+
+DEFAULT_MAX_IN_FLIGHT = 100
+# Above fetch.max.bytes by enough for one batch that is larger than that on its own.
+DEFAULT_MAX_FRAME_BYTES = 256 * 1024 * 1024
+
+_CORRELATION_ID = Struct(">i")
+_ERROR_CODE = Struct(">h")
+_LARGEST_CORRELATION_ID = 2**31 - 1
+
+R = TypeVar("R", bound=Message)
+
+
+class ConnectionProblem(Exception):
+    """No reply, for reasons below the protocol. Whether a request was carried out is not known."""
+
+
+class CannotConnect(ConnectionProblem):
+    """Nobody answers at the address, or not as a Kafka broker does."""
+
+
+class ConnectionLost(ConnectionProblem):
+    """The connection ended before the reply came."""
+
+
+class RequestTimedOut(ConnectionProblem):
+    """The reply did not come in time."""
+
+
+class UnsupportedByBroker(Exception):
+    """The broker does not have the API, or in no version that is known here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    client_id: str | None = None
+    software_version: str = "0"
+    connect_timeout_ms: float = 10_000
+    request_timeout_ms: float = 30_000
+    max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
+    max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
+
+
+class _Pending:
+    """A request that waits for its reply."""
+
+    __slots__ = ("counted", "expected", "future", "timer", "version")
+
+    def __init__(self, expected: type[Message], version: int, future: asyncio.Future[Any], counted: bool) -> None:
+        self.expected = expected
+        self.version = version
+        self.future = future
+        self.counted = counted
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class ClientConnection(asyncio.BufferedProtocol):
+    """Made by `open_connection`. Not usable any more once `closed`."""
+
+    def __init__(self, address: str, settings: ConnectionSettings, staging: StagingArea) -> None:
+        self.address = address
+        # What the broker serves: API key to versions. Empty until negotiated.
+        self.versions: Mapping[int, Versions] = {}
+        # Features that the cluster has finalized, such as transaction.version.
+        self.features: Mapping[str, int] = {}
+        self._settings = settings
+        self._receiver = FrameReceiver(staging, lambda _: settings.max_frame_bytes)
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._pending: dict[int, _Pending] = {}
+        self._slots = asyncio.Semaphore(settings.max_in_flight)
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._next_correlation_id = 0
+        self._end: ConnectionProblem | None = None
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+
+    # -- the event loop calls these ------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._receiver.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._end is not None:
+            return
+        try:
+            self._receiver.advance(nbytes, self._frame_arrived)
+        except ProtocolError as error:
+            self._fail(ConnectionLost(f"{self.address} sent what is not a reply: {error}"))
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        reason = f": {exc}" if exc is not None else ""
+        self._fail(ConnectionLost(f"{self.address} closed the connection{reason}"))
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    # -- for those who ask ---------------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        return self._end is not None
+
+    def version_for(self, request_class: type[Message], *, at_most: int | None = None) -> int:
+        """The newest version that both sides know; raises UnsupportedByBroker with both ranges."""
+        schema = request_class.SCHEMA
+        ours = schema.valid if at_most is None else (schema.valid[0], min(schema.valid[1], at_most))
+        theirs = self.versions.get(schema.api_key)
+        name = request_class.__name__.removesuffix("Request")
+        if theirs is None:
+            raise UnsupportedByBroker(f"the broker at {self.address} does not serve {name}")
+        version = min(ours[1], theirs[1])
+        if version < max(ours[0], theirs[0]):
+            raise UnsupportedByBroker(
+                f"{name}: the broker at {self.address} serves the versions {theirs[0]} to {theirs[1]}, "
+                f"needed is one from {ours[0]} to {ours[1]}"
+            )
+        return version
+
+    async def request(
+        self, request: Message, expected: type[R], *, version: int | None = None, timeout_ms: float | None = None
+    ) -> R:
+        """Ask, and wait for the reply. At most `max_in_flight` requests of this kind are on their way at once."""
+        await self._slots.acquire()
+        try:
+            await self._writable.wait()
+            future = self.submit(request, expected, version=version, timeout_ms=timeout_ms, _counted=True)
+        except BaseException:
+            self._slots.release()
+            raise
+        # The slot is given back when the reply comes, even if the one who asked has been cancelled by then.
+        return await future
+
+    def submit(
+        self,
+        request: Message,
+        expected: type[R],
+        *,
+        version: int | None = None,
+        timeout_ms: float | None = None,
+        _counted: bool = False,
+    ) -> asyncio.Future[R]:
+        """Write the request now; the future is its reply.
+
+        For callers who need the order of their requests kept and who bound their number themselves.
+        """
+        if self._end is not None:
+            raise self._end
+        kind = type(request)
+        chosen = self.version_for(kind) if version is None else version
+        correlation_id = self._write(request, chosen)
+        future: asyncio.Future[R] = self._loop.create_future()
+        pending = _Pending(expected, chosen, future, _counted)
+        self._pending[correlation_id] = pending
+        limit_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
+        pending.timer = self._loop.call_later(limit_ms / 1000, self._timed_out, kind, limit_ms)
+        return future
+
+    def submit_unanswered(self, request: Message, *, version: int | None = None) -> None:
+        """Write a request that gets no reply (Produce with acks=0)."""
+        if self._end is not None:
+            raise self._end
+        self._write(request, self.version_for(type(request)) if version is None else version)
+
+    async def drained(self) -> None:
+        """Wait until the bytes written so far are few enough to go on writing."""
+        await self._writable.wait()
+
+    def close(self) -> None:
+        """End the connection now; whoever still waits for a reply gets ConnectionLost."""
+        self._fail(ConnectionLost(f"the connection to {self.address} was closed on this side"))
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _write(self, request: Message, version: int) -> int:
+        assert self._transport is not None
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id = 0 if correlation_id == _LARGEST_CORRELATION_ID else correlation_id + 1
+        frame = request_frame(type(request).SCHEMA.api_key, version, correlation_id, self._settings.client_id, request)
+        self._transport.writelines(frame)
+        return correlation_id
+
+    def _frame_arrived(self, frame: bytearray) -> None:
+        if len(frame) < _CORRELATION_ID.size:
+            raise ProtocolError(f"a reply of {len(frame)} bytes has no room for its correlation id")
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+        pending = self._pending.pop(correlation_id, None)
+        if pending is None:
+            raise ProtocolError(f"correlation id {correlation_id} belongs to no request that waits")
+        try:
+            reply = _decode_reply(frame, pending.expected, pending.version)
+        except ProtocolError as error:
+            self._settle(pending, problem=ConnectionLost(f"{self.address}: {error}"))
+            raise
+        self._settle(pending, reply=reply)
+
+    def _settle(
+        self, pending: _Pending, *, reply: Message | None = None, problem: ConnectionProblem | None = None
+    ) -> None:
+        if pending.timer is not None:
+            pending.timer.cancel()
+        if pending.counted:
+            self._slots.release()
+        if pending.future.done():
+            return
+        if problem is not None:
+            pending.future.set_exception(problem)
+        else:
+            pending.future.set_result(reply)
+
+    def _timed_out(self, kind: type[Message], limit_ms: float) -> None:
+        name = kind.__name__.removesuffix("Request")
+        self._fail(RequestTimedOut(f"{self.address} did not answer {name} within {limit_ms:g} ms"))
+
+    def _fail(self, problem: ConnectionProblem) -> None:
+        if self._end is not None:
+            return
+        self._end = problem
+        if self._transport is not None:
+            self._transport.abort()
+        waiting = list(self._pending.values())
+        self._pending.clear()
+        for pending in waiting:
+            self._settle(pending, problem=problem)
+        self._writable.set()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+async def open_connection(
+    network: Network, host: str, port: int, settings: ConnectionSettings, staging: StagingArea | None = None
+) -> ClientConnection:
+    """Connect and negotiate versions. Raises CannotConnect with the address and the reason."""
+    address = f"{host}:{port}"
+    area = staging if staging is not None else StagingArea()
+    connection: ClientConnection | None = None
+    try:
+        async with asyncio.timeout(settings.connect_timeout_ms / 1000):
+            _, connection = await network.connect(lambda: ClientConnection(address, settings, area), host, port)
+            await _negotiate(connection, settings)
+    except TimeoutError as error:
+        if connection is not None:
+            connection.close()
+        raise CannotConnect(f"{address} did not answer within {settings.connect_timeout_ms:g} ms") from error
+    except OSError as error:
+        raise CannotConnect(f"cannot connect to {address}: {_reason(error)}") from error
+    except ConnectionProblem as error:
+        if connection is not None:
+            connection.close()
+        raise CannotConnect(f"{address} does not answer as a Kafka broker does: {error}") from error
+    except BaseException:
+        if connection is not None:
+            connection.close()
+        raise
+    return connection
+
+
+def _reason(error: OSError) -> str:
+    # asyncio puts its own words into strerror; failures to resolve a name have numbers of their own.
+    if error.errno is None or isinstance(error, socket.gaierror):
+        return error.strerror or str(error)
+    return os.strerror(error.errno)
+
+
+async def _negotiate(connection: ClientConnection, settings: ConnectionSettings) -> None:
+    """Learn what the broker serves.
+
+    A broker that is older than our newest ApiVersions answers in version 0 with UNSUPPORTED_VERSION, and, since
+    KIP-511, with the range of ApiVersions that it has; one older than that lists nothing, and then version 0 it is.
+    """
+    request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=settings.software_version)
+    low, version = ApiVersionsRequest.SCHEMA.valid
+    while True:
+        reply = await connection.request(
+            request, ApiVersionsResponse, version=version, timeout_ms=settings.connect_timeout_ms
+        )
+        if reply.error_code == ErrorCode.NONE:
+            break
+        if reply.error_code != ErrorCode.UNSUPPORTED_VERSION or version == low:
+            raise ConnectionLost(f"ApiVersions was refused with error code {reply.error_code}")
+        offered = [entry.max_version for entry in reply.api_keys if entry.api_key == ApiKey.API_VERSIONS]
+        version = min(version - 1, max(low, *offered)) if offered else low
+    connection.versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in reply.api_keys}
+    connection.features = {feature.name: feature.max_version_level for feature in reply.finalized_features}
+
+
+def _decode_reply(frame: bytearray, expected: type[R], version: int) -> R:
+    position = _CORRELATION_ID.size
+    api_key = expected.SCHEMA.api_key
+    if response_header_version(api_key, version) == 1:
+        try:
+            position = skip_tagged_fields(frame, position)
+        except IndexError as error:
+            raise ProtocolError("the header of a reply is cut short") from error
+    elif api_key == ApiKey.API_VERSIONS and _refuses_version(frame, position):
+        version = 0
+    reply, _ = decode(expected, frame, version, position)
+    return reply
+
+
+def _refuses_version(frame: bytearray, position: int) -> bool:
+    if len(frame) < position + _ERROR_CODE.size:
+        return False
+    (code,) = _ERROR_CODE.unpack_from(frame, position)
+    return bool(code == ErrorCode.UNSUPPORTED_VERSION)
