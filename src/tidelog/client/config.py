@@ -1,0 +1,247 @@
+"""The configuration of producers, consumers and admins: what users give, checked and typed.
+
+Options have Kafka's names, with dots (`{"linger.ms": 5}`) or with underscores (`linger_ms=5`). An unknown name, a wrong
+value, or values that cannot work together raise InvalidConfig before anything is sent. The options themselves are
+listed in `tidelog.client.options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tidelog.client.options import (
+    CLIENT_OPTIONS,
+    CONSUMER_OPTIONS,
+    JAVA_ASSIGNORS,
+    PRODUCER_OPTIONS,
+    READ_COMMITTED,
+    WITHOUT_EFFECT,
+)
+from tidelog.config.definitions import ConfigDefinition, ConfigValue, InvalidConfig, unknown_name_problem
+from tidelog.records.compression import Compression
+
+DEFAULT_PORT = 9092
+MAX_IN_FLIGHT_IDEMPOTENT = 5
+
+OptionValue = str | int | float | bool | Iterable[str] | None
+Options = Mapping[str, OptionValue]
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientConfig:
+    """What every client needs."""
+
+    bootstrap_servers: tuple[Address, ...]
+    client_id: str
+    request_timeout_ms: int
+    default_api_timeout_ms: int
+    socket_connection_setup_timeout_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    metadata_max_age_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerConfig(ClientConfig):
+    acks: Literal[-1, 0, 1]
+    batch_size: int
+    buffer_memory: int
+    compression: Compression
+    compression_level: int | None
+    delivery_timeout_ms: int
+    enable_idempotence: bool
+    linger_ms: int
+    max_block_ms: int
+    max_in_flight_requests_per_connection: int
+    max_request_size: int
+    partitioner_ignore_keys: bool
+    retries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerConfig(ClientConfig):
+    allow_auto_create_topics: bool
+    auto_commit_interval_ms: int
+    auto_offset_reset: Literal["latest", "earliest", "none"]
+    check_crcs: bool
+    client_rack: str
+    enable_auto_commit: bool
+    fetch_max_bytes: int
+    fetch_max_wait_ms: int
+    fetch_min_bytes: int
+    group_id: str | None
+    group_instance_id: str | None
+    heartbeat_interval_ms: int
+    read_committed: bool
+    max_partition_fetch_bytes: int
+    max_poll_interval_ms: int
+    max_poll_records: int
+    partition_assignment_strategy: tuple[str, ...]
+    session_timeout_ms: int
+
+
+def client_config(options: Options) -> ClientConfig:
+    """For `Admin`, and for whoever only needs to find the cluster."""
+    values, _ = _read("client", CLIENT_OPTIONS, options)
+    return ClientConfig(**values)
+
+
+def producer_config(options: Options) -> ProducerConfig:
+    values, given = _read("producer", PRODUCER_OPTIONS, options)
+    del values["transactional_id"]
+    values["acks"] = -1 if values["acks"] in ("all", "-1") else int(values["acks"])
+    values["compression"] = Compression[values.pop("compression_type").upper()]
+    levels = {codec: values.pop(f"compression_{codec.name.lower()}_level") for codec in _LEVELLED}
+    # Only a level that was asked for is passed on: -1 and the defaults mean "what the codec does by itself".
+    chosen = values["compression"]
+    asked = chosen in levels and f"compression.{chosen.name.lower()}.level" in given and levels[chosen] != -1
+    values["compression_level"] = levels[chosen] if asked else None
+    _check_idempotence(values, given)
+    _check_sizes_and_times(values, given)
+    return ProducerConfig(**values)
+
+
+def consumer_config(options: Options) -> ConsumerConfig:
+    values, given = _read("consumer", CONSUMER_OPTIONS, options)
+    del values["group_protocol"]
+    values["read_committed"] = values.pop("isolation_level") == READ_COMMITTED
+    strategies = values["partition_assignment_strategy"]
+    values["partition_assignment_strategy"] = tuple(JAVA_ASSIGNORS.get(name, name) for name in strategies)
+    if values["group_id"] is None:
+        if "enable.auto.commit" in given and values["enable_auto_commit"]:
+            raise InvalidConfig(
+                "enable.auto.commit=true needs a group.id: offsets are committed for a group, and none is set"
+            )
+        values["enable_auto_commit"] = False
+    if values["heartbeat_interval_ms"] >= values["session_timeout_ms"]:
+        raise InvalidConfig(
+            f"heartbeat.interval.ms={values['heartbeat_interval_ms']} must be lower than "
+            f"session.timeout.ms={values['session_timeout_ms']}: the member would be thought dead between two of them"
+        )
+    return ConsumerConfig(**values)
+
+
+_LEVELLED = (Compression.GZIP, Compression.LZ4, Compression.ZSTD)
+
+
+def _check_idempotence(values: dict[str, Any], given: frozenset[str]) -> None:
+    """Idempotence is on by default. Options that rule it out switch it off, unless it was asked for by name."""
+    conflicts = []
+    if values["acks"] != -1:
+        conflicts.append(
+            f"enable.idempotence=true needs acks=all, but acks={values['acks']}: an acknowledgement that does not wait "
+            "for all in-sync replicas cannot promise that a record is stored exactly once. Set acks=all, or "
+            "enable.idempotence=false"
+        )
+    if values["retries"] == 0:
+        conflicts.append(
+            "enable.idempotence=true needs retries above 0, but retries=0: a record whose acknowledgement got lost "
+            "could not be sent again. Leave retries out, or set enable.idempotence=false"
+        )
+    in_flight = values["max_in_flight_requests_per_connection"]
+    if in_flight > MAX_IN_FLIGHT_IDEMPOTENT:
+        conflicts.append(
+            f"enable.idempotence=true allows at most {MAX_IN_FLIGHT_IDEMPOTENT} requests in flight, but "
+            f"max.in.flight.requests.per.connection={in_flight}: a broker remembers the last "
+            f"{MAX_IN_FLIGHT_IDEMPOTENT} batches of a producer. Lower it, or set enable.idempotence=false"
+        )
+    if not conflicts or not values["enable_idempotence"]:
+        return
+    if "enable.idempotence" in given:
+        raise InvalidConfig(*conflicts)
+    values["enable_idempotence"] = False
+
+
+def _check_sizes_and_times(values: dict[str, Any], given: frozenset[str]) -> None:
+    problems = []
+    if values["batch_size"] > values["buffer_memory"]:
+        problems.append(
+            f"batch.size={values['batch_size']} is larger than buffer.memory={values['buffer_memory']}: not even one "
+            "batch would fit into the buffer"
+        )
+    least = min(values["linger_ms"] + values["request_timeout_ms"], 2**31 - 1)
+    if values["delivery_timeout_ms"] < least:
+        if "delivery.timeout.ms" in given:
+            problems.append(
+                f"delivery.timeout.ms={values['delivery_timeout_ms']} must be at least linger.ms + request.timeout.ms "
+                f"= {values['linger_ms']} + {values['request_timeout_ms']}: a record would expire before its first "
+                "request does"
+            )
+        values["delivery_timeout_ms"] = least
+    if problems:
+        raise InvalidConfig(*problems)
+
+
+def _read(
+    kind: str, definitions: Mapping[str, ConfigDefinition], options: Options
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """(values by name with underscores, the names with dots that were given). All problems are told at once."""
+    problems: list[str] = []
+    given: dict[str, str] = {}
+    for name, value in options.items():
+        canonical = name.replace("_", ".")
+        if value is None or canonical in WITHOUT_EFFECT:
+            continue
+        if canonical not in definitions:
+            problems.append(unknown_name_problem(kind, canonical, definitions))
+        elif canonical in given:
+            problems.append(f"{canonical} is given twice, with dots and with underscores")
+        else:
+            given[canonical] = _as_text(value)
+    values: dict[str, Any] = {}
+    for name, definition in definitions.items():
+        try:
+            values[name.replace(".", "_")] = definition.parse(given[name]) if name in given else definition.default
+        except InvalidConfig as error:
+            problems.extend(error.problems)
+    if "bootstrap.servers" not in given:
+        problems.append("bootstrap.servers is missing: say where a broker is, such as 127.0.0.1:9092")
+    if problems:
+        raise InvalidConfig(*problems)
+    # The only value it allows so far, so that nobody needs to look at it.
+    del values["security_protocol"]
+    values["bootstrap_servers"] = tuple(parse_address(text) for text in values["bootstrap_servers"])
+    return values, frozenset(given)
+
+
+def _as_text(value: OptionValue) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    assert value is not None
+    return ",".join(str(part) for part in value)
+
+
+def parse_address(text: str) -> Address:
+    """`host:port`, `host` alone (port 9092), or an IPv6 address in brackets."""
+    problem = f"bootstrap.servers: {text!r} is not an address; expected is host:port, such as 127.0.0.1:9092"
+    host, colon, port = text.strip().rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = text.strip(), str(DEFAULT_PORT)
+    if "://" in text or not host or (":" in host and not (host.startswith("[") and host.endswith("]"))):
+        raise InvalidConfig(problem)
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise InvalidConfig(problem)
+    return host.strip("[]"), int(port)
+
+
+__all__ = [
+    "ClientConfig",
+    "ConfigValue",
+    "ConsumerConfig",
+    "InvalidConfig",
+    "Options",
+    "ProducerConfig",
+    "client_config",
+    "consumer_config",
+    "parse_address",
+    "producer_config",
+]

@@ -1,0 +1,113 @@
+"""What the client raises. Errors that a broker sends are `ApiError`, from `tidelog.model.errors`.
+
+Each message names what was wrong, with which value, and what to do about it.
+"""
+
+from __future__ import annotations
+
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+
+
+class ClientError(Exception):
+    """The parent of what the client raises on its own account."""
+
+
+class NoBrokerAvailable(ClientError):
+    """None of the known brokers answers."""
+
+
+class ApiTimeout(ClientError):
+    """The time for a call ran out; the message says what went wrong last."""
+
+
+class RecordTooLarge(ClientError):
+    """One record is larger than max.request.size or buffer.memory allows."""
+
+
+class BufferExhausted(ClientError):
+    """Records come faster than the brokers take them, for longer than max.block.ms."""
+
+
+class DeliveryFailed(ClientError):
+    """A record was not stored, or nobody knows whether it was. `cause` is the last error seen."""
+
+    def __init__(self, message: str, cause: Exception | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class DeliveryTimedOut(DeliveryFailed):
+    """delivery.timeout.ms ran out. If the record was on its way, it may or may not be stored."""
+
+
+class ProducerClosed(ClientError):
+    """The producer does not take records any more."""
+
+
+class ConsumerClosed(ClientError):
+    """The consumer does not give records any more."""
+
+
+class NoOffsetForPartition(ClientError):
+    """There is no position to read from, and auto.offset.reset=none forbids to choose one."""
+
+
+class WrongUse(ClientError):
+    """A call that does not fit what was called before, such as seek on a partition that is not assigned."""
+
+
+class CommitFailed(ClientError):
+    """The group has moved on without this member: what it read may have been given to another one."""
+
+
+# What is worth another try after a pause: no answer at all, or an error code that Kafka marks as retriable.
+def is_retriable(error: BaseException) -> bool:
+    if isinstance(error, ApiError):
+        return error.code.retriable
+    return isinstance(error, ConnectionProblem)
+
+
+def known_code(code: int) -> ErrorCode:
+    """Brokers newer than us may send numbers that we do not know."""
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def api_error(code: int, message: str | None = None) -> ApiError:
+    known = known_code(code)
+    if known == ErrorCode.UNKNOWN_SERVER_ERROR and code != known:
+        return ApiError(known, f"error code {code} {message or ''}".rstrip())
+    return ApiError(known, message or "")
+
+
+def raise_for_code(code: int, message: str | None = None) -> None:
+    """Raise ApiError unless the code says that all is well."""
+    if code != ErrorCode.NONE:
+        raise api_error(code, message)
+
+
+__all__ = [
+    "ApiError",
+    "ApiTimeout",
+    "BufferExhausted",
+    "ClientError",
+    "CommitFailed",
+    "ConnectionProblem",
+    "ConsumerClosed",
+    "DeliveryFailed",
+    "DeliveryTimedOut",
+    "ErrorCode",
+    "NoBrokerAvailable",
+    "NoOffsetForPartition",
+    "ProducerClosed",
+    "RecordTooLarge",
+    "UnsupportedByBroker",
+    "WrongUse",
+    "api_error",
+    "is_retriable",
+    "known_code",
+    "raise_for_code",
+]

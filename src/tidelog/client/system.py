@@ -1,0 +1,26 @@
+"""Time and randomness as the machine has them: the client's side of the ports in `tidelog.model.ports`."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+
+
+class SystemClock:
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> float:
+        return time.monotonic() * 1000
+
+
+class SystemRandomness:
+    def random_bytes(self, count: int) -> bytes:
+        return secrets.token_bytes(count)
+
+    def uniform(self, low: float, high: float) -> float:
+        return random.uniform(low, high)
+
+    def below(self, bound: int) -> int:
+        return random.randrange(bound)
