@@ -19,7 +19,7 @@ from tidelog.config.definitions import (
     format_value,
 )
 from tidelog.config.layers import BrokerLayers, family_of
-from tidelog.config.topic import TOPIC_DEFINITIONS, TOPIC_SYNONYMS, Synonym
+from tidelog.config.topic import TOPIC_DEFINITIONS, TOPIC_SYNONYMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +52,14 @@ class DescribedConfig:
 def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> Iterator[DescribedConfig]:
     """All properties of a topic with these overrides, on this broker."""
     for name, definition in TOPIC_DEFINITIONS.items():
-        synonyms: list[DescribedSynonym] = []
-        if name in overrides:
-            text = _normalised(definition, overrides[name])
-            synonyms.append(
-                DescribedSynonym(name=name, value=text, source=ConfigSource.DYNAMIC_TOPIC_CONFIG),
-            )
-        chain = TOPIC_SYNONYMS.get(name, ())
-        synonyms.extend(_broker_synonyms(tuple(synonym.name for synonym in chain), broker.layers))
+        chain = {synonym.name: synonym for synonym in TOPIC_SYNONYMS.get(name, ())}
+        synonyms = list(_broker_synonyms(tuple(chain), broker.layers))
         value = format_value(definition.default)
-        if synonyms:
-            first = synonyms[0]
-            factor = next((each for each in chain if each.name == first.name), Synonym(name=name))
-            in_own_unit = first.name == name or first.value is None or factor.factor == 1
-            value = first.value if in_own_unit else convert_synonym(factor, first.value or "")
+        if name in overrides:
+            value = _normalised(definition, overrides[name])
+            synonyms.insert(0, DescribedSynonym(name=name, value=value, source=ConfigSource.DYNAMIC_TOPIC_CONFIG))
+        elif synonyms and synonyms[0].value is not None:
+            value = convert_synonym(chain[synonyms[0].name], synonyms[0].value)
         yield _described(definition, value, synonyms, read_only=False)
 
 
