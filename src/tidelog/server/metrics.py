@@ -7,7 +7,7 @@ their numbers. Label children are looked up once and kept: that lookup costs mor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -30,9 +30,7 @@ class Metrics:
         self._request_bytes = Counter(
             "tidelog_request_bytes", "Bytes of requests, without their length prefix", ["api"], registry=self.registry
         )
-        self._response_bytes = Counter(
-            "tidelog_response_bytes", "Bytes of replies", ["api"], registry=self.registry
-        )
+        self._response_bytes = Counter("tidelog_response_bytes", "Bytes of replies", ["api"], registry=self.registry)
         self._latency = Histogram(
             "tidelog_request_seconds",
             "Time from a request's arrival to its reply, waiting included",
@@ -41,7 +39,10 @@ class Metrics:
             registry=self.registry,
         )
         self._errors = Counter(
-            "tidelog_errors", "Errors in replies, by type (Kafka's ErrorsPerSec)", ["api", "error"], registry=self.registry
+            "tidelog_errors",
+            "Errors in replies, by type (Kafka's ErrorsPerSec)",
+            ["api", "error"],
+            registry=self.registry,
         )
         self._refused_connections = Counter(
             "tidelog_refused_connections", "Connections that were refused", ["reason"], registry=self.registry
@@ -90,7 +91,7 @@ def error_codes(response: Message | None) -> Iterator[int]:
         yield from _collect(response, path)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _error_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
     """Where fields named `error_code` are, as attribute names from the outside in."""
     paths: list[tuple[str, ...]] = []

@@ -8,7 +8,8 @@ Their records have an old format (magic 0 or 1). The layout of these versions is
 
 from __future__ import annotations
 
-from struct import Struct, error as StructError
+from struct import Struct
+from struct import error as StructError
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.codec import Buffer, ProtocolError

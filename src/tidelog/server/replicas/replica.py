@@ -19,6 +19,7 @@ from tidelog.partition.progress import PartitionProgress
 from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.server.logs import STATE_CHANGE_LOGGER
 from tidelog.server.replicas.waits import CommitWaits, FetchWait
+from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.log import Log
 from tidelog.storage.log_results import AppendRefusal, AppendResult, OffsetOutOfRange
 
@@ -40,12 +41,22 @@ class Leadership:
 
 
 class Replica:
-    """Lives as long as the partition's directory is in use. `log` is None while the disk under it is offline."""
+    """Lives as long as the partition's directory is in use. `offline` once the disk under it has failed."""
 
-    def __init__(self, *, topic_partition: TopicPartition, topic_id: bytes, broker_id: int, log: Log, clock: Clock):
+    def __init__(
+        self,
+        *,
+        topic_partition: TopicPartition,
+        topic_id: bytes,
+        broker_id: int,
+        log: Log,
+        settings: TopicSettings,
+        clock: Clock,
+    ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
+        self.settings = settings
         self.leader_epoch: int = NO_LEADER_EPOCH
         self.leader_id = -1
         self.progress: PartitionProgress | None = None
@@ -76,7 +87,7 @@ class Replica:
                 max_lag_ms=max_lag_ms,
             )
             # From here on every record is of the new epoch, which is what followers find divergence with (KIP-101).
-            self.log.begin_leader_epoch(leadership.leader_epoch)
+            self.log.assign_leader_epoch(leadership.leader_epoch)
             state_change_logger.info(
                 "[Broker id=%d] Leader %s starts at leader epoch %d from offset %d with high watermark %d ISR [%s] "
                 "addingReplicas [] removingReplicas []. Previous leader epoch was %d.",
@@ -135,15 +146,23 @@ class Replica:
     def _watermark_moved(self, readable_bytes: int = 1 << 30) -> None:
         progress = self.progress
         assert progress is not None
-        self.log.high_watermark = progress.high_watermark
+        self.log.update_high_watermark(progress.high_watermark)
         self.commit_waits.advanced(progress.high_watermark)
         if self.fetch_waits:
             for waiting in list(self.fetch_waits):
                 waiting.grown(readable_bytes)
 
-    def committed(self, last_offset: int) -> bool:
-        """Whether all in-sync replicas have the record at `last_offset`."""
-        return self.progress is not None and self.progress.high_watermark > last_offset
+    def all_committed(self) -> bool:
+        """Whether all in-sync replicas have everything that is in the log."""
+        return self.progress is not None and self.progress.high_watermark >= self.log.log_end_offset
+
+    async def wait_committed(self, end_offset: int) -> None:
+        """Until everything below `end_offset` is committed. Raises ApiError if this broker stops leading."""
+        progress = self.progress
+        if progress is None:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.topic_partition} is not led by this broker")
+        if progress.high_watermark < end_offset:
+            await self.commit_waits.add(end_offset)
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -153,9 +172,7 @@ class Replica:
             return self.log.last_stable_offset
         return self.log.high_watermark
 
-    def read(
-        self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool
-    ) -> bytes | OffsetOutOfRange:
+    def read(self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool) -> bytes | OffsetOutOfRange:
         """Undecoded batches from the one that holds `offset`, below `upper_bound`."""
         log = self.log
         if not log.log_start_offset <= offset <= log.log_end_offset:

@@ -1,0 +1,177 @@
+"""Produce: batches of records, appended as they came.
+
+Version 7 allows zstd, 8 brought errors per record (KIP-467), 10 tells the new leader, 13 gives topic ids instead of
+names (KIP-516).
+
+acks=0 gets no reply; if something is wrong the connection is closed, which is the only way to tell. acks=1 is answered
+after the append, acks=all (-1) when all in-sync replicas have the records. A partition whose flush policy asks for it
+(flush.messages) is on the device before the producer hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import ZERO_UUID
+from tidelog.partition.producers import AppendOrigin
+from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from tidelog.protocol.messages.produce_response import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from tidelog.records.validation import ProduceRejection, check_produced
+from tidelog.server.context import RequestContext
+from tidelog.server.replicas.replica import Replica
+from tidelog.server.topic_settings import writable_by_clients
+from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.log_results import AppendRefusal
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+logger = logging.getLogger(__name__)
+
+ACKS_ALL = -1
+_KNOWN_ACKS = (ACKS_ALL, 0, 1)
+
+
+class _Appended:
+    """A partition whose reply has to wait: for the device, for the other replicas, or for both."""
+
+    __slots__ = ("partition", "replica", "response", "topic_index")
+
+    def __init__(self, topic_index: int, partition: int, replica: Replica, response: PartitionProduceResponse) -> None:
+        self.topic_index = topic_index
+        self.partition = partition
+        self.replica = replica
+        self.response = response
+
+
+def handle(
+    node: Node, request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+    acks = request.acks
+    topics: list[list[PartitionProduceResponse]] = []
+    waiting: list[_Appended] = []
+    failed = False
+    for topic in request.topic_data:
+        answers: list[PartitionProduceResponse] = []
+        name = _topic_name(node, topic)
+        for partition in topic.partition_data:
+            replica = node.replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
+            answer = _append(node, name, partition, replica, acks, context.version)
+            failed = failed or answer.error_code != 0
+            if not answer.error_code and isinstance(replica, Replica) and _must_wait(node, replica, answer, acks):
+                waiting.append(_Appended(len(topics), len(answers), replica, answer))
+            answers.append(answer)
+        topics.append(answers)
+    if acks == 0:
+        if failed:
+            context.connection.close()
+        return None
+    if waiting:
+        return _wait(node, request, topics, waiting)
+    return _response(request, topics)
+
+
+def _topic_name(node: Node, topic: TopicProduceData) -> str | None:
+    if topic.topic_id == ZERO_UUID:
+        return topic.name
+    return node.topic_name(topic.topic_id)
+
+
+def _append(
+    node: Node, topic: str | None, data: PartitionProduceData, replica: Replica | ErrorCode, acks: int, version: int
+) -> PartitionProduceResponse:
+    if acks not in _KNOWN_ACKS:
+        return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks} is none of 0, 1 and -1 (all)")
+    if isinstance(replica, ErrorCode):
+        return _refused(data.index, replica, None)
+    assert topic is not None
+    if not writable_by_clients(topic):
+        return _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker only")
+    checked = check_produced(data.records, replica.settings.rules, node.clock.now_ms(), produce_version=version)
+    if isinstance(checked, ProduceRejection):
+        return PartitionProduceResponse(
+            index=data.index,
+            error_code=checked.code,
+            base_offset=-1,
+            log_start_offset=replica.log.log_start_offset,
+            record_errors=[
+                BatchIndexAndErrorMessage(batch_index=each.batch_index, batch_index_error_message=each.message)
+                for each in checked.record_errors
+            ],
+            error_message=checked.message,
+        )
+    if checked.headers[0].is_transactional:
+        return _refused(data.index, ErrorCode.INVALID_TXN_STATE, "this broker does not coordinate transactions yet")
+    try:
+        result = replica.append(checked.data, checked.headers, origin=AppendOrigin.CLIENT, all_in_sync=acks == ACKS_ALL)
+    except StorageFailure as failure:
+        node.replicas.storage_failed(replica, failure)
+        return _refused(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
+    if isinstance(result, AppendRefusal):
+        return _refused(data.index, result.code, result.message)
+    return PartitionProduceResponse(
+        index=data.index,
+        base_offset=result.base_offset,
+        log_append_time_ms=result.log_append_time_ms,
+        log_start_offset=result.log_start_offset,
+    )
+
+
+def _must_wait(node: Node, replica: Replica, answer: PartitionProduceResponse, acks: int) -> bool:
+    if replica.log.flush_due(node.clock.now_ms()):
+        return True
+    return acks == ACKS_ALL and not replica.all_committed()
+
+
+async def _wait(
+    node: Node, request: ProduceRequest, topics: list[list[PartitionProduceResponse]], waiting: list[_Appended]
+) -> ProduceResponse:
+    deadline = asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000
+    for appended in waiting:
+        code = await _settle(node, appended.replica, request.acks, deadline)
+        if code:
+            topics[appended.topic_index][appended.partition] = _refused(appended.response.index, code, None)
+    return _response(request, topics)
+
+
+async def _settle(node: Node, replica: Replica, acks: int, deadline: float) -> ErrorCode:
+    # What was appended before this moment is what the waiting is for.
+    end_offset = replica.log.log_end_offset
+    try:
+        if replica.log.flush_due(node.clock.now_ms()):
+            await node.flusher.flush(replica)
+        if acks == ACKS_ALL:
+            async with asyncio.timeout_at(deadline):
+                await replica.wait_committed(end_offset)
+    except StorageFailure as failure:
+        node.replicas.storage_failed(replica, failure)
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    except TimeoutError:
+        return ErrorCode.REQUEST_TIMED_OUT
+    except ApiError as error:
+        return error.code
+    return ErrorCode.NONE
+
+
+def _refused(partition: int, code: ErrorCode, message: str | None) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=partition, error_code=code, base_offset=-1, log_start_offset=-1, error_message=message
+    )
+
+
+def _response(request: ProduceRequest, topics: list[list[PartitionProduceResponse]]) -> ProduceResponse:
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
+            for topic, answers in zip(request.topic_data, topics, strict=True)
+        ]
+    )

@@ -1,0 +1,53 @@
+"""Brings logs to the device in a thread, so that the event loop never waits for one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from tidelog.model.ports import Clock
+from tidelog.server.replicas.replica import Replica
+from tidelog.storage.filesystem import StorageFailure
+
+logger = logging.getLogger(__name__)
+
+
+class Flusher:
+    """One flush per replica at a time; who comes while one runs waits for it and for one more."""
+
+    def __init__(self, clock: Clock, failed: Callable[[Replica, StorageFailure], None]) -> None:
+        self._clock = clock
+        self._failed = failed
+        self._running: dict[Replica, asyncio.Task[None]] = {}
+
+    async def flush(self, replica: Replica, *, everything: bool = True) -> None:
+        """What is in the log now is on the device afterwards. Raises StorageFailure."""
+        under_way = self._running.get(replica)
+        if under_way is not None:
+            await asyncio.shield(under_way)
+        under_way = self._running.get(replica)
+        if under_way is None:
+            under_way = asyncio.ensure_future(self._flush(replica, everything))
+            self._running[replica] = under_way
+            under_way.add_done_callback(lambda _: self._running.pop(replica, None))
+        # Shielded: a producer that disconnects must not leave a log with a flush that never finishes.
+        await asyncio.shield(under_way)
+
+    async def _flush(self, replica: Replica, everything: bool) -> None:
+        log = replica.log
+        flush = log.start_flush(self._clock.now_ms(), everything=everything)
+        if flush is not None:
+            await asyncio.get_running_loop().run_in_executor(None, flush.run)
+            log.finish_flush(flush)
+
+    async def flush_due_ones(self, replicas: Iterable[Replica]) -> None:
+        """Those whose flush.ms has passed, whose segment was sealed, or whose epochs have changed."""
+        now_ms = self._clock.now_ms()
+        for replica in list(replicas):
+            if replica.offline or not replica.log.flush_due(now_ms):
+                continue
+            try:
+                await self.flush(replica, everything=False)
+            except StorageFailure as failure:
+                self._failed(replica, failure)
