@@ -1,0 +1,135 @@
+"""Walking over the batches in a segment's log file: by their headers alone, or whole and checked.
+
+Knows nothing of indexes; `tidelog.storage.segment` knows where to begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from tidelog.records.batch import (
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    BatchHeader,
+    CorruptBatch,
+    compute_crc,
+    parse_header,
+)
+from tidelog.storage.filesystem import File
+
+# A batch lies on average half an index interval (4 KiB) behind its index entry: one read finds most of them.
+_SEARCH_READ = 8192
+_SCAN_READ = 64 << 10
+_CHECK_READ = 1 << 20
+
+# baseOffset i64, batchLength i32, then up to lastOffsetDelta i32 at 23.
+_OFFSET_LENGTH_DELTA = Struct(">qi11xi")
+_MIN_LENGTH = HEADER_SIZE - LOG_OVERHEAD
+
+
+class UnsupportedFormat(Exception):
+    """Messages of a format before v2 (Kafka 0.11). They are not damaged, so nothing may be cut off because of them."""
+
+
+class BatchPosition(NamedTuple):
+    """Where a batch is."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
+
+def find_batch(file: File, position: int, end: int, offset: int) -> BatchPosition | None:
+    """The first batch from `position` on whose last offset is not below `offset`. Raises CorruptBatch."""
+    unpack_from = _OFFSET_LENGTH_DELTA.unpack_from
+    while end - position >= HEADER_SIZE:
+        block_at = position
+        block = file.read(position, min(_SEARCH_READ, end - position))
+        last_header_at = len(block) - HEADER_SIZE
+        if last_header_at < 0:
+            raise CorruptBatch(position, "the file ends within a batch")
+        at = 0
+        while at <= last_header_at:
+            base_offset, length, delta = unpack_from(block, at)
+            if length < _MIN_LENGTH or delta < 0:
+                raise CorruptBatch(position, f"batch length {length} and offset delta {delta} cannot be")
+            if base_offset + delta >= offset:
+                return BatchPosition(position, length + LOG_OVERHEAD, base_offset, base_offset + delta)
+            position += length + LOG_OVERHEAD
+            at = position - block_at
+    return None
+
+
+def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of each batch, without a look at its records. Raises CorruptBatch."""
+    block_at = position
+    block = b""
+    while position < end:
+        at = position - block_at
+        if at + HEADER_SIZE > len(block):
+            block_at, at = position, 0
+            block = file.read(position, min(_SCAN_READ, end - position))
+        header = _checked_header(block, at, position, end)
+        yield position, header
+        position += header.batch_length + LOG_OVERHEAD
+
+
+def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    """(position, header, bytes) of each batch, with its checksum verified. Raises CorruptBatch at the first bad one.
+
+    The bytes are valid until the next step.
+    """
+    block_at = position
+    block = memoryview(b"")
+    while position < end:
+        at = position - block_at
+        if at + HEADER_SIZE > len(block):
+            block_at, at = position, 0
+            block = memoryview(file.read(position, min(_CHECK_READ, end - position)))
+        header = _checked_header(block, at, position, end)
+        size = header.batch_length + LOG_OVERHEAD
+        if at + size > len(block):
+            block_at, at = position, 0
+            block = memoryview(file.read(position, min(max(_CHECK_READ, size), end - position)))
+            if size > len(block):
+                raise CorruptBatch(position, "the file ends within a batch")
+        batch = block[at : at + size]
+        if compute_crc(batch) != header.crc:
+            raise CorruptBatch(position, "the checksum does not match")
+        yield position, header, batch
+        position += size
+
+
+def _checked_header(block: bytes | memoryview, at: int, position: int, end: int) -> BatchHeader:
+    if len(block) - at < HEADER_SIZE:
+        if len(block) - at > MAGIC_AT:
+            _refuse_old_format(block, at, position, end)
+        raise CorruptBatch(position, f"{len(block) - at} bytes are too few for a batch header")
+    header = parse_header(block, at)
+    if header.magic != CURRENT_MAGIC:
+        _refuse_old_format(block, at, position, end)
+        raise CorruptBatch(position, f"magic {header.magic} is unknown")
+    if header.batch_length < _MIN_LENGTH or header.last_offset_delta < 0:
+        raise CorruptBatch(
+            position, f"batch length {header.batch_length} and offset delta {header.last_offset_delta} cannot be"
+        )
+    if position + header.batch_length + LOG_OVERHEAD > end:
+        raise CorruptBatch(position, f"a batch of {header.batch_length + LOG_OVERHEAD} bytes is cut short")
+    return header
+
+
+def _refuse_old_format(block: bytes | memoryview, at: int, position: int, end: int) -> None:
+    """Raise UnsupportedFormat for bytes that look like a whole message of format v0 or v1; zeroes do not."""
+    length = int.from_bytes(block[at + 8 : at + 12], "big", signed=True)
+    magic = block[at + MAGIC_AT]
+    # The smallest message of the old formats: crc, magic, attributes, and two lengths of 4 bytes.
+    if magic in (0, 1) and length >= 14 and position + LOG_OVERHEAD + length <= end:
+        raise UnsupportedFormat(
+            f"at byte {position} is a message of format v{magic}; tidelog reads only v2. "
+            "Copy the topic into a new one with Apache Kafka (a consumer and a producer) and use the copy."
+        )

@@ -1,0 +1,126 @@
+"""The port through which all file work goes, and the failure that file work ends in.
+
+Small on purpose: a simulated disk that forgets what was not synced, or a file system that fails at the n-th call,
+has these methods to write and no others. Everything is synchronous; the server decides what runs in a thread.
+The real implementation is `tidelog.storage.local_filesystem`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Protocol
+
+from tidelog.records.batch import Buffer
+
+
+class File(Protocol):
+    """An open file that is read and written at given positions, so that it has no position of its own to protect."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file."""
+        ...
+
+    def write(self, position: int, data: Buffer) -> None:
+        """All of `data`, or OSError after any part of it was written."""
+        ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def sync(self) -> None:
+        """Content and size are on the device when this returns. Must not be tried again after it has failed: the
+        kernel may have dropped the pages that it could not write, and the next call would report success."""
+        ...
+
+    def size(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+class Lock(Protocol):
+    """Held until released or until the process ends."""
+
+    def release(self) -> None: ...
+
+
+class FileSystem(Protocol):
+    """Paths are absolute or relative to the working directory, with '/' between the parts. Failures are OSError."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """For reading and writing. Without `create` the file must exist; with it an existing file is kept as it is."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def is_directory(self, path: str) -> bool: ...
+
+    def size(self, path: str) -> int: ...
+
+    def modified_ms(self, path: str) -> int: ...
+
+    def list(self, path: str) -> list[str]:
+        """The names in a directory, sorted."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Atomic; replaces `target` if it is a file."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Removes a file. It is no error if there is none."""
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """With its parents. It is no error if it exists."""
+        ...
+
+    def remove_directory(self, path: str) -> None:
+        """Removes an empty directory. It is no error if there is none."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """The names in the directory are on the device when this returns."""
+        ...
+
+    def lock(self, path: str) -> Lock | None:
+        """Keeps other processes out; None if one of them has the lock."""
+        ...
+
+
+class StorageFailure(Exception):
+    """The disk refused. The replica that hits this goes offline, and the log directory with it.
+
+    Nothing is retried: after a failed write or sync it is unknown what the disk holds, and only recovery at the
+    next start, which reads everything again, finds out.
+    """
+
+    def __init__(self, action: str, cause: OSError) -> None:
+        super().__init__(f"{action}: {cause.strerror or cause} (errno {cause.errno})")
+        self.action = action
+        self.cause = cause
+
+
+def read_whole(filesystem: FileSystem, path: str) -> bytes:
+    file = filesystem.open(path)
+    try:
+        return file.read(0, file.size())
+    finally:
+        file.close()
+
+
+def replace_file(filesystem: FileSystem, path: str, content: Buffer, *, sync: bool = True) -> None:
+    """Put `content` at `path` so that after a crash there is the old or the new content, never a mixture.
+
+    Without `sync` that holds for a crash of the process, not of the machine: only for what can be computed again.
+    """
+    temporary = path + ".tmp"
+    filesystem.remove(temporary)
+    file = filesystem.open(temporary, create=True)
+    try:
+        file.write(0, content)
+        if sync:
+            file.sync()
+    finally:
+        file.close()
+    filesystem.rename(temporary, path)
+    if sync:
+        filesystem.sync_directory(posixpath.dirname(path) or ".")

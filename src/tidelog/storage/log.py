@@ -1,0 +1,550 @@
+"""The log of one replica: appends, rolls, cuts and flushes its segments, and keeps what is known about them in step.
+
+Everything that changes memory comes after the write it belongs to, so memory never runs ahead of the log; a write
+that fails takes the log directory offline. One writer at a time. What a leader checks before it appends is in
+`tidelog.records.validation`, reading is in `tidelog.storage.log_reader`, loading in `tidelog.storage.recovery`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.model.ports import Randomness
+from tidelog.partition.leader_epochs import LeaderEpochs
+from tidelog.partition.producers import AppendOrigin, DuplicateBatch, ProducerPlan, ProducerRefusal, ProducerStates
+from tidelog.partition.verification import VerificationGuard
+from tidelog.records.batch import (
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    TIMESTAMP_TYPE_MASK,
+    BatchHeader,
+    Buffer,
+    CorruptBatch,
+    compute_crc,
+    iterate_headers,
+    stamp_offset_and_epoch,
+)
+from tidelog.storage.disk_health import DiskGuard, DiskHealth
+from tidelog.storage.file_names import DELETED_SUFFIX, LEADER_EPOCH_CHECKPOINT, partition_directory
+from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.flush import Flush
+from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log_reader import (
+    collect_aborted,
+    end_offset_of,
+    find_by_timestamp,
+    find_max_timestamp,
+    read_records,
+)
+from tidelog.storage.log_results import (
+    AppendRefusal,
+    AppendResult,
+    OffsetOutOfRange,
+    ReadResult,
+    TimestampedOffset,
+    UnexpectedOffset,
+)
+from tidelog.storage.producer_snapshot import SnapshotFiles
+from tidelog.storage.removal import FileRemoval
+from tidelog.storage.retention import deletable_segments
+from tidelog.storage.segment import AppendedBatch, Segment
+from tidelog.storage.segment_recovery import replay_producers
+from tidelog.storage.segments import Segments
+from tidelog.storage.transaction_index import AbortedTransaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEnvironment:
+    """What the logs of one directory share."""
+
+    filesystem: FileSystem
+    randomness: Randomness
+    health: DiskHealth
+    # The log directory, which holds one directory per partition.
+    path: str
+
+
+@dataclass(slots=True, kw_only=True)
+class LogState:
+    """What loading found: the parts of a log."""
+
+    segments: Segments
+    snapshots: SnapshotFiles
+    leader_epochs: LeaderEpochs
+    producer_states: ProducerStates
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    epochs_changed: bool = False
+
+
+class Log:
+    """Offsets below `log_start_offset` are deleted, those below `high_watermark` are committed, those below
+    `recovery_point` are on the device."""
+
+    def __init__(
+        self,
+        environment: LogEnvironment,
+        topic_partition: TopicPartition,
+        topic_id: Uuid | None,
+        config: LogConfig,
+        state: LogState,
+        now_ms: int,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.config = config
+        self.directory = f"{environment.path}/{partition_directory(topic_partition)}"
+        self.leader_epochs = state.leader_epochs
+        self.producer_states = state.producer_states
+        self.log_start_offset = state.log_start_offset
+        self.log_end_offset = state.log_end_offset
+        # Unknown after a start, and never too high: the directory's checkpoint or the leader raises it.
+        self.high_watermark = state.log_start_offset
+        self.recovery_point = state.recovery_point
+        self.segments = state.segments
+        self._snapshots = state.snapshots
+        self._environment = environment
+        self._filesystem = environment.filesystem
+        self._guard = DiskGuard(environment.health, f"log of {topic_partition} in {environment.path}")
+        self._epochs_changed = state.epochs_changed
+        self._flush: Flush | None = None
+        self._last_flush_ms = now_ms
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"Log({self.topic_partition}, start={self.log_start_offset}, end={self.log_end_offset})"
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.producer_states.last_stable_offset(self.high_watermark, self.log_start_offset)
+
+    @property
+    def size(self) -> int:
+        return self.segments.size
+
+    @property
+    def latest_epoch(self) -> int:
+        return self.leader_epochs.latest_epoch
+
+    # Appending
+
+    def append_as_leader(
+        self,
+        data: bytearray | memoryview,
+        headers: Sequence[BatchHeader],
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
+    ) -> AppendResult | AppendRefusal:
+        """Give the batches in `data` the next offsets, in place, and write them.
+
+        `headers` are those of the batches in `data`, which must have been validated. Raises StorageFailure.
+        """
+        self._require_open()
+        size = len(data)
+        if size > self.config.segment_bytes:
+            return AppendRefusal(
+                code=ErrorCode.RECORD_LIST_TOO_LARGE,
+                message=f"{size} bytes do not fit into a segment of {self.config.segment_bytes} (segment.bytes)",
+            )
+        first_offset = self.log_end_offset
+        plan = self.producer_states.plan(
+            headers, data, first_offset, origin=origin, guard=guard, transaction_version=transaction_version
+        )
+        if not isinstance(plan, ProducerPlan):
+            return self._unplanned(plan, headers[0])
+        batches = []
+        position = 0
+        offset = first_offset
+        max_timestamp = -1
+        for header in headers:
+            stamp_offset_and_epoch(data, position, offset, leader_epoch)
+            batch_size = header.batch_length + LOG_OVERHEAD
+            last_offset = offset + header.last_offset_delta
+            batches.append(AppendedBatch(offset, last_offset, batch_size, header.max_timestamp))
+            if header.max_timestamp > max_timestamp:
+                max_timestamp = header.max_timestamp
+            position += batch_size
+            offset = last_offset + 1
+        self._write(data, batches, max_timestamp, now_ms)
+        if self.leader_epochs.assign(leader_epoch, first_offset):
+            self._epochs_changed = True
+        self._apply(plan, offset)
+        append_time = max_timestamp if headers[0].attributes & TIMESTAMP_TYPE_MASK else -1
+        return AppendResult(first_offset, offset - 1, append_time, self.log_start_offset)
+
+    def append_as_follower(self, data: Buffer, now_ms: int) -> AppendResult | None:
+        """Write batches as the leader sent them; a part of a batch at the end is left out. None if nothing is whole.
+
+        Raises UnexpectedOffset if they do not continue the log, CorruptBatch, StorageFailure.
+        """
+        self._require_open()
+        view = memoryview(data)
+        first_offset = -1
+        chunk: list[tuple[int, BatchHeader]] = []
+        chunk_size = 0
+        for position, header in self._checked_follower_batches(view):
+            if first_offset < 0:
+                first_offset = header.base_offset
+            # A fetch may bring more than a segment takes; batches stay whole.
+            if chunk and chunk_size + header.size > self.config.segment_bytes:
+                self._append_followed(view, chunk, now_ms)
+                chunk, chunk_size = [], 0
+            chunk.append((position, header))
+            chunk_size += header.size
+        if not chunk:
+            return None
+        self._append_followed(view, chunk, now_ms)
+        return AppendResult(first_offset, self.log_end_offset - 1, -1, self.log_start_offset)
+
+    def assign_leader_epoch(self, epoch: int) -> None:
+        """A leader of this epoch writes from the end of the log on; said when it begins, before it writes."""
+        if self.leader_epochs.assign(epoch, self.log_end_offset):
+            self._epochs_changed = True
+
+    def _checked_follower_batches(self, view: memoryview) -> list[tuple[int, BatchHeader]]:
+        batches = list(iterate_headers(view))
+        expected = self.log_end_offset
+        for position, header in batches:
+            if header.base_offset < expected:
+                raise UnexpectedOffset(
+                    f"{self.topic_partition} ends at {expected}, but the leader sent offset {header.base_offset}",
+                    header.base_offset,
+                    expected,
+                )
+            if compute_crc(view, position, header.size) != header.crc:
+                raise CorruptBatch(position, f"the checksum of offset {header.base_offset} does not match")
+            expected = header.next_offset
+        return batches
+
+    def _append_followed(self, view: memoryview, chunk: Sequence[tuple[int, BatchHeader]], now_ms: int) -> None:
+        headers = [header for _, header in chunk]
+        data = view[chunk[0][0] : chunk[-1][0] + headers[-1].size]
+        plan = self.producer_states.plan(headers, data, headers[0].base_offset, origin=AppendOrigin.REPLICATION)
+        assert isinstance(plan, ProducerPlan), "replicated batches are never refused"
+        batches = [
+            AppendedBatch(header.base_offset, header.last_offset, header.size, header.max_timestamp)
+            for header in headers
+        ]
+        self._write(data, batches, max(header.max_timestamp for header in headers), now_ms)
+        for header in headers:
+            if header.partition_leader_epoch >= 0 and self.leader_epochs.assign(
+                header.partition_leader_epoch, header.base_offset
+            ):
+                self._epochs_changed = True
+        self._apply(plan, headers[-1].next_offset)
+
+    def _write(self, data: Buffer, batches: Sequence[AppendedBatch], max_timestamp: int, now_ms: int) -> None:
+        with self._guard:
+            segment = self.segments.active
+            if segment.should_roll(self.config, len(data), batches[-1].last_offset, max_timestamp, now_ms):
+                segment = self._roll(batches[0].base_offset, now_ms)
+            try:
+                segment.append(data, batches, self.config)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    segment.undo_write()
+                raise
+
+    def _apply(self, plan: ProducerPlan, end_offset: int) -> None:
+        """The batches are written. The end of the log moves first: should the transaction index fail, the offsets
+        are used up nevertheless, and recovery makes the index anew."""
+        self.log_end_offset = end_offset
+        if plan.completed:
+            with self._guard:
+                for completed in plan.completed:
+                    if completed.aborted:
+                        self.segments.active.transaction_index.append(
+                            AbortedTransaction(
+                                completed.producer_id,
+                                completed.first_offset,
+                                completed.last_offset,
+                                completed.last_stable_offset,
+                            )
+                        )
+        self.producer_states.apply(plan)
+
+    def _unplanned(self, plan: DuplicateBatch | ProducerRefusal, header: BatchHeader) -> AppendResult | AppendRefusal:
+        if isinstance(plan, ProducerRefusal):
+            return AppendRefusal(code=plan.code, message=plan.message)
+        append_time = plan.timestamp if header.timestamp_type == LOG_APPEND_TIME else -1
+        return AppendResult(plan.first_offset, plan.last_offset, append_time, self.log_start_offset, duplicate=True)
+
+    # Rolling and flushing
+
+    def roll(self, now_ms: int) -> None:
+        """Begin a new segment, unless the active one is empty."""
+        self._require_open()
+        with self._guard:
+            self._roll(self.log_end_offset, now_ms)
+
+    def _roll(self, base_offset: int, now_ms: int) -> Segment:
+        """The old segment and the snapshot are synced by the flush that is due from now on."""
+        active = self.segments.active
+        if active.size == 0 and active.base_offset == base_offset:
+            return active
+        active.seal()
+        self._snapshots.write(base_offset, self.producer_states.snapshot(), sync=False)
+        segment = self._new_segment(base_offset, now_ms)
+        self.segments.add(segment)
+        return segment
+
+    def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
+        bound = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        jitter_ms = self._environment.randomness.below(bound) if bound > 0 else 0
+        return Segment.create(self._filesystem, self.directory, base_offset, created_ms=now_ms, jitter_ms=jitter_ms)
+
+    def flush_due(self, now_ms: int) -> bool:
+        """Whether there is something to sync now: a sealed segment, changed epochs, or what flush.* asks for."""
+        if self._flush is not None or self._closed:
+            return False
+        return self._epochs_changed or self._data_flush_due(now_ms)
+
+    def _data_flush_due(self, now_ms: int) -> bool:
+        unflushed = self.log_end_offset - self.recovery_point
+        if unflushed <= 0:
+            return False
+        return (
+            self.recovery_point < self.segments.active.base_offset
+            or unflushed >= self.config.flush_messages
+            or now_ms - self._last_flush_ms >= self.config.flush_ms
+        )
+
+    def start_flush(self, now_ms: int, *, everything: bool = False) -> Flush | None:
+        """Prepare a flush of what is due, or of everything. To be run, and then handed to `finish_flush`.
+
+        None if there is nothing to do or a flush is under way. The log must not be closed before it is finished.
+        """
+        self._require_open()
+        if self._flush is not None:
+            return None
+        end_offset = self.recovery_point
+        if everything or self._data_flush_due(now_ms):
+            active = self.segments.active
+            wants_active = everything or (
+                self.log_end_offset - self.recovery_point >= self.config.flush_messages
+                or now_ms - self._last_flush_ms >= self.config.flush_ms
+            )
+            end_offset = self.log_end_offset if wants_active else active.base_offset
+            self._last_flush_ms = now_ms
+        if end_offset <= self.recovery_point and not self._epochs_changed:
+            return None
+        self._flush = self._prepare_flush(end_offset)
+        self._epochs_changed = False
+        return self._flush
+
+    def _prepare_flush(self, end_offset: int) -> Flush:
+        segments = self.segments.containing(self.recovery_point, end_offset) if end_offset > self.recovery_point else []
+        with self._guard:
+            for segment in segments:
+                segment.write_pending()
+        paths = [path for segment in segments for path in segment.paths]
+        paths += [self._snapshots.path(segment.base_offset) for segment in self.segments.above(self.recovery_point)]
+        epochs = (f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}", self.leader_epochs.entries)
+        return Flush(
+            self._filesystem,
+            self._guard,
+            self.directory,
+            end_offset=end_offset,
+            paths=paths if segments else (),
+            epochs=epochs if self._epochs_changed else None,
+        )
+
+    def finish_flush(self, flush: Flush) -> None:
+        """The flush has run without failure."""
+        assert flush is self._flush
+        self._flush = None
+        self.recovery_point = max(self.recovery_point, min(flush.end_offset, self.log_end_offset))
+        for segment in self.segments:
+            if segment is not self.segments.active and segment.base_offset < flush.end_offset:
+                segment.release()
+
+    def flush(self, now_ms: int) -> None:
+        """Bring everything to the device, in the calling thread. Raises StorageFailure."""
+        flush = self.start_flush(now_ms, everything=True)
+        if flush is not None:
+            flush.run()
+            self.finish_flush(flush)
+
+    # Reading
+
+    def read(
+        self, offset: int, max_bytes: int, *, upper_bound: int | None = None, min_one_batch: bool = True
+    ) -> ReadResult | OffsetOutOfRange:
+        """Batches from `offset` on and below `upper_bound` (the end of the log if None). Raises StorageFailure, and
+        CorruptBatch if the log is damaged there."""
+        end = self.log_end_offset
+        if offset < self.log_start_offset or offset > end:
+            return OffsetOutOfRange(offset=offset, log_start_offset=self.log_start_offset, log_end_offset=end)
+        if upper_bound is None:
+            upper_bound = end
+        if offset >= upper_bound:
+            return ReadResult(b"", self.segments.active.base_offset, self.segments.active.size)
+        with self._guard:
+            return read_records(
+                self.segments,
+                self.config,
+                offset,
+                max_bytes,
+                upper_bound=upper_bound,
+                log_end_offset=end,
+                min_one_batch=min_one_batch,
+            )
+
+    def end_offset_of(self, result: ReadResult) -> int:
+        """An upper bound for the offsets in `result`, to ask for aborted transactions with."""
+        with self._guard:
+            return end_offset_of(self.segments, result, self.log_end_offset)
+
+    def aborted_transactions(self, first_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """Those with records from `first_offset` up to, not including, `upper_bound`."""
+        with self._guard:
+            return collect_aborted(self.segments, first_offset, upper_bound)
+
+    def offset_by_timestamp(self, timestamp: int) -> TimestampedOffset | None:
+        """The first record that is not older; None if all are."""
+        with self._guard:
+            return find_by_timestamp(self.segments, timestamp, self.log_start_offset)
+
+    def max_timestamp_offset(self) -> TimestampedOffset | None:
+        """The record with the largest timestamp; None if there is no record with a timestamp."""
+        with self._guard:
+            return find_max_timestamp(self.segments)
+
+    # Moving the bounds
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Set the high watermark, within the log's bounds; returns what it is now."""
+        self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
+        return self.high_watermark
+
+    def advance_log_start(self, offset: int) -> bool:
+        """Forget the records below `offset` (DeleteRecords, retention). Not above the high watermark.
+
+        Their segments are removed by the next `delete_old_segments`. Whether it moved.
+        """
+        if offset > self.high_watermark:
+            raise ValueError(f"{offset} is above the high watermark {self.high_watermark} of {self.topic_partition}")
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.recovery_point = max(self.recovery_point, offset)
+        if self.leader_epochs.truncate_from_start(offset):
+            self._epochs_changed = True
+        return True
+
+    def delete_old_segments(self, now_ms: int) -> list[FileRemoval]:
+        """Take the segments that retention allows out of the log; the returned work then removes the files."""
+        self._require_open()
+        with self._guard:
+            deletable = deletable_segments(
+                self.segments,
+                self.config,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+                high_watermark=self.high_watermark,
+                now_ms=now_ms,
+            )
+            if not deletable:
+                return []
+            if deletable[-1] is self.segments.active:
+                self._roll(self.log_end_offset, now_ms)
+            following = self.segments.after(deletable[-1])
+            assert following is not None, "a log is never without a segment"
+            self.advance_log_start(following.base_offset)
+            return [self._remove_segments(deletable, now_ms)]
+
+    def truncate_to(self, offset: int, now_ms: int) -> list[FileRemoval]:
+        """Cut off `offset` and everything after it. Afterwards the recovery points of the directory must be written
+        before anything is appended (see LogDirectory.truncate)."""
+        self._require_open()
+        if offset >= self.log_end_offset:
+            # A leader that wrote nothing in its epoch leaves an entry behind that contradicts the next leader's.
+            if self.leader_epochs.truncate_from_end(self.log_end_offset):
+                self._epochs_changed = True
+            return []
+        if offset < self.segments.first.base_offset:
+            return self.truncate_fully_and_start_at(offset, now_ms)
+        with self._guard:
+            self._forget_flushed(offset)
+            removals = self._drop_segments_above(offset, now_ms)
+            self._snapshots.remove_above(offset)
+            self.segments.active.truncate_to(offset, now_ms)
+            self.log_end_offset = offset
+            self.log_start_offset = min(self.log_start_offset, offset)
+            self.high_watermark = min(self.high_watermark, offset)
+            if self.leader_epochs.truncate_from_end(offset):
+                self._epochs_changed = True
+            self._reload_producers(now_ms)
+        return removals
+
+    def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> list[FileRemoval]:
+        """Drop all records; the log goes on, empty, at `offset`."""
+        self._require_open()
+        with self._guard:
+            self._forget_flushed(0)
+            removals = self._drop_segments_above(-1, now_ms)
+            self._snapshots.remove_all()
+            self.segments.add(self._new_segment(offset, now_ms))
+            self.log_start_offset = self.log_end_offset = self.high_watermark = offset
+            self.recovery_point = offset
+            self.leader_epochs.clear()
+            self._epochs_changed = True
+            self.producer_states.reset(offset)
+        return removals
+
+    def _forget_flushed(self, offset: int) -> None:
+        """What is appended from `offset` on is new to the device, also if a flush is under way."""
+        self.recovery_point = min(self.recovery_point, offset)
+        if self._flush is not None:
+            self._flush.end_offset = min(self._flush.end_offset, offset)
+
+    def _drop_segments_above(self, offset: int, now_ms: int) -> list[FileRemoval]:
+        """The last one first, so that a crash on the way leaves no gap in the log."""
+        dropped = self.segments.above(offset)[::-1]
+        return [self._remove_segments(dropped, now_ms)] if dropped else []
+
+    def _remove_segments(self, segments: Sequence[Segment], now_ms: int) -> FileRemoval:
+        paths = []
+        for segment in segments:
+            self.segments.remove(segment)
+            paths += segment.rename_files(DELETED_SUFFIX)
+            self._snapshots.remove(segment.base_offset)
+        return FileRemoval(paths=paths, due_ms=now_ms + self.config.file_delete_delay_ms)
+
+    def _reload_producers(self, now_ms: int) -> None:
+        snapshot = self._snapshots.newest(self.log_end_offset, above=self.log_start_offset)
+        offset, entries = snapshot if snapshot is not None else (self.log_start_offset, [])
+        self.producer_states.reload(entries, offset, now_ms)
+        segments = self.segments.containing(offset, self.log_end_offset)
+        replay_producers(segments, self.producer_states, self.log_end_offset)
+
+    # Lifetime
+
+    def close(self, now_ms: int) -> None:
+        """Sync everything and leave what makes the next start quick: complete indexes and a producer snapshot."""
+        if self._closed:
+            return
+        with self._guard:
+            self.segments.active.seal()
+            self._snapshots.write(self.log_end_offset, self.producer_states.snapshot(), sync=True)
+        self.flush(now_ms)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Give up the open files without another write: after a failure, or before the directory is deleted."""
+        self._closed = True
+        for segment in self.segments:
+            segment.release()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"the log of {self.topic_partition} is closed")

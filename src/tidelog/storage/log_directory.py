@@ -1,0 +1,299 @@
+"""One log directory (an entry of `log.dirs`): its logs, its checkpoints, its lock and whether it can be used.
+
+Several directories are composed by the server. A directory whose disk fails is offline from then on, with all of
+its logs, until the broker is started again; the others do not notice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tidelog.model.ids import TopicPartition, Uuid, format_uuid
+from tidelog.model.ports import Randomness
+from tidelog.model.topics import CLUSTER_METADATA_TOPIC
+from tidelog.storage.batch_scan import UnsupportedFormat
+from tidelog.storage.checkpoints import CorruptCheckpoint, read_offset_checkpoint, write_offset_checkpoint
+from tidelog.storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
+from tidelog.storage.disk_health import DiskGuard, DiskHealth
+from tidelog.storage.file_names import (
+    DELETE_DIRECTORY_SUFFIX,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    STRAY_DIRECTORY_SUFFIX,
+    directory_mark,
+    marked_directory,
+    parse_partition_directory,
+    partition_directory,
+)
+from tidelog.storage.filesystem import FileSystem, Lock, StorageFailure
+from tidelog.storage.log import Log, LogEnvironment
+from tidelog.storage.log_config import LogConfig
+from tidelog.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+from tidelog.storage.partition_metadata import write_partition_metadata
+from tidelog.storage.recovery import LoadRequest, RecoveryProgress, load_log
+from tidelog.storage.removal import DirectoryRemoval, FileRemoval
+
+logger = logging.getLogger(__name__)
+
+
+class DirectoryInUse(Exception):
+    """Another process has the directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadReport:
+    """What loading found beside the logs."""
+
+    # Partitions that were being deleted when the broker stopped.
+    removals: list[DirectoryRemoval] = field(default_factory=list)
+    # Partitions that are there but cannot be used, and why.
+    failures: dict[TopicPartition, Exception] = field(default_factory=dict)
+
+
+class LogDirectory:
+    """Used by one thread at a time, except for the `write_*` methods, which only read numbers of the logs."""
+
+    def __init__(self, environment: LogEnvironment, lock: Lock, meta: MetaProperties | None) -> None:
+        self.path = environment.path
+        self.meta = meta
+        self.logs: dict[TopicPartition, Log] = {}
+        # None after a crash; else the broker epoch of the run that ended in order (-1: unknown).
+        self.clean_broker_epoch: int | None = None
+        self._environment = environment
+        self._filesystem = environment.filesystem
+        self._guard = DiskGuard(environment.health, f"log directory {environment.path}")
+        self._lock = lock
+        self._loaded = False
+        # Of logs that are not loaded: their entries must survive in the checkpoints.
+        self._kept_recovery_points: dict[TopicPartition, int] = {}
+        self._kept_high_watermarks: dict[TopicPartition, int] = {}
+        self._kept_log_starts: dict[TopicPartition, int] = {}
+
+    @classmethod
+    def open(cls, path: str, filesystem: FileSystem, randomness: Randomness) -> LogDirectory:
+        """Lock the directory, which is made if it is missing. `meta` is None until it is formatted.
+
+        Raises DirectoryInUse, CorruptCheckpoint, and OSError if the directory cannot be used at all.
+        """
+        filesystem.make_directory(path)
+        lock = filesystem.lock(f"{path}/{LOCK_FILE}")
+        if lock is None:
+            raise DirectoryInUse(
+                f"the log directory {path} is in use by another broker; stop it, or give this one another log.dirs"
+            )
+        try:
+            meta = read_meta_properties(filesystem, path)
+        except (OSError, CorruptCheckpoint):
+            lock.release()
+            raise
+        environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=DiskHealth(), path=path)
+        return cls(environment, lock, meta)
+
+    @property
+    def failure(self) -> StorageFailure | None:
+        """Why the directory is offline; None as long as it is not."""
+        return self._environment.health.failure
+
+    def format(self, meta: MetaProperties) -> None:
+        with self._guard:
+            write_meta_properties(self._filesystem, self.path, meta)
+        self.meta = meta
+
+    # Loading
+
+    def load(
+        self,
+        config_of: Callable[[str], LogConfig],
+        now_ms: int,
+        progress: Callable[[RecoveryProgress], None] | None = None,
+    ) -> LoadReport:
+        """Open the logs of all partitions, with recovery if the last run did not end in order.
+
+        The metadata log is left out: `open_log` opens it. Raises StorageFailure.
+        """
+        report = LoadReport()
+        with self._guard:
+            self._take_checkpoints()
+            names = self._filesystem.list(self.path)
+        for name in names:
+            if directory_mark(name) == DELETE_DIRECTORY_SUFFIX:
+                report.removals.append(DirectoryRemoval(path=f"{self.path}/{name}", due_ms=now_ms))
+            topic_partition = parse_partition_directory(name)
+            if topic_partition is None or topic_partition.topic == CLUSTER_METADATA_TOPIC:
+                continue
+            if not self._filesystem.is_directory(f"{self.path}/{name}"):
+                continue
+            try:
+                self._load(topic_partition, config_of(topic_partition.topic), now_ms, progress)
+            except (CorruptCheckpoint, UnsupportedFormat) as problem:
+                logger.error("%s in %s cannot be loaded: %s", topic_partition, self.path, problem)
+                report.failures[topic_partition] = problem
+        self._loaded = True
+        return report
+
+    def open_log(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid | None,
+        config: LogConfig,
+        now_ms: int,
+        progress: Callable[[RecoveryProgress], None] | None = None,
+    ) -> Log:
+        """The log of a partition: the one that is open, the one on disk, or a new one. `load` must have been called.
+
+        Raises StorageFailure; CorruptCheckpoint if it is there with another topic's id.
+        """
+        log = self.logs.get(topic_partition)
+        if log is None:
+            directory = f"{self.path}/{partition_directory(topic_partition)}"
+            with self._guard:
+                if not self._filesystem.exists(directory):
+                    self._create_directory(directory, topic_id)
+            log = self._load(topic_partition, config, now_ms, progress)
+        if topic_id is not None and log.topic_id is None:
+            with self._guard:
+                write_partition_metadata(self._filesystem, log.directory, topic_id)
+            log.topic_id = topic_id
+        if topic_id is not None and log.topic_id is not None and log.topic_id != topic_id:
+            raise CorruptCheckpoint(
+                log.directory, f"topic id {format_uuid(log.topic_id)} instead of {format_uuid(topic_id)}"
+            )
+        return log
+
+    def _create_directory(self, directory: str, topic_id: Uuid | None) -> None:
+        self._filesystem.make_directory(directory)
+        if topic_id is not None:
+            write_partition_metadata(self._filesystem, directory, topic_id)
+        self._filesystem.sync_directory(self.path)
+
+    def _take_checkpoints(self) -> None:
+        self.clean_broker_epoch = take_clean_shutdown(self._filesystem, self.path)
+        self._kept_recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
+        self._kept_high_watermarks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
+        self._kept_log_starts = self._read_checkpoint(LOG_START_CHECKPOINT)
+
+    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        """All three may be lost without harm: recovery then checks everything, and the leader tells the rest."""
+        try:
+            return read_offset_checkpoint(self._filesystem, f"{self.path}/{name}")
+        except CorruptCheckpoint as problem:
+            logger.warning("going on without %s", problem)
+            return {}
+
+    def _load(
+        self,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        now_ms: int,
+        progress: Callable[[RecoveryProgress], None] | None,
+    ) -> Log:
+        request = LoadRequest(
+            clean=self.clean_broker_epoch is not None,
+            recovery_point=self._kept_recovery_points.get(topic_partition, 0),
+            log_start_offset=self._kept_log_starts.get(topic_partition, 0),
+            progress=progress,
+        )
+        log = load_log(self._environment, topic_partition, config, request, now_ms)
+        log.update_high_watermark(self._kept_high_watermarks.get(topic_partition, 0))
+        for kept in (self._kept_recovery_points, self._kept_log_starts, self._kept_high_watermarks):
+            kept.pop(topic_partition, None)
+        self.logs[topic_partition] = log
+        return log
+
+    # Changing logs
+
+    def truncate(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> list[FileRemoval]:
+        """Cut a log, and note the lower recovery point at once: what is appended next is not on the device."""
+        removals = self.logs[topic_partition].truncate_to(offset, now_ms)
+        self.write_recovery_points()
+        return removals
+
+    def truncate_fully(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> list[FileRemoval]:
+        removals = self.logs[topic_partition].truncate_fully_and_start_at(offset, now_ms)
+        self.write_recovery_points()
+        return removals
+
+    def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
+        """Take a log out of use; its directory is renamed, so that the same name can be used again at once."""
+        delay_ms = self.logs[topic_partition].config.file_delete_delay_ms
+        path = self._retire(topic_partition, DELETE_DIRECTORY_SUFFIX)
+        return DirectoryRemoval(path=path, due_ms=now_ms + delay_ms)
+
+    def mark_stray(self, topic_partition: TopicPartition) -> str:
+        """Set a log aside that belongs to no topic of this cluster. Returns the new path; nothing is removed."""
+        return self._retire(topic_partition, STRAY_DIRECTORY_SUFFIX)
+
+    def _retire(self, topic_partition: TopicPartition, suffix: str) -> str:
+        log = self.logs.pop(topic_partition)
+        log.abandon()
+        unique_id = self._environment.randomness.random_bytes(16).hex()
+        path = f"{self.path}/{marked_directory(topic_partition, unique_id, suffix)}"
+        with self._guard:
+            self._filesystem.rename(log.directory, path)
+            self._filesystem.sync_directory(self.path)
+        return path
+
+    # Checkpoints
+
+    def write_recovery_points(self) -> None:
+        """Raises StorageFailure."""
+        self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, self._kept_recovery_points, lambda log: log.recovery_point)
+
+    def write_high_watermarks(self) -> None:
+        """Raises StorageFailure."""
+        self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, self._kept_high_watermarks, lambda log: log.high_watermark)
+
+    def write_log_starts(self) -> None:
+        """Only of logs whose start is not simply their first segment. Raises StorageFailure."""
+        self._write_checkpoint(
+            LOG_START_CHECKPOINT,
+            self._kept_log_starts,
+            lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
+        )
+
+    def _write_checkpoint(
+        self, name: str, kept: Mapping[TopicPartition, int], value_of: Callable[[Log], int | None]
+    ) -> None:
+        offsets = dict(kept)
+        # A copy, made in one step: the server may add logs while a thread is in here.
+        for topic_partition, log in list(self.logs.items()):
+            value = value_of(log)
+            if value is not None:
+                offsets[topic_partition] = value
+        with self._guard:
+            write_offset_checkpoint(self._filesystem, f"{self.path}/{name}", offsets)
+
+    # Closing
+
+    def close(self, now_ms: int, broker_epoch: int = -1) -> None:
+        """Close all logs in order and leave the mark that they need no recovery. A failed disk gets no mark."""
+        try:
+            if self.failure is None:
+                self._close_in_order(now_ms, broker_epoch)
+        except StorageFailure as failure:
+            logger.error("the next start will recover the logs of %s: %s", self.path, failure)
+        finally:
+            for log in self.logs.values():
+                log.abandon()
+            self._lock.release()
+
+    def _close_in_order(self, now_ms: int, broker_epoch: int) -> None:
+        for log in self.logs.values():
+            log.close(now_ms)
+        self.write_recovery_points()
+        self.write_log_starts()
+        self.write_high_watermarks()
+        # Without having loaded all logs it is unknown whether the others need recovery.
+        if self._loaded or self.clean_broker_epoch is not None:
+            with self._guard:
+                write_clean_shutdown(self._filesystem, self.path, broker_epoch)
+
+    def abandon(self) -> None:
+        """Let go of everything without another write, as a crash would; for tests and for a failed start."""
+        for log in self.logs.values():
+            log.abandon()
+        self._lock.release()

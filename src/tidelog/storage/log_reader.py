@@ -1,0 +1,141 @@
+"""Reading a log: by offset, by timestamp, and which transactions were aborted in what was read.
+
+Functions over the segments; the bounds up to which a reader may see come from the caller. Writing is in
+`tidelog.storage.log`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from tidelog.records.batch import LOG_APPEND_TIME, BatchHeader
+from tidelog.records.record import outline_records, read_payload
+from tidelog.storage.batch_scan import BatchPosition
+from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log_results import ReadResult, TimestampedOffset
+from tidelog.storage.segment import Segment
+from tidelog.storage.segment_recovery import rebuild_indexes
+from tidelog.storage.segments import Segments
+from tidelog.storage.sparse_index import CorruptIndex
+from tidelog.storage.transaction_index import AbortedTransaction
+
+logger = logging.getLogger(__name__)
+
+
+def read_records(
+    segments: Segments,
+    config: LogConfig,
+    offset: int,
+    max_bytes: int,
+    *,
+    upper_bound: int,
+    log_end_offset: int,
+    min_one_batch: bool,
+) -> ReadResult:
+    """Batches from the one that holds `offset` on, of one segment, all below `upper_bound`.
+
+    As many bytes as allowed are returned even if the last batch is cut by that: readers skip the part. The first
+    batch is whole or, if it does not fit and `min_one_batch` is not set, there is none.
+    """
+    segment = segments.floor(offset)
+    while segment is not None:
+        found = locate(segment, config, offset)
+        if found is not None:
+            break
+        # The cleaner may have removed everything from `offset` to the end of the segment.
+        segment = segments.after(segment)
+    else:
+        return ReadResult(b"", segments.active.base_offset, segments.active.size)
+    limit = segment.size
+    if upper_bound < log_end_offset:
+        following = segments.after(segment)
+        if following is None or upper_bound < following.base_offset:
+            bound = locate(segment, config, upper_bound)
+            limit = segment.size if bound is None else bound.position
+    position = found.position
+    if max_bytes < found.size:
+        max_bytes = found.size if min_one_batch else 0
+    size = min(max_bytes, limit - position)
+    if size <= 0:
+        return ReadResult(b"", segment.base_offset, position)
+    return ReadResult(segment.read(position, size), segment.base_offset, position)
+
+
+def locate(segment: Segment, config: LogConfig, offset: int) -> BatchPosition | None:
+    """As Segment.locate; an index that turns out to be wrong is rebuilt on the way."""
+    try:
+        return segment.locate(offset)
+    except CorruptIndex as problem:
+        logger.warning("rebuilding the indexes of %s: %s", segment, problem)
+        rebuild_indexes(segment, config)
+        return segment.locate(offset)
+
+
+def end_offset_of(segments: Segments, result: ReadResult, log_end_offset: int) -> int:
+    """An offset that is above everything in `result`, and not much higher; found in the index."""
+    segment = segments.floor(result.segment_base_offset)
+    if segment is None:
+        return log_end_offset
+    end = result.position + len(result.records)
+    indexed = segment.offset_index.offset_at_or_after_position(end) if end < segment.size else None
+    if indexed is not None:
+        return indexed
+    following = segments.after(segment)
+    return log_end_offset if following is None else following.base_offset
+
+
+def collect_aborted(segments: Segments, first_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+    """The aborted transactions with records in the range. The markers, by which they are found, may lie behind it."""
+    found: list[AbortedTransaction] = []
+    segment = segments.floor(first_offset)
+    while segment is not None:
+        if not segment.transaction_index.empty:
+            more, complete = segment.transaction_index.collect(first_offset, upper_bound)
+            found += more
+            if complete:
+                break
+        segment = segments.after(segment)
+    return found
+
+
+def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int) -> TimestampedOffset | None:
+    """The first record, from the log's start on, that is not older than `timestamp`."""
+    for segment in segments:
+        following = segments.after(segment)
+        if following is not None and following.base_offset <= log_start_offset:
+            continue
+        if segment.size == 0 or segment.largest_timestamp() < timestamp:
+            continue
+        start = segment.position_before_timestamp(timestamp, log_start_offset)
+        for position, header in segment.headers(start):
+            if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
+                continue
+            for record_timestamp, offset in _records_of(segment, position, header):
+                if record_timestamp >= timestamp and offset >= log_start_offset:
+                    return TimestampedOffset(record_timestamp, offset, header.partition_leader_epoch)
+    return None
+
+
+def find_max_timestamp(segments: Segments) -> TimestampedOffset | None:
+    """The first record of the batch that has the largest timestamp of the log, with that timestamp."""
+    segment = max(segments, key=lambda candidate: candidate.max_timestamp)
+    largest = segment.max_timestamp
+    if largest < 0:
+        return None
+    _, start = segment.offset_index.position_before(segment.max_timestamp_offset)
+    for position, header in segment.headers(start):
+        if header.max_timestamp == largest:
+            for record_timestamp, offset in _records_of(segment, position, header):
+                if record_timestamp == largest:
+                    return TimestampedOffset(largest, offset, header.partition_leader_epoch)
+    return None
+
+
+def _records_of(segment: Segment, position: int, header: BatchHeader) -> Iterator[tuple[int, int]]:
+    """(timestamp, offset) of the records of one batch."""
+    batch = segment.read(position, header.size)
+    appended_at = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else None
+    for outline in outline_records(header, read_payload(header, batch, check_crc=False)):
+        timestamp = header.base_timestamp + outline.timestamp_delta if appended_at is None else appended_at
+        yield timestamp, header.base_offset + outline.offset_delta

@@ -1,0 +1,316 @@
+"""Loading a log: quickly if it was closed in order, else after checking what was written since the recovery point.
+
+What is below the recovery point is on the device and is trusted. From the segment that holds it on, every batch is
+read and its checksum verified; at the first bad one the log is cut, and later segments are removed before that, so
+that a crash during recovery leaves a log that recovery handles just as well. Indexes, leader epochs and producer
+states follow from the batches.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tidelog.model.ids import TopicPartition
+from tidelog.partition.leader_epochs import LeaderEpochs
+from tidelog.partition.producers import ProducerStates
+from tidelog.records.batch import CorruptBatch
+from tidelog.storage.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
+from tidelog.storage.disk_health import DiskGuard
+from tidelog.storage.file_names import (
+    INDEX_SUFFIXES,
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SNAPSHOT_SUFFIX,
+    offset_of_name,
+    partition_directory,
+    segment_prefix,
+)
+from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.leftovers import settle_leftovers
+from tidelog.storage.log import Log, LogEnvironment, LogState
+from tidelog.storage.log_config import LogConfig
+from tidelog.storage.partition_metadata import read_partition_metadata
+from tidelog.storage.producer_snapshot import SnapshotFiles
+from tidelog.storage.segment import Segment
+from tidelog.storage.segment_recovery import recover_segment, replay_producers
+from tidelog.storage.segments import Segments
+from tidelog.storage.sparse_index import CorruptIndex
+
+logger = logging.getLogger(__name__)
+
+_PROGRESS_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryProgress:
+    topic_partition: TopicPartition
+    checked_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRequest:
+    """What the log directory knows of a log before it is loaded."""
+
+    # Whether the broker was shut down in order.
+    clean: bool
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    # Called now and then while a log is checked.
+    progress: Callable[[RecoveryProgress], None] | None = None
+
+
+def load_log(
+    environment: LogEnvironment,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    request: LoadRequest,
+    now_ms: int,
+) -> Log:
+    """Open the log in its directory, which must exist. Raises StorageFailure, CorruptCheckpoint (the topic id cannot
+    be read) and UnsupportedFormat (messages of a version before Kafka 0.11)."""
+    directory = f"{environment.path}/{partition_directory(topic_partition)}"
+    with DiskGuard(environment.health, f"loading {topic_partition} in {environment.path}"):
+        topic_id = read_partition_metadata(environment.filesystem, directory)
+        loader = _Loader(environment.filesystem, directory, topic_partition, config, request, now_ms)
+        state = loader.load()
+    return Log(environment, topic_partition, topic_id, config, state, now_ms)
+
+
+class _Loader:
+    """The steps of one load, and what they share."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        request: LoadRequest,
+        now_ms: int,
+    ) -> None:
+        self._filesystem = filesystem
+        self._directory = directory
+        self._topic_partition = topic_partition
+        self._config = config
+        self._request = request
+        self._now_ms = now_ms
+        self._segments = Segments()
+        self._snapshots = SnapshotFiles(filesystem, directory)
+        self._epochs = LeaderEpochs()
+        self._producers = ProducerStates(expiration_ms=config.producer_id_expiration_ms)
+        self._epochs_changed = False
+
+    def load(self) -> LogState:
+        names = settle_leftovers(self._filesystem, self._directory)
+        snapshots = [offset_of_name(name) for name in names if name.endswith(SNAPSHOT_SUFFIX)]
+        offsets = [offset for offset in snapshots if offset is not None]
+        self._snapshots = SnapshotFiles(self._filesystem, self._directory, offsets)
+        damaged = self._open_segments(names)
+        self._load_epochs()
+        request = self._request
+        end_offset: int | None = None
+        if len(self._segments):
+            if request.clean and damaged != self._segments.active:
+                end_offset = self._segments.active.next_offset()
+            else:
+                from_offset = self._segments.active.base_offset if request.clean else request.recovery_point
+                end_offset = self._recover(from_offset)
+            if end_offset < request.log_start_offset:
+                logger.warning(
+                    "%s ends at %d, below its start %d: its files were removed by someone; it starts anew there",
+                    self._directory,
+                    end_offset,
+                    request.log_start_offset,
+                )
+                self._remove_after(-1)
+                self._snapshots.remove_all()
+                self._epochs_changed |= self._epochs.clear()
+                end_offset = None
+        if end_offset is None:
+            end_offset = request.log_start_offset
+            self._segments.add(Segment.create(self._filesystem, self._directory, end_offset, created_ms=self._now_ms))
+        log_start_offset = max(request.log_start_offset, self._segments.first.base_offset)
+        self._epochs_changed |= self._epochs.truncate_from_end(end_offset)
+        self._epochs_changed |= self._epochs.truncate_from_start(log_start_offset)
+        self._load_producers(log_start_offset, end_offset)
+        recovery_point = end_offset if request.clean else min(request.recovery_point, end_offset)
+        return LogState(
+            segments=self._segments,
+            snapshots=self._snapshots,
+            leader_epochs=self._epochs,
+            producer_states=self._producers,
+            log_start_offset=log_start_offset,
+            log_end_offset=end_offset,
+            recovery_point=max(recovery_point, log_start_offset),
+            epochs_changed=self._epochs_changed,
+        )
+
+    # Segments
+
+    def _open_segments(self, names: Sequence[str]) -> Segment | None:
+        """Returns the active segment if its indexes are damaged; the damage in others is repaired here."""
+        present = set(names)
+        damaged = None
+        for name in sorted(names):
+            base_offset = offset_of_name(name)
+            if base_offset is None or not name.endswith(LOG_SUFFIX):
+                continue
+            prefix = segment_prefix(base_offset)
+            sizes = [
+                self._filesystem.size(f"{self._directory}/{prefix}{suffix}") if prefix + suffix in present else 0
+                for suffix in SEGMENT_SUFFIXES
+            ]
+            segment = Segment(self._filesystem, self._directory, base_offset, sizes, created_ms=self._now_ms)
+            self._segments.add(segment)
+            damaged = None
+            problem = self._index_problem(segment, sizes, {prefix + suffix for suffix in INDEX_SUFFIXES[:2]} - present)
+            if problem is not None:
+                damaged = segment
+                self._repair(segment, problem)
+        return damaged
+
+    def _index_problem(self, segment: Segment, sizes: Sequence[int], missing: set[str]) -> str | None:
+        if missing:
+            return f"{', '.join(sorted(missing))} is missing"
+        try:
+            segment.offset_index.check(sizes[1], sizes[0])
+            segment.time_index.check(sizes[2])
+            segment.transaction_index.check(sizes[3])
+        except CorruptIndex as problem:
+            return str(problem)
+        return None
+
+    def _repair(self, segment: Segment, problem: str) -> None:
+        """Rebuild the indexes of a segment, unless recovery is going to do so.
+
+        A segment below the recovery point is not cut even if it is damaged: what can be read of it is better than
+        a hole, and followers of a healthy replica get it from there.
+        """
+        if not self._request.clean and segment.base_offset >= self._request.recovery_point:
+            return
+        logger.warning("rebuilding the indexes of %s in %s: %s", segment, self._directory, problem)
+        producers = ProducerStates(expiration_ms=self._config.producer_id_expiration_ms)
+        self._rewind_producers(producers, self._request.log_start_offset, segment.base_offset)
+        recovered = recover_segment(
+            segment, self._config, epochs=LeaderEpochs(), producers=producers, progress=lambda _: None
+        )
+        segment.release()
+        if recovered.problem is not None:
+            logger.error("%s in %s is damaged: %s", segment, self._directory, recovered.problem)
+
+    def _remove_after(self, offset: int) -> None:
+        """Remove the segments that begin above `offset`, the last one first: a crash must not leave a gap."""
+        for segment in reversed(self._segments.above(offset)):
+            segment.release()
+            self._segments.remove(segment)
+            for path in segment.paths:
+                self._filesystem.remove(path)
+        self._filesystem.sync_directory(self._directory)
+
+    # Recovery
+
+    def _recover(self, recovery_point: int) -> int:
+        """Check the segments from the one that holds `recovery_point` on. Returns the end of the log."""
+        unchecked = self._segments.containing(recovery_point, 1 << 63)
+        first = unchecked[0]
+        total_bytes = sum(segment.size for segment in unchecked)
+        logger.info("checking %d bytes of %s from offset %d on", total_bytes, self._directory, first.base_offset)
+        # For these offsets the batches are the truth: stale entries must not stand in their way.
+        self._epochs_changed |= self._epochs.truncate_from_end(first.base_offset)
+        self._rewind_producers(self._producers, self._request.log_start_offset, first.base_offset)
+        checked_bytes = 0
+        end_offset = first.base_offset
+        for segment in unchecked:
+            if segment is not first:
+                self._snapshots.write(segment.base_offset, self._producers.snapshot(), sync=False)
+            recovered = recover_segment(
+                segment,
+                self._config,
+                epochs=self._epochs,
+                producers=self._producers,
+                progress=self._reporter(checked_bytes, total_bytes),
+            )
+            checked_bytes += segment.size
+            end_offset = recovered.next_offset
+            if recovered.valid_bytes < segment.size:
+                self._cut(segment, recovered.valid_bytes, end_offset, recovered.problem)
+                break
+            if segment is not self._segments.active:
+                segment.release()
+        self._epochs_changed = True
+        return end_offset
+
+    def _cut(self, segment: Segment, size: int, end_offset: int, problem: CorruptBatch | None) -> None:
+        logger.warning(
+            "cutting %s/%s from %d to %d bytes; the log ends at offset %d: %s",
+            self._directory,
+            segment_prefix(segment.base_offset),
+            segment.size,
+            size,
+            end_offset,
+            problem,
+        )
+        self._remove_after(segment.base_offset)
+        self._snapshots.remove_above(end_offset)
+        segment.cut(size)
+
+    def _reporter(self, before: int, total_bytes: int) -> Callable[[int], None]:
+        report = self._request.progress
+        if report is None:
+            return lambda _: None
+        next_report = 0
+
+        def progress(position: int) -> None:
+            nonlocal next_report
+            if position >= next_report:
+                next_report = position + _PROGRESS_BYTES
+                report(
+                    RecoveryProgress(
+                        topic_partition=self._topic_partition,
+                        checked_bytes=before + position,
+                        total_bytes=total_bytes,
+                    )
+                )
+
+        return progress
+
+    # Epochs and producers
+
+    def _load_epochs(self) -> None:
+        path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
+        try:
+            self._epochs = LeaderEpochs(read_leader_epoch_checkpoint(self._filesystem, path))
+            known = self._filesystem.exists(path)
+        except (CorruptCheckpoint, ValueError) as problem:
+            logger.warning("reading the leader epochs of %s from its batches: %s", self._directory, problem)
+            known = False
+        if known:
+            return
+        for segment in self._segments:
+            try:
+                for _, header in segment.headers():
+                    if header.partition_leader_epoch >= 0:
+                        self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            except CorruptBatch as problem:
+                logger.warning("%s in %s: %s", segment, self._directory, problem)
+        self._epochs_changed = True
+
+    def _rewind_producers(self, producers: ProducerStates, log_start_offset: int, end_offset: int) -> None:
+        """Bring `producers` to what they were when the log ended at `end_offset`: newest snapshot and replay."""
+        snapshot = self._snapshots.newest(end_offset, above=log_start_offset)
+        offset, entries = snapshot if snapshot is not None else (log_start_offset, [])
+        producers.reload(entries, min(offset, end_offset), self._now_ms)
+        replay_producers(self._segments.containing(offset, end_offset), producers, end_offset)
+
+    def _load_producers(self, log_start_offset: int, end_offset: int) -> None:
+        self._snapshots.remove_above(end_offset)
+        self._snapshots.remove_strays(self._segments.base_offsets)
+        recovered = self._producers.end_offset == end_offset and not self._request.clean
+        if not recovered:
+            self._rewind_producers(self._producers, log_start_offset, end_offset)
+        if end_offset > log_start_offset and end_offset not in self._snapshots.offsets:
+            self._snapshots.write(end_offset, self._producers.snapshot(), sync=False)

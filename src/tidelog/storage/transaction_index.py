@@ -1,0 +1,99 @@
+"""`.txnindex`: the transactions that were aborted by a marker in this segment.
+
+Entries: version i16 = 0, producerId i64, firstOffset i64, lastOffset i64 (of the marker), lastStableOffset i64 (as
+it is once the marker is replicated). Aborts are rare, so most segments have no such file.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from tidelog.storage.filesystem import FileSystem, read_whole, replace_file
+from tidelog.storage.sparse_index import CorruptIndex
+
+TRANSACTION_ENTRY = Struct(">hqqqq")
+_VERSION = 0
+
+
+class AbortedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """Written through at once: an abort that were forgotten would show its records to readers."""
+
+    __slots__ = ("_base_offset", "_filesystem", "_size", "path")
+
+    def __init__(self, filesystem: FileSystem, path: str, base_offset: int, file_size: int) -> None:
+        self.path = path
+        self._filesystem = filesystem
+        self._base_offset = base_offset
+        self._size = file_size // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size
+
+    @property
+    def empty(self) -> bool:
+        return self._size == 0
+
+    def append(self, transaction: AbortedTransaction) -> None:
+        file = self._filesystem.open(self.path, create=True)
+        try:
+            file.write(self._size, TRANSACTION_ENTRY.pack(_VERSION, *transaction))
+        finally:
+            file.close()
+        self._size += TRANSACTION_ENTRY.size
+
+    def entries(self) -> list[AbortedTransaction]:
+        """In the order of their markers. Raises CorruptIndex."""
+        if self._size == 0:
+            return []
+        content = read_whole(self._filesystem, self.path)[: self._size]
+        transactions = []
+        for version, *fields in TRANSACTION_ENTRY.iter_unpack(content):
+            if version > _VERSION:
+                raise CorruptIndex(f"{self.path}: version {version} of an entry is unknown")
+            transactions.append(AbortedTransaction._make(fields))
+        return transactions
+
+    def collect(self, first_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
+        """Those that touch the offsets from `first_offset` up to, not including, `upper_bound`; and whether later
+        segments can have no more of them."""
+        found = []
+        for transaction in self.entries():
+            if transaction.last_offset >= first_offset and transaction.first_offset < upper_bound:
+                found.append(transaction)
+            if transaction.last_stable_offset >= upper_bound:
+                return found, True
+        return found, False
+
+    def truncate_to_offset(self, offset: int) -> None:
+        """Forget the transactions whose markers are at or above `offset`."""
+        kept = [transaction for transaction in self.entries() if transaction.last_offset < offset]
+        if len(kept) * TRANSACTION_ENTRY.size < self._size:
+            file = self._filesystem.open(self.path)
+            try:
+                file.truncate(len(kept) * TRANSACTION_ENTRY.size)
+            finally:
+                file.close()
+            self._size = len(kept) * TRANSACTION_ENTRY.size
+
+    def replace(self, transactions: list[AbortedTransaction]) -> None:
+        """Exchange all entries at once; a segment without aborts has no file."""
+        if transactions:
+            content = b"".join(TRANSACTION_ENTRY.pack(_VERSION, *transaction) for transaction in transactions)
+            replace_file(self._filesystem, self.path, content)
+            self._size = len(content)
+        else:
+            self._filesystem.remove(self.path)
+            self._size = 0
+
+    def check(self, file_size: int) -> None:
+        """Raises CorruptIndex."""
+        if file_size % TRANSACTION_ENTRY.size:
+            raise CorruptIndex(f"{self.path}: {file_size} bytes are not a multiple of {TRANSACTION_ENTRY.size}")
+        for transaction in self.entries():
+            if transaction.last_offset < self._base_offset or transaction.first_offset < 0:
+                raise CorruptIndex(f"{self.path}: {transaction} does not belong to this segment")
