@@ -46,7 +46,7 @@ ZSTD_DEFAULT_LEVEL: Final = 3
 
 
 def compress(codec: Compression, data: Buffer, level: int | None = None) -> bytes:
-    """Pack `data`. `level` is the codec's own scale; snappy has none."""
+    """Pack `data`. `level` is the codec's own scale. Snappy has none, and our LZ4 packs the same at each of them."""
     match codec:
         case Compression.NONE:
             return bytes(data)
@@ -55,7 +55,7 @@ def compress(codec: Compression, data: Buffer, level: int | None = None) -> byte
         case Compression.SNAPPY:
             return _compress_snappy(data)
         case Compression.LZ4:
-            return _compress_lz4(data, level)
+            return _compress_lz4(data)
         case Compression.ZSTD:
             return bytes(cramjam.zstd.compress(data, level=ZSTD_DEFAULT_LEVEL if level is None else level))
 
@@ -161,17 +161,12 @@ _LZ4_STORED: Final = 0x80000000
 _LZ4_FRAME_END: Final = bytes(4)
 
 
-def _compress_lz4(data: Buffer, level: int | None) -> bytes:
+def _compress_lz4(data: Buffer) -> bytes:
     view = memoryview(data)
     parts: list[Buffer] = [_LZ4_FRAME_START]
     for start in range(0, len(view), _LZ4_BLOCK_SIZE):
         plain = view[start : start + _LZ4_BLOCK_SIZE]
-        if level is None or level == LZ4_DEFAULT_LEVEL:
-            packed = bytes(cramjam.lz4.compress_block(plain, store_size=False))
-        else:
-            packed = bytes(
-                cramjam.lz4.compress_block(plain, mode="high_compression", compression=level, store_size=False)
-            )
+        packed = bytes(cramjam.lz4.compress_block(plain, store_size=False))
         if len(packed) < len(plain):
             parts.append(_LZ4_BLOCK_LENGTH.pack(len(packed)))
             parts.append(packed)
