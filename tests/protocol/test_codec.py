@@ -19,6 +19,7 @@ from tidelog.protocol.codec import (
     encode_uvarint,
 )
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
+from tidelog.protocol.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
 from tidelog.protocol.messages.fetch_request import FetchRequest
 from tidelog.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -58,6 +59,15 @@ def test_fields_that_a_version_lacks_keep_their_defaults() -> None:
     again = decode_whole(FetchRequest, encode(request, 10), 10)
     assert again.rack_id == ""
     assert again.max_bytes == 7
+
+
+def test_an_absent_struct_in_a_tagged_field_is_read_and_written_as_kafka_does() -> None:
+    # What Apache Kafka 4.3.1 wrote to __consumer_offsets for a member of a consumer group (without the version).
+    data = b"\x00\x00\x08rdkafka\x0b/127.0.0.1\x02\x07codecs\x01\x00\x04\x93\xe0\x00\x01\x00\x01\x00"
+    member = decode_whole(ConsumerGroupMemberMetadataValue, data, 0)
+    assert member.subscribed_topic_names == ["codecs"]
+    assert member.classic_member_metadata is None
+    assert encode(member, 0) == data
 
 
 def test_unknown_tagged_fields_are_skipped() -> None:

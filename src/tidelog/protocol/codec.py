@@ -312,8 +312,10 @@ class _EncoderWriter(_Writer):
         if not self.nullable(field):
             self.line(indent, f"encode_{field.kind}({source}, w)")
             return
+        # Kafka marks an absent struct with -1 in line, but with 0 in a tagged field.
+        absent = "\\x00" if covers(field.tagged, self.version) else "\\xff"
         self.line(indent, f"if {source} is None:")
-        self.line(indent + 1, "w(b'\\xff')")
+        self.line(indent + 1, f"w(b'{absent}')")
         self.line(indent, "else:")
         self.line(indent + 1, "w(b'\\x01')")
         self.line(indent + 1, f"encode_{field.kind}({source}, w)")
@@ -442,7 +444,7 @@ class _DecoderWriter(_Writer):
             self.line(indent, call)
             return
         self.line(indent, "n, = " + self.struct("b", "unpack_from") + "(b, p); p += 1")
-        self.line(indent, f"if n < 0: {target} = None")
+        self.line(indent, f"if n < {int(covers(field.tagged, self.version))}: {target} = None")
         self.line(indent, f"else: {call}")
 
     def tagged_fields(self, tagged: list[Field]) -> None:
@@ -463,9 +465,7 @@ class _DecoderWriter(_Writer):
 
 
 def _default(kind: type[Message], field: Field) -> Any:
-    if field.kind in kind.STRUCTS and not covers(field.nullable, field.versions[1]):
-        return kind.STRUCTS[field.kind]()
-    return field.default
+    return getattr(kind(), field.name)
 
 
 __all__ = [
