@@ -1,0 +1,39 @@
+"""Administration of a cluster, whichever makes it: tidelog or Apache Kafka."""
+
+from __future__ import annotations
+
+from tidelog.client.admin.client import Admin
+from tidelog.client.admin.configs import (
+    AlterOperation,
+    ConfigAlteration,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+from tidelog.client.admin.groups import GroupDescription, GroupListing, GroupMember
+from tidelog.client.admin.nodes import ApiRange, BrokerVersions, ClusterDescription, LogDirectory, NodeDescription
+from tidelog.client.admin.partitions import ProducerState
+from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
+
+__all__ = [
+    "Admin",
+    "AlterOperation",
+    "ApiRange",
+    "BrokerVersions",
+    "ClusterDescription",
+    "ConfigAlteration",
+    "ConfigEntry",
+    "ConfigResource",
+    "CreatedTopic",
+    "GroupDescription",
+    "GroupListing",
+    "GroupMember",
+    "LogDirectory",
+    "NewTopic",
+    "NodeDescription",
+    "PartitionDescription",
+    "ProducerState",
+    "ResourceType",
+    "TopicDescription",
+    "TopicListing",
+]

@@ -1,0 +1,63 @@
+"""`Admin`: one face for what the modules beside this one do.
+
+Calls about several things return a dict that has for each of them its result or an `ApiError`; calls about one thing
+raise the error. `raise_any` turns the first kind into the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from tidelog.client.admin.configs import ConfigAdmin
+from tidelog.client.admin.groups import GroupAdmin
+from tidelog.client.admin.nodes import NodeAdmin
+from tidelog.client.admin.partitions import PartitionAdmin
+from tidelog.client.admin.topics import TopicAdmin
+from tidelog.client.cluster import Cluster
+from tidelog.client.config import Options, OptionValue, client_config
+from tidelog.model.errors import ApiError
+from tidelog.network.port import Network
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Admin(TopicAdmin, PartitionAdmin, ConfigAdmin, GroupAdmin, NodeAdmin):
+    """`async with Admin(bootstrap_servers="127.0.0.1:9092") as admin: ...`"""
+
+    def __init__(
+        self,
+        bootstrap_servers: OptionValue = None,
+        *,
+        config: Options | None = None,
+        network: Network | None = None,
+        **options: OptionValue,
+    ) -> None:
+        given = {**(config or {}), **options}
+        if bootstrap_servers is not None:
+            given["bootstrap.servers"] = bootstrap_servers
+        self._cluster = Cluster(client_config(given), network=network)
+
+    async def __aenter__(self) -> Admin:
+        await self._cluster.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        await self._cluster.start()
+
+    async def close(self) -> None:
+        await self._cluster.close()
+
+    @staticmethod
+    def raise_any(results: Mapping[K, V | ApiError]) -> dict[K, V]:
+        """The results, if all of them are well; else the first error."""
+        good: dict[K, V] = {}
+        for key, result in results.items():
+            if isinstance(result, ApiError):
+                raise result
+            good[key] = result
+        return good

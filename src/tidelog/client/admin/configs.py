@@ -1,0 +1,219 @@
+"""Configurations of topics, brokers and groups: describe them, and change single properties (KIP-339)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from tidelog.client.cluster import Cluster
+from tidelog.client.errors import WrongUse, api_error
+from tidelog.client.routing import ask_for_each
+from tidelog.config.definitions import ConfigSource
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
+from tidelog.protocol.messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from tidelog.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+
+_NOT_CONTROLLER = frozenset({ErrorCode.NOT_CONTROLLER})
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class AlterOperation(IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigResource(NamedTuple):
+    """What has the configuration. A broker is named by its id; the empty name is the default of all brokers."""
+
+    type: ResourceType
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type.name.lower()} {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSynonym:
+    """One of the places that a value can come from, strongest first."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    """`value` is None for what must not be shown, and for what has no value."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+    synonyms: tuple[ConfigSynonym, ...]
+    documentation: str | None
+
+    @property
+    def is_default(self) -> bool:
+        return self.source == ConfigSource.DEFAULT_CONFIG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigAlteration:
+    name: str
+    operation: AlterOperation = AlterOperation.SET
+    value: str | None = None
+
+
+class ConfigAdmin:
+    _cluster: Cluster
+
+    async def describe_configs(
+        self,
+        resources: Collection[ConfigResource],
+        *,
+        names: Sequence[str] | None = None,
+        synonyms: bool = False,
+        documentation: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[ConfigResource, tuple[ConfigEntry, ...] | ApiError]:
+        """All properties of each resource, or (`names`) some of them."""
+
+        async def ask(node: int | None, theirs: list[ConfigResource]) -> Mapping[ConfigResource, _Described]:
+            request = DescribeConfigsRequest(
+                resources=[
+                    DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=names)
+                    for kind, name in theirs
+                ],
+                include_synonyms=synonyms,
+                include_documentation=documentation,
+            )
+            if node is None:
+                reply = await self._cluster.ask_any(request, DescribeConfigsResponse)
+            else:
+                reply = await self._cluster.ask_node(node, request, DescribeConfigsResponse)
+            return {
+                ConfigResource(ResourceType(result.resource_type), result.resource_name): (
+                    api_error(result.error_code, result.error_message)
+                    if result.error_code
+                    else tuple(_entry(entry) for entry in result.configs)
+                )
+                for result in reply.results
+            }
+
+        async def ask_all(left: list[ConfigResource]) -> Mapping[ConfigResource, _Described]:
+            groups = _by_node(left)
+            replies = await asyncio.gather(*(ask(node, theirs) for node, theirs in groups.items()))
+            return {resource: answer for reply in replies for resource, answer in reply.items()}
+
+        return await ask_for_each(
+            self._cluster, "describing configurations", resources, ask_all, again=(), timeout_ms=timeout_ms
+        )
+
+    async def alter_configs(
+        self,
+        alterations: Mapping[ConfigResource, Sequence[ConfigAlteration]],
+        *,
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[ConfigResource, ApiError | None]:
+        """Change these properties and leave all others as they are."""
+
+        async def ask(node: int | None, theirs: list[ConfigResource]) -> Mapping[ConfigResource, ApiError | None]:
+            request = IncrementalAlterConfigsRequest(
+                resources=[
+                    AlterConfigsResource(
+                        resource_type=resource.type,
+                        resource_name=resource.name,
+                        configs=[
+                            AlterableConfig(name=change.name, config_operation=change.operation, value=change.value)
+                            for change in alterations[resource]
+                        ],
+                    )
+                    for resource in theirs
+                ],
+                validate_only=validate_only,
+            )
+            if node is None:
+                reply = await self._cluster.ask_controller(request, IncrementalAlterConfigsResponse)
+            else:
+                reply = await self._cluster.ask_node(node, request, IncrementalAlterConfigsResponse)
+            return {
+                ConfigResource(ResourceType(entry.resource_type), entry.resource_name): (
+                    api_error(entry.error_code, entry.error_message) if entry.error_code else None
+                )
+                for entry in reply.responses
+            }
+
+        async def ask_all(left: list[ConfigResource]) -> Mapping[ConfigResource, ApiError | None]:
+            replies = await asyncio.gather(*(ask(node, theirs) for node, theirs in _by_node(left).items()))
+            return {resource: answer for reply in replies for resource, answer in reply.items()}
+
+        return await ask_for_each(
+            self._cluster,
+            "altering configurations",
+            alterations,
+            ask_all,
+            again=_NOT_CONTROLLER,
+            timeout_ms=timeout_ms,
+        )
+
+
+_Described = tuple[ConfigEntry, ...] | ApiError
+
+
+def _by_node(resources: Collection[ConfigResource]) -> Mapping[int | None, list[ConfigResource]]:
+    """What belongs to one broker is known to that broker only; anybody can be asked about the rest."""
+    groups: dict[int | None, list[ConfigResource]] = defaultdict(list)
+    for resource in resources:
+        node: int | None = None
+        if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name:
+            if not (resource.name.isascii() and resource.name.isdigit()):
+                raise WrongUse(f"a broker is named by its number, not by {resource.name!r}")
+            node = int(resource.name)
+        groups[node].append(resource)
+    return groups
+
+
+def _entry(entry: DescribeConfigsResourceResult) -> ConfigEntry:
+    return ConfigEntry(
+        name=entry.name,
+        value=entry.value,
+        source=_source(entry.config_source),
+        read_only=entry.read_only,
+        sensitive=entry.is_sensitive,
+        synonyms=tuple(
+            ConfigSynonym(name=synonym.name, value=synonym.value, source=_source(synonym.source))
+            for synonym in entry.synonyms
+        ),
+        documentation=entry.documentation or None,
+    )
+
+
+def _source(number: int) -> ConfigSource:
+    try:
+        return ConfigSource(number)
+    except ValueError:
+        return ConfigSource.UNKNOWN

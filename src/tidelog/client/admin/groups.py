@@ -1,0 +1,209 @@
+"""Groups: list, describe and delete them, and the offsets that they have committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tidelog.client.cluster import Cluster, CoordinatorKind
+from tidelog.client.committed import COORDINATION, Membership, OffsetAndMetadata, commit_offsets, fetch_committed
+from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.group_protocol import decode_assignment
+from tidelog.client.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.network.client_connection import UnsupportedByBroker
+from tidelog.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from tidelog.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
+from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
+from tidelog.protocol.messages.delete_groups_response import DeleteGroupsResponse
+from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
+from tidelog.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
+from tidelog.protocol.messages.list_groups_response import ListGroupsResponse
+
+CONSUMER_PROTOCOL = "consumer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListing:
+    """`kind` is "classic", "consumer" or another of Kafka's types; empty where the broker does not tell."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    assignment: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    group_id: str
+    state: str
+    protocol_type: str
+    assignor: str
+    coordinator: int
+    members: tuple[GroupMember, ...]
+
+
+class GroupAdmin:
+    _cluster: Cluster
+
+    async def list_groups(self) -> list[GroupListing]:
+        """The groups of all coordinators, by name."""
+
+        async def ask(node: int) -> list[GroupListing]:
+            reply = await self._cluster.ask_node(node, ListGroupsRequest(), ListGroupsResponse)
+            raise_for_code(reply.error_code, f"broker {node}")
+            return [
+                GroupListing(
+                    group_id=group.group_id,
+                    protocol_type=group.protocol_type,
+                    state=group.group_state,
+                    kind=group.group_type,
+                )
+                for group in reply.groups
+            ]
+
+        async def attempt() -> list[GroupListing]:
+            await self._cluster.refresh_if_stale()
+            found = await asyncio.gather(*(ask(node) for node in self._cluster.metadata.brokers))
+            return sorted((group for groups in found for group in groups), key=lambda group: group.group_id)
+
+        return await self._cluster.retry("listing groups", attempt)
+
+    async def describe_groups(self, group_ids: Collection[str]) -> dict[str, GroupDescription | ApiError]:
+        """A group that does not exist gives GROUP_ID_NOT_FOUND."""
+
+        async def ask(left: list[str]) -> Mapping[str, GroupDescription | ApiError]:
+            return dict(zip(left, await asyncio.gather(*map(self._describe, left)), strict=True))
+
+        return await ask_for_each(self._cluster, "describing groups", group_ids, ask, again=COORDINATOR_BUSY)
+
+    async def delete_groups(self, group_ids: Collection[str]) -> dict[str, ApiError | None]:
+        """Only groups without members can be deleted."""
+
+        async def delete(group_id: str) -> ApiError | None:
+            try:
+                reply = await ask_coordinator(
+                    self._cluster,
+                    CoordinatorKind.GROUP,
+                    group_id,
+                    DeleteGroupsRequest(groups_names=(group_id,)),
+                    DeleteGroupsResponse,
+                    lambda reply: reply.results[0].error_code,
+                    purpose=COORDINATION,
+                )
+            except ApiError as error:
+                return error
+            code = reply.results[0].error_code
+            return api_error(code, f"group {group_id!r}") if code else None
+
+        async def ask(left: list[str]) -> Mapping[str, ApiError | None]:
+            return dict(zip(left, await asyncio.gather(*map(delete, left)), strict=True))
+
+        return await ask_for_each(self._cluster, "deleting groups", group_ids, ask, again=COORDINATOR_BUSY)
+
+    async def list_group_offsets(
+        self, group_id: str, partitions: Collection[TopicPartition] | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What the group has committed; partitions without a committed offset are left out."""
+        return await fetch_committed(self._cluster, group_id, partitions)
+
+    async def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Commit for a group that has no members now."""
+        await commit_offsets(self._cluster, group_id, offsets, Membership())
+
+    async def _describe(self, group_id: str) -> GroupDescription | ApiError:
+        try:
+            coordinator = await self._cluster.coordinator(CoordinatorKind.GROUP, group_id)
+            described = await self._describe_new(group_id, coordinator)
+            return described if described is not None else await self._describe_classic(group_id, coordinator)
+        except ApiError as error:
+            return error
+
+    async def _describe_new(self, group_id: str, coordinator: int) -> GroupDescription | None:
+        """A group of the KIP-848 protocol, or None where it is of another kind."""
+        try:
+            reply = await ask_coordinator(
+                self._cluster,
+                CoordinatorKind.GROUP,
+                group_id,
+                ConsumerGroupDescribeRequest(group_ids=(group_id,)),
+                ConsumerGroupDescribeResponse,
+                lambda reply: reply.groups[0].error_code,
+                purpose=COORDINATION,
+            )
+        except UnsupportedByBroker:
+            return None
+        group = reply.groups[0]
+        if group.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
+            return None
+        raise_for_code(group.error_code, group.error_message)
+        return GroupDescription(
+            group_id=group_id,
+            state=group.group_state,
+            protocol_type=CONSUMER_PROTOCOL,
+            assignor=group.assignor_name,
+            coordinator=coordinator,
+            members=tuple(
+                GroupMember(
+                    member_id=member.member_id,
+                    instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    host=member.client_host,
+                    assignment=tuple(
+                        TopicPartition(topic.topic_name, number)
+                        for topic in member.assignment.topic_partitions
+                        for number in topic.partitions
+                    ),
+                )
+                for member in group.members
+            ),
+        )
+
+    async def _describe_classic(self, group_id: str, coordinator: int) -> GroupDescription:
+        reply = await ask_coordinator(
+            self._cluster,
+            CoordinatorKind.GROUP,
+            group_id,
+            DescribeGroupsRequest(groups=(group_id,)),
+            DescribeGroupsResponse,
+            lambda reply: reply.groups[0].error_code,
+            purpose=COORDINATION,
+        )
+        group = reply.groups[0]
+        raise_for_code(group.error_code, group.error_message or f"group {group_id!r}")
+        if group.group_state == "Dead":
+            # How brokers before 4.0 say that there is no such group.
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id!r}")
+        return GroupDescription(
+            group_id=group_id,
+            state=group.group_state,
+            protocol_type=group.protocol_type,
+            assignor=group.protocol_data,
+            coordinator=coordinator,
+            members=_classic_members(group),
+        )
+
+
+def _classic_members(group: DescribedGroup) -> tuple[GroupMember, ...]:
+    return tuple(
+        GroupMember(
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            host=member.client_host,
+            assignment=decode_assignment(member.member_assignment) if group.protocol_type == CONSUMER_PROTOCOL else (),
+        )
+        for member in group.members
+    )

@@ -1,0 +1,150 @@
+"""The brokers themselves: which there are, what they can do, and what lies in their directories."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tidelog.client.cluster import Cluster
+from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.metadata import NO_NODE, BrokerAddress
+from tidelog.model.errors import ApiError
+from tidelog.model.ids import TopicPartition
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from tidelog.protocol.messages.describe_cluster_response import DescribeClusterResponse
+from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
+from tidelog.protocol.messages.describe_log_dirs_response import DescribeLogDirsResponse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDescription:
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+    fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDescription:
+    cluster_id: str
+    controller: int | None
+    nodes: tuple[NodeDescription, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRange:
+    api_key: int
+    min_version: int
+    max_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerVersions:
+    """What one broker serves, or why it could not be asked."""
+
+    node: BrokerAddress
+    apis: tuple[ApiRange, ...] = ()
+    features: Mapping[str, int] | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirectory:
+    """`sizes` are bytes on disk; the totals are -1 where the broker does not tell."""
+
+    path: str
+    error: ApiError | None
+    sizes: Mapping[TopicPartition, int]
+    total_bytes: int
+    usable_bytes: int
+
+
+class NodeAdmin:
+    _cluster: Cluster
+
+    async def describe_cluster(self) -> ClusterDescription:
+        async def attempt() -> ClusterDescription:
+            try:
+                reply = await self._cluster.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+            except UnsupportedByBroker:
+                return await self._cluster_by_metadata()
+            raise_for_code(reply.error_code, reply.error_message)
+            return ClusterDescription(
+                cluster_id=reply.cluster_id,
+                controller=None if reply.controller_id == NO_NODE else reply.controller_id,
+                nodes=tuple(
+                    NodeDescription(
+                        node_id=broker.broker_id,
+                        host=broker.host,
+                        port=broker.port,
+                        rack=broker.rack,
+                        fenced=broker.is_fenced,
+                    )
+                    for broker in sorted(reply.brokers, key=lambda broker: broker.broker_id)
+                ),
+            )
+
+        return await self._cluster.retry("describing the cluster", attempt)
+
+    async def _cluster_by_metadata(self) -> ClusterDescription:
+        metadata = await self._cluster.fetch_metadata(())
+        return ClusterDescription(
+            cluster_id=metadata.cluster_id or "",
+            controller=None if metadata.controller == NO_NODE else metadata.controller,
+            nodes=tuple(
+                NodeDescription(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+                for _, node in sorted(metadata.brokers.items())
+            ),
+        )
+
+    async def broker_versions(self) -> list[BrokerVersions]:
+        """The APIs and versions of every broker; one that does not answer is told about, not raised."""
+
+        async def ask(node: BrokerAddress) -> BrokerVersions:
+            try:
+                connection = await self._cluster.connection(node.node_id)
+            except ConnectionProblem as error:
+                return BrokerVersions(node=node, problem=str(error))
+            apis = tuple(
+                ApiRange(api_key=api_key, min_version=low, max_version=high)
+                for api_key, (low, high) in sorted(connection.versions.items())
+            )
+            return BrokerVersions(node=node, apis=apis, features=connection.features)
+
+        nodes = [node for _, node in sorted(self._cluster.metadata.brokers.items())]
+        return list(await asyncio.gather(*(ask(node) for node in nodes)))
+
+    async def describe_log_dirs(
+        self, node_ids: Collection[int] | None = None
+    ) -> dict[int, tuple[LogDirectory, ...] | ApiError]:
+        """What lies in the log directories of these brokers, or of all."""
+
+        async def ask(node: int) -> tuple[LogDirectory, ...] | ApiError:
+            reply = await self._cluster.ask_node(node, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+            if reply.error_code:
+                return api_error(reply.error_code, f"broker {node}")
+            return tuple(
+                LogDirectory(
+                    path=result.log_dir,
+                    error=api_error(result.error_code, result.log_dir) if result.error_code else None,
+                    sizes={
+                        TopicPartition(topic.name, entry.partition_index): entry.partition_size
+                        for topic in result.topics
+                        for entry in topic.partitions
+                        if not entry.is_future_key
+                    },
+                    total_bytes=result.total_bytes,
+                    usable_bytes=result.usable_bytes,
+                )
+                for result in reply.results
+            )
+
+        nodes = sorted(self._cluster.metadata.brokers) if node_ids is None else list(node_ids)
+
+        async def attempt() -> dict[int, tuple[LogDirectory, ...] | ApiError]:
+            return dict(zip(nodes, await asyncio.gather(*map(ask, nodes)), strict=True))
+
+        return await self._cluster.retry("describing log directories", attempt)

@@ -1,0 +1,119 @@
+"""Partitions: their offsets, their producers, and deleting records from their beginning."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tidelog.client.cluster import Cluster
+from tidelog.client.errors import api_error
+from tidelog.client.offsets import OffsetAndTimestamp, list_offsets
+from tidelog.client.routing import ask_leaders
+from tidelog.model.errors import ApiError
+from tidelog.model.ids import TopicPartition
+from tidelog.protocol.messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from tidelog.protocol.messages.delete_records_response import DeleteRecordsResponse
+from tidelog.protocol.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
+from tidelog.protocol.messages.describe_producers_response import DescribeProducersResponse
+
+# Stands for the high watermark: all that readers can see.
+ALL_RECORDS = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerState:
+    """What a partition's leader remembers about one producer. `transaction_start` is None outside of transactions."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int | None
+    transaction_start: int | None
+
+
+class PartitionAdmin:
+    _cluster: Cluster
+
+    async def list_offsets(
+        self,
+        times: Mapping[TopicPartition, int],
+        *,
+        read_committed: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, OffsetAndTimestamp | ApiError]:
+        """The offset at a time: a timestamp in ms, or EARLIEST, LATEST, ... from `tidelog.client.offsets`."""
+        return await list_offsets(self._cluster, times, read_committed=read_committed, timeout_ms=timeout_ms)
+
+    async def delete_records(
+        self, before: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int | ApiError]:
+        """Delete what lies before these offsets (ALL_RECORDS: everything); returns the new first offsets."""
+
+        async def ask(node: int, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int | ApiError]:
+            by_topic: dict[str, list[DeleteRecordsPartition]] = defaultdict(list)
+            for partition in partitions:
+                entry = DeleteRecordsPartition(partition_index=partition.partition, offset=before[partition])
+                by_topic[partition.topic].append(entry)
+            request = DeleteRecordsRequest(
+                topics=[DeleteRecordsTopic(name=name, partitions=entries) for name, entries in by_topic.items()],
+                timeout_ms=self._cluster.config.request_timeout_ms,
+            )
+            reply = await self._cluster.ask_node(node, request, DeleteRecordsResponse)
+            return {
+                TopicPartition(topic.name, entry.partition_index): (
+                    api_error(entry.error_code, f"partition {topic.name}-{entry.partition_index}")
+                    if entry.error_code
+                    else entry.low_watermark
+                )
+                for topic in reply.topics
+                for entry in topic.partitions
+            }
+
+        return await ask_leaders(self._cluster, "deleting records", before, ask, timeout_ms=timeout_ms)
+
+    async def describe_producers(
+        self, partitions: Collection[TopicPartition], *, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, tuple[ProducerState, ...] | ApiError]:
+        """The producers that the leaders of these partitions remember."""
+
+        async def ask(
+            node: int, theirs: list[TopicPartition]
+        ) -> Mapping[TopicPartition, tuple[ProducerState, ...] | ApiError]:
+            by_topic: dict[str, list[int]] = defaultdict(list)
+            for partition in theirs:
+                by_topic[partition.topic].append(partition.partition)
+            request = DescribeProducersRequest(
+                topics=[TopicRequest(name=name, partition_indexes=numbers) for name, numbers in by_topic.items()]
+            )
+            reply = await self._cluster.ask_node(node, request, DescribeProducersResponse)
+            return {
+                TopicPartition(topic.name, entry.partition_index): (
+                    api_error(entry.error_code, entry.error_message)
+                    if entry.error_code
+                    else tuple(
+                        ProducerState(
+                            producer_id=state.producer_id,
+                            producer_epoch=state.producer_epoch,
+                            last_sequence=state.last_sequence,
+                            last_timestamp=state.last_timestamp,
+                            coordinator_epoch=_known(state.coordinator_epoch),
+                            transaction_start=_known(state.current_txn_start_offset),
+                        )
+                        for state in entry.active_producers
+                    )
+                )
+                for topic in reply.topics
+                for entry in topic.partitions
+            }
+
+        return await ask_leaders(self._cluster, "describing producers", partitions, ask, timeout_ms=timeout_ms)
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number

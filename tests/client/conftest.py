@@ -1,0 +1,73 @@
+"""Brokers for the client's tests: tidelog, and Apache Kafka where its jars can be had.
+
+`TIDELOG_CLIENT_TEST_SERVERS=host:port` runs the same tests against a cluster that is already there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from support.apache_kafka import ApacheKafka, kafka_jars, running_apache_kafka
+from support.download_cache import Unavailable
+from support.tidelog_process import TidelogBroker, running_tidelog
+
+from tidelog.client.admin import Admin
+
+_GIVEN_SERVERS = os.environ.get("TIDELOG_CLIENT_TEST_SERVERS")
+_ON_JVM = [pytest.mark.maven, pytest.mark.xdist_group("jvm")]
+_numbers = itertools.count()
+
+
+def _targets() -> list[object]:
+    if _GIVEN_SERVERS:
+        return [pytest.param("given", id="given")]
+    return [pytest.param("tidelog", id="tidelog"), pytest.param("apache", id="apache", marks=_ON_JVM)]
+
+
+@pytest.fixture(scope="session")
+def tidelog_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TidelogBroker]:
+    with running_tidelog(tmp_path_factory.mktemp("tidelog")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def jars() -> Path:
+    try:
+        return kafka_jars()
+    except Unavailable as error:
+        pytest.skip(f"Apache Kafka's jars cannot be had from Maven Central: {error}")
+
+
+@pytest.fixture(scope="session")
+def apache_kafka(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    with running_apache_kafka(jars, tmp_path_factory.mktemp("apache-kafka")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session", params=_targets())
+def servers(request: pytest.FixtureRequest) -> str:
+    """bootstrap.servers of each kind of broker in turn."""
+    match request.param:
+        case "given":
+            assert _GIVEN_SERVERS is not None
+            return _GIVEN_SERVERS
+        case "tidelog":
+            return str(request.getfixturevalue("tidelog_process").bootstrap_servers)
+        case _:
+            return str(request.getfixturevalue("apache_kafka").bootstrap_servers)
+
+
+@pytest.fixture
+def unique() -> str:
+    """A name for a topic or a group that no other test uses."""
+    return f"client-{os.getpid()}-{next(_numbers)}"
+
+
+@pytest.fixture
+async def admin(servers: str) -> AsyncIterator[Admin]:
+    async with Admin(servers) as an_admin:
+        yield an_admin
