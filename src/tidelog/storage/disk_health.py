@@ -6,9 +6,13 @@ failure, while other directories go on. Only a restart, which recovers the logs,
 
 from __future__ import annotations
 
+import errno
 from types import TracebackType
 
 from tidelog.storage.filesystem import StorageFailure
+
+# Says nothing about the disk. Writers go offline nevertheless, because they may be half done; readers need not.
+_TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class DiskHealth:
@@ -28,15 +32,17 @@ class DiskHealth:
 class DiskGuard:
     """`with guard:` around file work: refused on a failed disk, and an OSError becomes a StorageFailure."""
 
-    __slots__ = ("_health", "_subject")
+    __slots__ = ("_health", "_reading", "_subject")
 
-    def __init__(self, health: DiskHealth, subject: str) -> None:
+    def __init__(self, health: DiskHealth, subject: str, *, reading: bool = False) -> None:
         self._health = health
         self._subject = subject
+        self._reading = reading
 
     def __enter__(self) -> None:
-        if self._health.failure is not None:
-            raise self._health.failure
+        failure = self._health.failure
+        if failure is not None:
+            raise StorageFailure(f"{self._subject} is offline after a failure ({failure.action})", failure.cause)
 
     def __exit__(
         self,
@@ -45,4 +51,6 @@ class DiskGuard:
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(error, OSError):
+            if self._reading and error.errno in _TOO_MANY_OPEN_FILES:
+                raise StorageFailure(self._subject, error) from error
             raise self._health.fail(self._subject, error) from error

@@ -23,6 +23,8 @@ DELETED_SUFFIX = ".deleted"
 
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 INDEX_SUFFIXES = SEGMENT_SUFFIXES[1:]
+# Every segment has these two, even if they are empty; Kafka recovers a segment without them.
+REQUIRED_INDEX_SUFFIXES = INDEX_SUFFIXES[:2]
 
 # Endings of a partition's directory.
 DELETE_DIRECTORY_SUFFIX = "-delete"

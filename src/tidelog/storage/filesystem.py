@@ -57,7 +57,7 @@ class FileSystem(Protocol):
 
     def modified_ms(self, path: str) -> int: ...
 
-    def list(self, path: str) -> list[str]:
+    def list_names(self, path: str) -> list[str]:
         """The names in a directory, sorted."""
         ...
 

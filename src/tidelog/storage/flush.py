@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.storage.checkpoints import write_leader_epoch_checkpoint
 from tidelog.storage.disk_health import DiskGuard
+from tidelog.storage.file_names import LEADER_EPOCH_CHECKPOINT
 from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.log_config import LogConfig
+from tidelog.storage.producer_snapshot import SnapshotFiles
+from tidelog.storage.segments import Segments
 
 
 class Flush:
@@ -29,7 +34,7 @@ class Flush:
         *,
         end_offset: int,
         paths: Sequence[str],
-        epochs: tuple[str, Sequence[tuple[int, int]]] | None,
+        epochs: Sequence[tuple[int, int]] | None,
     ) -> None:
         self._filesystem = filesystem
         self._guard = guard
@@ -44,8 +49,8 @@ class Flush:
         with self._guard:
             # Epochs first: recovery reads them from the batches above the recovery point only.
             if self._epochs is not None:
-                path, entries = self._epochs
-                write_leader_epoch_checkpoint(self._filesystem, path, entries)
+                path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
+                write_leader_epoch_checkpoint(self._filesystem, path, self._epochs)
             for path in self._paths:
                 self._sync_path(path)
             if self._paths:
@@ -55,9 +60,109 @@ class Flush:
         try:
             file = self._filesystem.open(path)
         except FileNotFoundError:
-            # Retention or a truncation has removed the segment meanwhile.
+            # There may be no such index, and retention or a truncation may have removed the segment meanwhile.
             return
         try:
             file.sync()
         finally:
             file.close()
+
+
+class Flusher:
+    """What of one log is on the device, and what is to be brought there when."""
+
+    __slots__ = (
+        "_directory",
+        "_epochs",
+        "_filesystem",
+        "_guard",
+        "_last_flush_ms",
+        "_segments",
+        "_snapshots",
+        "epochs_changed",
+        "recovery_point",
+        "running",
+    )
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        guard: DiskGuard,
+        directory: str,
+        segments: Segments,
+        snapshots: SnapshotFiles,
+        epochs: LeaderEpochs,
+        *,
+        recovery_point: int,
+        now_ms: int,
+    ) -> None:
+        self._filesystem = filesystem
+        self._guard = guard
+        self._directory = directory
+        self._segments = segments
+        self._snapshots = snapshots
+        self._epochs = epochs
+        # Offsets below it are on the device.
+        self.recovery_point = recovery_point
+        # The checkpoint of the epochs is older than the epochs.
+        self.epochs_changed = False
+        self.running: Flush | None = None
+        self._last_flush_ms = now_ms
+
+    def is_due(self, config: LogConfig, log_end_offset: int, now_ms: int) -> bool:
+        if self.running is not None:
+            return False
+        return self.epochs_changed or self._target(config, log_end_offset, now_ms) > self.recovery_point
+
+    def start(self, config: LogConfig, log_end_offset: int, now_ms: int, *, everything: bool) -> Flush | None:
+        if self.running is not None:
+            return None
+        target = log_end_offset if everything else self._target(config, log_end_offset, now_ms)
+        if target > self.recovery_point:
+            self._last_flush_ms = now_ms
+        elif not self.epochs_changed:
+            return None
+        self.running = Flush(
+            self._filesystem,
+            self._guard,
+            self._directory,
+            end_offset=target,
+            paths=self._prepare(target),
+            epochs=self._epochs.entries if self.epochs_changed else None,
+        )
+        self.epochs_changed = False
+        return self.running
+
+    def finish(self, flush: Flush, log_end_offset: int) -> None:
+        assert flush is self.running
+        self.running = None
+        self.recovery_point = max(self.recovery_point, min(flush.end_offset, log_end_offset))
+        active = self._segments.active
+        for segment in self._segments:
+            if segment is not active and segment.base_offset < flush.end_offset:
+                segment.release()
+
+    def forget_from(self, offset: int) -> None:
+        """The log is cut at `offset`. What is appended there is new to the device, also if a flush is under way."""
+        self.recovery_point = min(self.recovery_point, offset)
+        if self.running is not None:
+            self.running.end_offset = min(self.running.end_offset, offset)
+
+    def _target(self, config: LogConfig, log_end_offset: int, now_ms: int) -> int:
+        """Up to where the log should be on the device now: sealed segments at once, the active one by the policy."""
+        unflushed = log_end_offset - self.recovery_point
+        if unflushed > 0 and (unflushed >= config.flush_messages or now_ms - self._last_flush_ms >= config.flush_ms):
+            return log_end_offset
+        return self._segments.active.base_offset
+
+    def _prepare(self, target: int) -> list[str]:
+        if target <= self.recovery_point:
+            return []
+        paths: list[str] = []
+        with self._guard:
+            for segment in self._segments.containing(self.recovery_point, target):
+                segment.write_pending()
+                paths += segment.paths
+        for segment in self._segments.above(self.recovery_point):
+            paths.append(self._snapshots.path(segment.base_offset))
+        return paths

@@ -35,7 +35,7 @@ _METADATA_SNAPSHOT_DELETED = ".checkpoint" + DELETED_SUFFIX
 
 def settle_leftovers(filesystem: FileSystem, directory: str) -> list[str]:
     """Bring the directory into order; returns the names that are in it then."""
-    names = filesystem.list(directory)
+    names = filesystem.list_names(directory)
     settled = _remove_unfinished(filesystem, directory, names)
     swaps = [name for name in settled if name.endswith(SWAP_SUFFIX)]
     if swaps:
@@ -90,7 +90,7 @@ def _finish_swap(filesystem: FileSystem, directory: str, names: list[str], swaps
     # The log last: as long as it is a swap file, this is done again.
     for name in sorted(swaps, key=lambda swap: swap.endswith(LOG_SUFFIX + SWAP_SUFFIX)):
         filesystem.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP_SUFFIX)}")
-    return filesystem.list(directory)
+    return filesystem.list_names(directory)
 
 
 def _next_offset(filesystem: FileSystem, path: str, base_offset: int) -> int:

@@ -6,9 +6,12 @@ import contextlib
 import errno
 import fcntl
 import os
+import resource
 
 from tidelog.records.batch import Buffer
 from tidelog.storage.filesystem import File, Lock
+
+_locked_paths: set[str] = set()
 
 
 class LocalFile:
@@ -66,14 +69,16 @@ class LocalFile:
 
 
 class LocalLock:
-    __slots__ = ("_descriptor",)
+    __slots__ = ("_descriptor", "_path")
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, path: str) -> None:
         self._descriptor = descriptor
+        self._path = path
 
     def release(self) -> None:
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
+            _locked_paths.discard(self._path)
             os.close(descriptor)
 
 
@@ -96,7 +101,7 @@ class LocalFileSystem:
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
 
-    def list(self, path: str) -> list[str]:
+    def list_names(self, path: str) -> list[str]:
         return sorted(os.listdir(path))
 
     def rename(self, source: str, target: str) -> None:
@@ -121,11 +126,14 @@ class LocalFileSystem:
             os.close(descriptor)
 
     def lock(self, path: str) -> Lock | None:
-        """POSIX record locks, as Java's FileChannel takes them, so that Apache Kafka and tidelog exclude each other.
+        """A POSIX record lock, as Java's FileChannel takes it, so that Apache Kafka and tidelog exclude each other.
 
-        Such a lock belongs to the process: it is no help against a second broker inside the same process, and
-        closing any descriptor of the file would drop it, so nothing else opens this file.
+        Such a lock belongs to the process: it does not keep out a second broker in the same process, and closing any
+        descriptor of the file drops it. So the process keeps book itself of what it has locked.
         """
+        real_path = os.path.realpath(path)
+        if real_path in _locked_paths:
+            return None
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,4 +142,18 @@ class LocalFileSystem:
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 return None
             raise
-        return LocalLock(descriptor)
+        _locked_paths.add(real_path)
+        return LocalLock(descriptor, real_path)
+
+
+def raise_descriptor_limit() -> int:
+    """Let the process open as many files as the system allows it; returns how many that are.
+
+    Each partition that is written to keeps a file open, and the soft limit of a shell (often 1024) is meant for
+    programs that use select().
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
-from tidelog.model.ports import Randomness
-from tidelog.partition.leader_epochs import LeaderEpochs
-from tidelog.partition.producers import AppendOrigin, DuplicateBatch, ProducerPlan, ProducerRefusal, ProducerStates
+from tidelog.partition.producers import AppendOrigin, DuplicateBatch, ProducerPlan, ProducerRefusal
 from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import (
     LOG_APPEND_TIME,
@@ -28,16 +25,16 @@ from tidelog.records.batch import (
     iterate_headers,
     stamp_offset_and_epoch,
 )
-from tidelog.storage.disk_health import DiskGuard, DiskHealth
-from tidelog.storage.file_names import DELETED_SUFFIX, LEADER_EPOCH_CHECKPOINT, partition_directory
-from tidelog.storage.filesystem import FileSystem
-from tidelog.storage.flush import Flush
+from tidelog.storage.disk_health import DiskGuard
+from tidelog.storage.file_names import DELETED_SUFFIX, partition_directory
+from tidelog.storage.flush import Flush, Flusher
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_reader import (
     collect_aborted,
     end_offset_of,
     find_by_timestamp,
     find_max_timestamp,
+    locate,
     read_records,
 )
 from tidelog.storage.log_results import (
@@ -48,38 +45,12 @@ from tidelog.storage.log_results import (
     TimestampedOffset,
     UnexpectedOffset,
 )
-from tidelog.storage.producer_snapshot import SnapshotFiles
+from tidelog.storage.log_state import LogEnvironment, LogState
 from tidelog.storage.removal import FileRemoval
 from tidelog.storage.retention import deletable_segments
 from tidelog.storage.segment import AppendedBatch, Segment
 from tidelog.storage.segment_recovery import replay_producers
-from tidelog.storage.segments import Segments
 from tidelog.storage.transaction_index import AbortedTransaction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogEnvironment:
-    """What the logs of one directory share."""
-
-    filesystem: FileSystem
-    randomness: Randomness
-    health: DiskHealth
-    # The log directory, which holds one directory per partition.
-    path: str
-
-
-@dataclass(slots=True, kw_only=True)
-class LogState:
-    """What loading found: the parts of a log."""
-
-    segments: Segments
-    snapshots: SnapshotFiles
-    leader_epochs: LeaderEpochs
-    producer_states: ProducerStates
-    log_start_offset: int
-    log_end_offset: int
-    recovery_point: int
-    epochs_changed: bool = False
 
 
 class Log:
@@ -105,15 +76,24 @@ class Log:
         self.log_end_offset = state.log_end_offset
         # Unknown after a start, and never too high: the directory's checkpoint or the leader raises it.
         self.high_watermark = state.log_start_offset
-        self.recovery_point = state.recovery_point
         self.segments = state.segments
         self._snapshots = state.snapshots
         self._environment = environment
         self._filesystem = environment.filesystem
-        self._guard = DiskGuard(environment.health, f"log of {topic_partition} in {environment.path}")
-        self._epochs_changed = state.epochs_changed
-        self._flush: Flush | None = None
-        self._last_flush_ms = now_ms
+        subject = f"log of {topic_partition} in {environment.path}"
+        self._guard = DiskGuard(environment.health, subject)
+        self._read_guard = DiskGuard(environment.health, subject, reading=True)
+        self._flusher = Flusher(
+            environment.filesystem,
+            self._guard,
+            self.directory,
+            state.segments,
+            state.snapshots,
+            state.leader_epochs,
+            recovery_point=state.recovery_point,
+            now_ms=now_ms,
+        )
+        self._flusher.epochs_changed = state.epochs_changed
         self._closed = False
 
     def __repr__(self) -> str:
@@ -122,6 +102,10 @@ class Log:
     @property
     def last_stable_offset(self) -> int:
         return self.producer_states.last_stable_offset(self.high_watermark, self.log_start_offset)
+
+    @property
+    def recovery_point(self) -> int:
+        return self._flusher.recovery_point
 
     @property
     def size(self) -> int:
@@ -176,7 +160,7 @@ class Log:
             offset = last_offset + 1
         self._write(data, batches, max_timestamp, now_ms)
         if self.leader_epochs.assign(leader_epoch, first_offset):
-            self._epochs_changed = True
+            self._flusher.epochs_changed = True
         self._apply(plan, offset)
         append_time = max_timestamp if headers[0].attributes & TIMESTAMP_TYPE_MASK else -1
         return AppendResult(first_offset, offset - 1, append_time, self.log_start_offset)
@@ -208,7 +192,7 @@ class Log:
     def assign_leader_epoch(self, epoch: int) -> None:
         """A leader of this epoch writes from the end of the log on; said when it begins, before it writes."""
         if self.leader_epochs.assign(epoch, self.log_end_offset):
-            self._epochs_changed = True
+            self._flusher.epochs_changed = True
 
     def _checked_follower_batches(self, view: memoryview) -> list[tuple[int, BatchHeader]]:
         batches = list(iterate_headers(view))
@@ -239,7 +223,7 @@ class Log:
             if header.partition_leader_epoch >= 0 and self.leader_epochs.assign(
                 header.partition_leader_epoch, header.base_offset
             ):
-                self._epochs_changed = True
+                self._flusher.epochs_changed = True
         self._apply(plan, headers[-1].next_offset)
 
     def _write(self, data: Buffer, batches: Sequence[AppendedBatch], max_timestamp: int, now_ms: int) -> None:
@@ -298,25 +282,17 @@ class Log:
         return segment
 
     def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
-        bound = min(self.config.segment_jitter_ms, self.config.segment_ms)
-        jitter_ms = self._environment.randomness.below(bound) if bound > 0 else 0
-        return Segment.create(self._filesystem, self.directory, base_offset, created_ms=now_ms, jitter_ms=jitter_ms)
+        return Segment.create(
+            self._filesystem,
+            self.directory,
+            base_offset,
+            created_ms=now_ms,
+            jitter_ms=self._environment.draw_jitter_ms(self.config),
+        )
 
     def flush_due(self, now_ms: int) -> bool:
         """Whether there is something to sync now: a sealed segment, changed epochs, or what flush.* asks for."""
-        if self._flush is not None or self._closed:
-            return False
-        return self._epochs_changed or self._data_flush_due(now_ms)
-
-    def _data_flush_due(self, now_ms: int) -> bool:
-        unflushed = self.log_end_offset - self.recovery_point
-        if unflushed <= 0:
-            return False
-        return (
-            self.recovery_point < self.segments.active.base_offset
-            or unflushed >= self.config.flush_messages
-            or now_ms - self._last_flush_ms >= self.config.flush_ms
-        )
+        return not self._closed and self._flusher.is_due(self.config, self.log_end_offset, now_ms)
 
     def start_flush(self, now_ms: int, *, everything: bool = False) -> Flush | None:
         """Prepare a flush of what is due, or of everything. To be run, and then handed to `finish_flush`.
@@ -324,48 +300,11 @@ class Log:
         None if there is nothing to do or a flush is under way. The log must not be closed before it is finished.
         """
         self._require_open()
-        if self._flush is not None:
-            return None
-        end_offset = self.recovery_point
-        if everything or self._data_flush_due(now_ms):
-            active = self.segments.active
-            wants_active = everything or (
-                self.log_end_offset - self.recovery_point >= self.config.flush_messages
-                or now_ms - self._last_flush_ms >= self.config.flush_ms
-            )
-            end_offset = self.log_end_offset if wants_active else active.base_offset
-            self._last_flush_ms = now_ms
-        if end_offset <= self.recovery_point and not self._epochs_changed:
-            return None
-        self._flush = self._prepare_flush(end_offset)
-        self._epochs_changed = False
-        return self._flush
-
-    def _prepare_flush(self, end_offset: int) -> Flush:
-        segments = self.segments.containing(self.recovery_point, end_offset) if end_offset > self.recovery_point else []
-        with self._guard:
-            for segment in segments:
-                segment.write_pending()
-        paths = [path for segment in segments for path in segment.paths]
-        paths += [self._snapshots.path(segment.base_offset) for segment in self.segments.above(self.recovery_point)]
-        epochs = (f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}", self.leader_epochs.entries)
-        return Flush(
-            self._filesystem,
-            self._guard,
-            self.directory,
-            end_offset=end_offset,
-            paths=paths if segments else (),
-            epochs=epochs if self._epochs_changed else None,
-        )
+        return self._flusher.start(self.config, self.log_end_offset, now_ms, everything=everything)
 
     def finish_flush(self, flush: Flush) -> None:
         """The flush has run without failure."""
-        assert flush is self._flush
-        self._flush = None
-        self.recovery_point = max(self.recovery_point, min(flush.end_offset, self.log_end_offset))
-        for segment in self.segments:
-            if segment is not self.segments.active and segment.base_offset < flush.end_offset:
-                segment.release()
+        self._flusher.finish(flush, self.log_end_offset)
 
     def flush(self, now_ms: int) -> None:
         """Bring everything to the device, in the calling thread. Raises StorageFailure."""
@@ -388,7 +327,7 @@ class Log:
             upper_bound = end
         if offset >= upper_bound:
             return ReadResult(b"", self.segments.active.base_offset, self.segments.active.size)
-        with self._guard:
+        with self._read_guard:
             return read_records(
                 self.segments,
                 self.config,
@@ -401,22 +340,22 @@ class Log:
 
     def end_offset_of(self, result: ReadResult) -> int:
         """An upper bound for the offsets in `result`, to ask for aborted transactions with."""
-        with self._guard:
+        with self._read_guard:
             return end_offset_of(self.segments, result, self.log_end_offset)
 
     def aborted_transactions(self, first_offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """Those with records from `first_offset` up to, not including, `upper_bound`."""
-        with self._guard:
+        with self._read_guard:
             return collect_aborted(self.segments, first_offset, upper_bound)
 
     def offset_by_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """The first record that is not older; None if all are."""
-        with self._guard:
-            return find_by_timestamp(self.segments, timestamp, self.log_start_offset)
+        with self._read_guard:
+            return find_by_timestamp(self.segments, self.config, timestamp, self.log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampedOffset | None:
         """The record with the largest timestamp; None if there is no record with a timestamp."""
-        with self._guard:
+        with self._read_guard:
             return find_max_timestamp(self.segments)
 
     # Moving the bounds
@@ -436,9 +375,9 @@ class Log:
         if offset <= self.log_start_offset:
             return False
         self.log_start_offset = offset
-        self.recovery_point = max(self.recovery_point, offset)
+        self._flusher.recovery_point = max(self._flusher.recovery_point, offset)
         if self.leader_epochs.truncate_from_start(offset):
-            self._epochs_changed = True
+            self._flusher.epochs_changed = True
         return True
 
     def delete_old_segments(self, now_ms: int) -> list[FileRemoval]:
@@ -469,20 +408,22 @@ class Log:
         if offset >= self.log_end_offset:
             # A leader that wrote nothing in its epoch leaves an entry behind that contradicts the next leader's.
             if self.leader_epochs.truncate_from_end(self.log_end_offset):
-                self._epochs_changed = True
+                self._flusher.epochs_changed = True
             return []
         if offset < self.segments.first.base_offset:
             return self.truncate_fully_and_start_at(offset, now_ms)
         with self._guard:
-            self._forget_flushed(offset)
+            self._flusher.forget_from(offset)
             removals = self._drop_segments_above(offset, now_ms)
             self._snapshots.remove_above(offset)
+            # Also repairs an index that would lead astray.
+            locate(self.segments.active, self.config, offset)
             self.segments.active.truncate_to(offset, now_ms)
             self.log_end_offset = offset
             self.log_start_offset = min(self.log_start_offset, offset)
             self.high_watermark = min(self.high_watermark, offset)
             if self.leader_epochs.truncate_from_end(offset):
-                self._epochs_changed = True
+                self._flusher.epochs_changed = True
             self._reload_producers(now_ms)
         return removals
 
@@ -490,22 +431,16 @@ class Log:
         """Drop all records; the log goes on, empty, at `offset`."""
         self._require_open()
         with self._guard:
-            self._forget_flushed(0)
+            self._flusher.forget_from(0)
             removals = self._drop_segments_above(-1, now_ms)
             self._snapshots.remove_all()
             self.segments.add(self._new_segment(offset, now_ms))
             self.log_start_offset = self.log_end_offset = self.high_watermark = offset
-            self.recovery_point = offset
+            self._flusher.recovery_point = offset
             self.leader_epochs.clear()
-            self._epochs_changed = True
+            self._flusher.epochs_changed = True
             self.producer_states.reset(offset)
         return removals
-
-    def _forget_flushed(self, offset: int) -> None:
-        """What is appended from `offset` on is new to the device, also if a flush is under way."""
-        self.recovery_point = min(self.recovery_point, offset)
-        if self._flush is not None:
-            self._flush.end_offset = min(self._flush.end_offset, offset)
 
     def _drop_segments_above(self, offset: int, now_ms: int) -> list[FileRemoval]:
         """The last one first, so that a crash on the way leaves no gap in the log."""
@@ -535,7 +470,9 @@ class Log:
             return
         with self._guard:
             self.segments.active.seal()
-            self._snapshots.write(self.log_end_offset, self.producer_states.snapshot(), sync=True)
+            # At an unchanged end there is nothing new to say.
+            if self.log_end_offset not in self._snapshots.offsets:
+                self._snapshots.write(self.log_end_offset, self.producer_states.snapshot(), sync=True)
         self.flush(now_ms)
         self.abandon()
 

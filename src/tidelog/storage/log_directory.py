@@ -7,7 +7,8 @@ its logs, until the broker is started again; the others do not notice.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
@@ -30,8 +31,9 @@ from tidelog.storage.file_names import (
     partition_directory,
 )
 from tidelog.storage.filesystem import FileSystem, Lock, StorageFailure
-from tidelog.storage.log import Log, LogEnvironment
+from tidelog.storage.log import Log
 from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log_state import LogEnvironment
 from tidelog.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 from tidelog.storage.partition_metadata import write_partition_metadata
 from tidelog.storage.recovery import LoadRequest, RecoveryProgress, load_log
@@ -67,6 +69,7 @@ class LogDirectory:
         self._filesystem = environment.filesystem
         self._guard = DiskGuard(environment.health, f"log directory {environment.path}")
         self._lock = lock
+        self._checkpoint_lock = threading.Lock()
         self._loaded = False
         # Of logs that are not loaded: their entries must survive in the checkpoints.
         self._kept_recovery_points: dict[TopicPartition, int] = {}
@@ -94,6 +97,10 @@ class LogDirectory:
         return cls(environment, lock, meta)
 
     @property
+    def _kept(self) -> tuple[dict[TopicPartition, int], ...]:
+        return self._kept_recovery_points, self._kept_high_watermarks, self._kept_log_starts
+
+    @property
     def failure(self) -> StorageFailure | None:
         """Why the directory is offline; None as long as it is not."""
         return self._environment.health.failure
@@ -118,7 +125,7 @@ class LogDirectory:
         report = LoadReport()
         with self._guard:
             self._take_checkpoints()
-            names = self._filesystem.list(self.path)
+            names = self._filesystem.list_names(self.path)
         for name in names:
             if directory_mark(name) == DELETE_DIRECTORY_SUFFIX:
                 report.removals.append(DirectoryRemoval(path=f"{self.path}/{name}", due_ms=now_ms))
@@ -132,6 +139,12 @@ class LogDirectory:
             except (CorruptCheckpoint, UnsupportedFormat) as problem:
                 logger.error("%s in %s cannot be loaded: %s", topic_partition, self.path, problem)
                 report.failures[topic_partition] = problem
+        # What is left belongs to logs that cannot be loaded, or not yet. A topic that was deleted must not leave its
+        # offsets to the next one of the same name.
+        for kept in self._kept:
+            for topic_partition in list(kept):
+                if topic_partition not in report.failures and topic_partition.topic != CLUSTER_METADATA_TOPIC:
+                    del kept[topic_partition]
         self._loaded = True
         return report
 
@@ -199,7 +212,7 @@ class LogDirectory:
         )
         log = load_log(self._environment, topic_partition, config, request, now_ms)
         log.update_high_watermark(self._kept_high_watermarks.get(topic_partition, 0))
-        for kept in (self._kept_recovery_points, self._kept_log_starts, self._kept_high_watermarks):
+        for kept in self._kept:
             kept.pop(topic_partition, None)
         self.logs[topic_partition] = log
         return log
@@ -217,15 +230,21 @@ class LogDirectory:
         self.write_recovery_points()
         return removals
 
-    def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
-        """Take a log out of use; its directory is renamed, so that the same name can be used again at once."""
-        delay_ms = self.logs[topic_partition].config.file_delete_delay_ms
-        path = self._retire(topic_partition, DELETE_DIRECTORY_SUFFIX)
-        return DirectoryRemoval(path=path, due_ms=now_ms + delay_ms)
+    def delete_logs(self, topic_partitions: Iterable[TopicPartition], now_ms: int) -> list[DirectoryRemoval]:
+        """Take logs out of use. Their directories are renamed, so that the same names can be used again at once."""
+        removals = []
+        for topic_partition in topic_partitions:
+            delay_ms = self.logs[topic_partition].config.file_delete_delay_ms
+            path = self._retire(topic_partition, DELETE_DIRECTORY_SUFFIX)
+            removals.append(DirectoryRemoval(path=path, due_ms=now_ms + delay_ms))
+        self._write_all_checkpoints()
+        return removals
 
     def mark_stray(self, topic_partition: TopicPartition) -> str:
         """Set a log aside that belongs to no topic of this cluster. Returns the new path; nothing is removed."""
-        return self._retire(topic_partition, STRAY_DIRECTORY_SUFFIX)
+        path = self._retire(topic_partition, STRAY_DIRECTORY_SUFFIX)
+        self._write_all_checkpoints()
+        return path
 
     def _retire(self, topic_partition: TopicPartition, suffix: str) -> str:
         log = self.logs.pop(topic_partition)
@@ -258,14 +277,20 @@ class LogDirectory:
     def _write_checkpoint(
         self, name: str, kept: Mapping[TopicPartition, int], value_of: Callable[[Log], int | None]
     ) -> None:
-        offsets = dict(kept)
-        # A copy, made in one step: the server may add logs while a thread is in here.
-        for topic_partition, log in list(self.logs.items()):
-            value = value_of(log)
-            if value is not None:
-                offsets[topic_partition] = value
-        with self._guard:
+        # Values are read inside of the lock: who comes last also writes the latest.
+        with self._checkpoint_lock, self._guard:
+            offsets = dict(kept)
+            # A copy, made in one step: the server may add logs while a thread is in here.
+            for topic_partition, log in list(self.logs.items()):
+                value = value_of(log)
+                if value is not None:
+                    offsets[topic_partition] = value
             write_offset_checkpoint(self._filesystem, f"{self.path}/{name}", offsets)
+
+    def _write_all_checkpoints(self) -> None:
+        self.write_recovery_points()
+        self.write_log_starts()
+        self.write_high_watermarks()
 
     # Closing
 
@@ -284,9 +309,7 @@ class LogDirectory:
     def _close_in_order(self, now_ms: int, broker_epoch: int) -> None:
         for log in self.logs.values():
             log.close(now_ms)
-        self.write_recovery_points()
-        self.write_log_starts()
-        self.write_high_watermarks()
+        self._write_all_checkpoints()
         # Without having loaded all logs it is unknown whether the others need recovery.
         if self._loaded or self.clean_broker_epoch is not None:
             with self._guard:

@@ -99,7 +99,9 @@ def collect_aborted(segments: Segments, first_offset: int, upper_bound: int) -> 
     return found
 
 
-def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int) -> TimestampedOffset | None:
+def find_by_timestamp(
+    segments: Segments, config: LogConfig, timestamp: int, log_start_offset: int
+) -> TimestampedOffset | None:
     """The first record, from the log's start on, that is not older than `timestamp`."""
     for segment in segments:
         following = segments.after(segment)
@@ -107,8 +109,9 @@ def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int)
             continue
         if segment.size == 0 or segment.largest_timestamp() < timestamp:
             continue
-        start = segment.position_before_timestamp(timestamp, log_start_offset)
-        for position, header in segment.headers(start):
+        start = max(segment.time_index.offset_before(timestamp), log_start_offset)
+        found = locate(segment, config, start)
+        for position, header in segment.headers(found.position if found is not None else segment.size):
             if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
                 continue
             for record_timestamp, offset in _records_of(segment, position, header):

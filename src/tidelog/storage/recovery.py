@@ -9,7 +9,7 @@ states follow from the batches.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.model.ids import TopicPartition
@@ -19,19 +19,19 @@ from tidelog.records.batch import CorruptBatch
 from tidelog.storage.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import (
-    INDEX_SUFFIXES,
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
+    REQUIRED_INDEX_SUFFIXES,
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
     offset_of_name,
     partition_directory,
     segment_prefix,
 )
-from tidelog.storage.filesystem import FileSystem
 from tidelog.storage.leftovers import settle_leftovers
-from tidelog.storage.log import Log, LogEnvironment, LogState
-from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log import Log
+from tidelog.storage.log_config import MAX_LONG, LogConfig
+from tidelog.storage.log_state import LogEnvironment, LogState
 from tidelog.storage.partition_metadata import read_partition_metadata
 from tidelog.storage.producer_snapshot import SnapshotFiles
 from tidelog.storage.segment import Segment
@@ -75,7 +75,7 @@ def load_log(
     directory = f"{environment.path}/{partition_directory(topic_partition)}"
     with DiskGuard(environment.health, f"loading {topic_partition} in {environment.path}"):
         topic_id = read_partition_metadata(environment.filesystem, directory)
-        loader = _Loader(environment.filesystem, directory, topic_partition, config, request, now_ms)
+        loader = _Loader(environment, directory, topic_partition, config, request, now_ms)
         state = loader.load()
     return Log(environment, topic_partition, topic_id, config, state, now_ms)
 
@@ -85,14 +85,15 @@ class _Loader:
 
     def __init__(
         self,
-        filesystem: FileSystem,
+        environment: LogEnvironment,
         directory: str,
         topic_partition: TopicPartition,
         config: LogConfig,
         request: LoadRequest,
         now_ms: int,
     ) -> None:
-        self._filesystem = filesystem
+        self._environment = environment
+        self._filesystem = filesystem = environment.filesystem
         self._directory = directory
         self._topic_partition = topic_partition
         self._config = config
@@ -103,41 +104,36 @@ class _Loader:
         self._epochs = LeaderEpochs()
         self._producers = ProducerStates(expiration_ms=config.producer_id_expiration_ms)
         self._epochs_changed = False
+        self._recovery_point = 0
+        # Whether the producers are those of the log's end already.
+        self._recovered = False
 
     def load(self) -> LogState:
         names = settle_leftovers(self._filesystem, self._directory)
         snapshots = [offset_of_name(name) for name in names if name.endswith(SNAPSHOT_SUFFIX)]
         offsets = [offset for offset in snapshots if offset is not None]
         self._snapshots = SnapshotFiles(self._filesystem, self._directory, offsets)
-        damaged = self._open_segments(names)
+        problems = self._open_segments(names)
         self._load_epochs()
-        request = self._request
-        end_offset: int | None = None
-        if len(self._segments):
-            if request.clean and damaged != self._segments.active:
-                end_offset = self._segments.active.next_offset()
-            else:
-                from_offset = self._segments.active.base_offset if request.clean else request.recovery_point
-                end_offset = self._recover(from_offset)
-            if end_offset < request.log_start_offset:
-                logger.warning(
-                    "%s ends at %d, below its start %d: its files were removed by someone; it starts anew there",
-                    self._directory,
-                    end_offset,
-                    request.log_start_offset,
-                )
-                self._remove_after(-1)
-                self._snapshots.remove_all()
-                self._epochs_changed |= self._epochs.clear()
-                end_offset = None
+        end_offset = self._find_end(problems) if len(self._segments) else None
+        log_start_offset = self._request.log_start_offset
+        if end_offset is not None and end_offset < log_start_offset:
+            logger.warning(
+                "%s ends at %d, below its start %d: someone removed files; it goes on, empty, from there",
+                self._directory,
+                end_offset,
+                log_start_offset,
+            )
+            self._remove_after(-1)
+            self._snapshots.remove_all()
+            end_offset = None
         if end_offset is None:
-            end_offset = request.log_start_offset
+            end_offset = log_start_offset
             self._segments.add(Segment.create(self._filesystem, self._directory, end_offset, created_ms=self._now_ms))
-        log_start_offset = max(request.log_start_offset, self._segments.first.base_offset)
+        log_start_offset = max(log_start_offset, self._segments.first.base_offset)
         self._epochs_changed |= self._epochs.truncate_from_end(end_offset)
         self._epochs_changed |= self._epochs.truncate_from_start(log_start_offset)
         self._load_producers(log_start_offset, end_offset)
-        recovery_point = end_offset if request.clean else min(request.recovery_point, end_offset)
         return LogState(
             segments=self._segments,
             snapshots=self._snapshots,
@@ -145,17 +141,40 @@ class _Loader:
             producer_states=self._producers,
             log_start_offset=log_start_offset,
             log_end_offset=end_offset,
-            recovery_point=max(recovery_point, log_start_offset),
+            recovery_point=max(min(self._recovery_point, end_offset), log_start_offset),
             epochs_changed=self._epochs_changed,
         )
 
+    def _find_end(self, problems: Mapping[int, str]) -> int:
+        """The end of the log; what lies before it is repaired or recovered when this returns."""
+        active = self._segments.active
+        if self._request.clean:
+            # Nothing was lost, so only an active segment that someone has damaged since then is looked through.
+            self._recovery_point = active.base_offset if active.base_offset in problems else MAX_LONG
+        else:
+            self._recovery_point = self._request.recovery_point
+        unchecked = self._segments.containing(self._recovery_point, MAX_LONG)
+        if self._recovery_point == MAX_LONG:
+            unchecked = []
+        for segment in self._segments:
+            if segment.base_offset in problems and segment not in unchecked:
+                self._repair(segment, problems[segment.base_offset])
+        if not unchecked:
+            try:
+                return active.next_offset()
+            except (CorruptBatch, CorruptIndex) as problem:
+                logger.warning("%s was closed in order but is damaged: %s", self._directory, problem)
+                self._recovery_point = active.base_offset
+                unchecked = [active]
+        return self._recover(unchecked)
+
     # Segments
 
-    def _open_segments(self, names: Sequence[str]) -> Segment | None:
-        """Returns the active segment if its indexes are damaged; the damage in others is repaired here."""
+    def _open_segments(self, names: Sequence[str]) -> dict[int, str]:
+        """Returns what is wrong with the indexes, by the first offset of the segment."""
         present = set(names)
-        damaged = None
-        for name in sorted(names):
+        problems = {}
+        for name in names:
             base_offset = offset_of_name(name)
             if base_offset is None or not name.endswith(LOG_SUFFIX):
                 continue
@@ -164,14 +183,20 @@ class _Loader:
                 self._filesystem.size(f"{self._directory}/{prefix}{suffix}") if prefix + suffix in present else 0
                 for suffix in SEGMENT_SUFFIXES
             ]
-            segment = Segment(self._filesystem, self._directory, base_offset, sizes, created_ms=self._now_ms)
+            segment = Segment(
+                self._filesystem,
+                self._directory,
+                base_offset,
+                sizes,
+                created_ms=self._now_ms,
+                jitter_ms=self._environment.draw_jitter_ms(self._config),
+            )
             self._segments.add(segment)
-            damaged = None
-            problem = self._index_problem(segment, sizes, {prefix + suffix for suffix in INDEX_SUFFIXES[:2]} - present)
+            missing = {prefix + suffix for suffix in REQUIRED_INDEX_SUFFIXES} - present
+            problem = self._index_problem(segment, sizes, missing)
             if problem is not None:
-                damaged = segment
-                self._repair(segment, problem)
-        return damaged
+                problems[base_offset] = problem
+        return problems
 
     def _index_problem(self, segment: Segment, sizes: Sequence[int], missing: set[str]) -> str | None:
         if missing:
@@ -185,13 +210,10 @@ class _Loader:
         return None
 
     def _repair(self, segment: Segment, problem: str) -> None:
-        """Rebuild the indexes of a segment, unless recovery is going to do so.
+        """Rebuild the indexes of a segment that is below the recovery point.
 
-        A segment below the recovery point is not cut even if it is damaged: what can be read of it is better than
-        a hole, and followers of a healthy replica get it from there.
+        It is not cut even if it turns out to be damaged: what can be read of it is better than a hole.
         """
-        if not self._request.clean and segment.base_offset >= self._request.recovery_point:
-            return
         logger.warning("rebuilding the indexes of %s in %s: %s", segment, self._directory, problem)
         producers = ProducerStates(expiration_ms=self._config.producer_id_expiration_ms)
         self._rewind_producers(producers, self._request.log_start_offset, segment.base_offset)
@@ -213,9 +235,8 @@ class _Loader:
 
     # Recovery
 
-    def _recover(self, recovery_point: int) -> int:
-        """Check the segments from the one that holds `recovery_point` on. Returns the end of the log."""
-        unchecked = self._segments.containing(recovery_point, 1 << 63)
+    def _recover(self, unchecked: Sequence[Segment]) -> int:
+        """Check the last segments of the log and cut it at the first bad batch. Returns the end of the log."""
         first = unchecked[0]
         total_bytes = sum(segment.size for segment in unchecked)
         logger.info("checking %d bytes of %s from offset %d on", total_bytes, self._directory, first.base_offset)
@@ -242,6 +263,7 @@ class _Loader:
             if segment is not self._segments.active:
                 segment.release()
         self._epochs_changed = True
+        self._recovered = True
         return end_offset
 
     def _cut(self, segment: Segment, size: int, end_offset: int, problem: CorruptBatch | None) -> None:
@@ -309,8 +331,7 @@ class _Loader:
     def _load_producers(self, log_start_offset: int, end_offset: int) -> None:
         self._snapshots.remove_above(end_offset)
         self._snapshots.remove_strays(self._segments.base_offsets)
-        recovered = self._producers.end_offset == end_offset and not self._request.clean
-        if not recovered:
+        if not self._recovered or self._producers.end_offset != end_offset:
             self._rewind_producers(self._producers, log_start_offset, end_offset)
         if end_offset > log_start_offset and end_offset not in self._snapshots.offsets:
             self._snapshots.write(end_offset, self._producers.snapshot(), sync=False)

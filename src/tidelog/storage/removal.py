@@ -34,6 +34,6 @@ class DirectoryRemoval:
     def run(self, filesystem: FileSystem) -> None:
         if not filesystem.exists(self.path):
             return
-        for name in filesystem.list(self.path):
+        for name in filesystem.list_names(self.path):
             filesystem.remove(f"{self.path}/{name}")
         filesystem.remove_directory(self.path)

@@ -263,11 +263,6 @@ class Segment:
             next_offset = header.next_offset
         return next_offset
 
-    def position_before_timestamp(self, timestamp: int, offset: int) -> int:
-        """Where to begin a search for the first record from `offset` on that is not older than `timestamp`."""
-        start = max(self.time_index.offset_before(timestamp), offset)
-        return self.offset_index.position_before(start)[1]
-
     @property
     def max_timestamp(self) -> int:
         """-1 if no batch has a timestamp."""

@@ -1,0 +1,43 @@
+"""What a log is made of when it is opened: the surroundings that the server gives, and what loading found on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidelog.model.ports import Randomness
+from tidelog.partition.leader_epochs import LeaderEpochs
+from tidelog.partition.producers import ProducerStates
+from tidelog.storage.disk_health import DiskHealth
+from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.log_config import LogConfig
+from tidelog.storage.producer_snapshot import SnapshotFiles
+from tidelog.storage.segments import Segments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEnvironment:
+    """What the logs of one directory share."""
+
+    filesystem: FileSystem
+    randomness: Randomness
+    health: DiskHealth
+    # The log directory, which holds one directory per partition.
+    path: str
+
+    def draw_jitter_ms(self, config: LogConfig) -> int:
+        """By how much a new segment is rolled earlier than segment.ms says."""
+        bound = min(config.segment_jitter_ms, config.segment_ms)
+        return self.randomness.below(bound) if bound > 0 else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    segments: Segments
+    snapshots: SnapshotFiles
+    leader_epochs: LeaderEpochs
+    producer_states: ProducerStates
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    # Whether the epochs differ from their checkpoint.
+    epochs_changed: bool
