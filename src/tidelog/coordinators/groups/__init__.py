@@ -1,0 +1,25 @@
+"""The group coordinator: membership of consumer groups, and the offsets they commit.
+
+A shard is one partition of `__consumer_offsets`, and `shard.GroupShard` is the only door to it.
+
+    shard.py          decide, replay, timers: who is called for what
+    state.py          what a shard holds
+    group.py          one classic group: its states, who is in it, who waits
+    members.py        one member of a classic group, and the vote for a protocol
+    rebalance.py      from "somebody must rejoin" to "everybody has joined"
+    join.py sync.py   the two phases of a rebalance, as requests see them
+    presence.py       Heartbeat, LeaveGroup, and members that have gone silent
+    offsets.py        committed offsets, and those of open transactions
+    offset_commit.py offset_fetch.py offset_expiry.py
+    listing.py        ListGroups, DescribeGroups, DeleteGroups
+    records.py        how all this is written to the log
+    replies.py        what an error looks like in each reply
+
+Invariants that are easy to break:
+
+- Durable state (committed offsets, the last stable generation of a group) is changed by `replay` alone. What is lost
+  with the coordinator (who waits, who has joined a rebalance that is under way) is changed by `decide`.
+- Soft state may run ahead of the log, never durable state: a decision whose append failed has only to answer its
+  requests with an error; clients then repeat them.
+- Nothing happens to a shard between `decide` and the `replay` of its records.
+"""

@@ -1,0 +1,162 @@
+"""Committed offsets of all groups of a shard, and those that wait for the end of a transaction.
+
+Changed by replay alone. Which requests may commit, fetch or delete offsets is decided in `offset_commit` and
+`offset_fetch`, when they expire in `offset_expiry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from tidelog.coordinators.groups.records import NO_EXPIRY
+from tidelog.model.ids import ZERO_UUID
+from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
+
+
+class CommittedOffset(NamedTuple):
+    """A named tuple and not a dataclass: a shard may hold hundreds of thousands of them."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    # Only from clients that still send a retention time of their own (OffsetCommit up to version 4).
+    expire_timestamp_ms: int
+    topic_id: bytes
+    # Where the record itself is in the log: the later record wins, whenever its transaction ends.
+    record_offset: int
+
+    def is_of_topic(self, topic_id: bytes) -> bool:
+        """False if the topic was deleted and created anew since; unknown ids match everything."""
+        return topic_id == ZERO_UUID or self.topic_id == ZERO_UUID or self.topic_id == topic_id
+
+
+def committed_offset(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
+    return CommittedOffset(
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        value.expire_timestamp if value.expire_timestamp >= 0 else NO_EXPIRY,
+        value.topic_id,
+        record_offset,
+    )
+
+
+# Topic, partition.
+TopicOffsets = dict[str, dict[int, CommittedOffset]]
+
+
+class GroupOffsets:
+    """Offsets by group, topic and partition. Empty levels are removed, so that what is iterated over exists."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, TopicOffsets] = {}
+
+    def of_group(self, group_id: str) -> TopicOffsets:
+        return self._groups.get(group_id, {})
+
+    def group_ids(self) -> Iterable[str]:
+        return self._groups.keys()
+
+    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        return self._groups.get(group_id, {}).get(topic, {}).get(partition)
+
+    def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
+        self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+
+    def remove(self, group_id: str, topic: str, partition: int) -> None:
+        topics = self._groups.get(group_id)
+        if topics is None:
+            return
+        partitions = topics.get(topic)
+        if partitions is None:
+            return
+        partitions.pop(partition, None)
+        if not partitions:
+            del topics[topic]
+        if not topics:
+            del self._groups[group_id]
+
+    def entries(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+        for topic, partitions in self.of_group(group_id).items():
+            for partition, committed in partitions.items():
+                yield topic, partition, committed
+
+    def count(self) -> int:
+        return sum(len(partitions) for topics in self._groups.values() for partitions in topics.values())
+
+
+class _OpenTransaction:
+    """What a producer has committed, and for which groups; a group stays if its offsets are deleted meanwhile."""
+
+    __slots__ = ("group_ids", "offsets")
+
+    def __init__(self) -> None:
+        self.offsets = GroupOffsets()
+        self.group_ids: set[str] = set()
+
+
+class OffsetStore:
+    """`committed` is what consumers see. What an open transaction has committed is kept apart until its marker."""
+
+    def __init__(self) -> None:
+        self.committed = GroupOffsets()
+        # By producer id: a producer has one transaction at a time.
+        self._transactions: dict[int, _OpenTransaction] = {}
+        # Group to the producers that have committed for it.
+        self._producers: dict[str, set[int]] = {}
+
+    def has_open_transaction(self, group_id: str) -> bool:
+        return group_id in self._producers
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether an open transaction may still change the committed offset of this partition."""
+        return any(
+            self._transactions[producer_id].offsets.get(group_id, topic, partition) is not None
+            for producer_id in self._producers.get(group_id, ())
+        )
+
+    def pending_entries(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+        for producer_id in self._producers.get(group_id, ()):
+            yield from self._transactions[producer_id].offsets.entries(group_id)
+
+    def groups_with_offsets(self) -> set[str]:
+        return {*self.committed.group_ids(), *self._producers}
+
+    def replay_commit(
+        self, group_id: str, topic: str, partition: int, committed: CommittedOffset, producer_id: int | None
+    ) -> None:
+        if producer_id is None:
+            self.committed.put(group_id, topic, partition, committed)
+            return
+        transaction = self._transactions.setdefault(producer_id, _OpenTransaction())
+        transaction.offsets.put(group_id, topic, partition, committed)
+        transaction.group_ids.add(group_id)
+        self._producers.setdefault(group_id, set()).add(producer_id)
+
+    def replay_tombstone(self, group_id: str, topic: str, partition: int) -> None:
+        """Deleting an offset also takes it out of open transactions: their commit must not bring it back."""
+        self.committed.remove(group_id, topic, partition)
+        for producer_id in self._producers.get(group_id, ()):
+            self._transactions[producer_id].offsets.remove(group_id, topic, partition)
+
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        transaction = self._transactions.pop(producer_id, None)
+        if transaction is None:
+            return
+        for group_id in transaction.group_ids:
+            producers = self._producers[group_id]
+            producers.discard(producer_id)
+            if not producers:
+                del self._producers[group_id]
+        if not commit:
+            return
+        for group_id in transaction.offsets.group_ids():
+            for topic, partition, committed in transaction.offsets.entries(group_id):
+                existing = self.committed.get(group_id, topic, partition)
+                # A plain commit made after this one, but before the marker, is the newer word. Compaction keeps
+                # records in their order too, so a replay of the compacted log comes to the same end.
+                if existing is None or existing.record_offset < committed.record_offset:
+                    self.committed.put(group_id, topic, partition, committed)

@@ -1,0 +1,102 @@
+"""Who is still there: Heartbeat, LeaveGroup, and members that have not been heard of for too long.
+
+LeaveGroup up to version 2 names one member, and its error is that of the whole reply; from version 3 several can leave
+at once, and a static member can be removed by an administrator who does not know its member id.
+"""
+
+from __future__ import annotations
+
+from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.groups.group import ClassicGroup, GroupState
+from tidelog.coordinators.groups.rebalance import after_departure, complete_if_all_joined, drop_member
+from tidelog.coordinators.groups.state import ShardState
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
+from tidelog.protocol.messages.heartbeat_response import HeartbeatResponse
+from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from tidelog.protocol.messages.leave_group_response import LeaveGroupResponse, MemberResponse
+
+_SEVERAL_MEMBERS_FROM = 3
+
+
+def heartbeat(state: ShardState, request: Request, message: HeartbeatRequest, now: Moment, draft: Draft) -> None:
+    draft.answer(request.token, HeartbeatResponse(error_code=_heard_of(state, message, now)))
+
+
+def _heard_of(state: ShardState, message: HeartbeatRequest, now: Moment) -> ErrorCode:
+    if not message.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    group = state.groups.get(message.group_id)
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    code = group.check_member(message.member_id, message.group_instance_id)
+    if code is not ErrorCode.NONE:
+        return code
+    if message.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    state.renew_session(group, group.members[message.member_id], now)
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def leave(state: ShardState, request: Request, message: LeaveGroupRequest, now: Moment, draft: Draft) -> None:
+    several = request.version >= _SEVERAL_MEMBERS_FROM
+    leaving = message.members if several else [MemberIdentity(member_id=message.member_id)]
+    if not message.group_id:
+        draft.answer(request.token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+        return
+    group = state.groups.get(message.group_id)
+    outcomes: list[MemberResponse] = []
+    members_before = len(group.members) if group else 0
+    for identity in leaving:
+        code = _take_out(state, group, identity, draft) if group else ErrorCode.UNKNOWN_MEMBER_ID
+        outcomes.append(
+            MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=code)
+        )
+    if several:
+        draft.answer(request.token, LeaveGroupResponse(members=outcomes))
+    else:
+        draft.answer(request.token, LeaveGroupResponse(error_code=outcomes[0].error_code))
+    if group is None:
+        return
+    if len(group.members) < members_before:
+        after_departure(state, group, now, draft)
+    else:
+        # Maybe only somebody left whose id had been handed out, and the others were waiting for that one.
+        complete_if_all_joined(state, group, now, draft)
+
+
+def on_session_timer(state: ShardState, group: ClassicGroup, member_id: str, now: Moment, draft: Draft) -> None:
+    if member_id in group.pending_members:
+        state.remove_member(group, member_id)
+        complete_if_all_joined(state, group, now, draft)
+        return
+    member = group.members.get(member_id)
+    if member is None:
+        return
+    # A client cannot send heartbeats while its JoinGroup or SyncGroup waits for an answer. Nobody knows a new member's
+    # id yet, though: if its client has gone, nothing but this timer will ever tell.
+    is_waiting = member_id in group.awaiting_join or member_id in group.awaiting_sync
+    if is_waiting and not member.is_new:
+        return
+    drop_member(state, group, member_id, draft)
+    after_departure(state, group, now, draft)
+
+
+def _take_out(state: ShardState, group: ClassicGroup, identity: MemberIdentity, draft: Draft) -> ErrorCode:
+    member_id = identity.member_id
+    if not member_id:
+        found = group.static_members.get(identity.group_instance_id or "")
+        if found is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        member_id = found
+    elif member_id in group.pending_members:
+        state.remove_member(group, member_id)
+        return ErrorCode.NONE
+    else:
+        code = group.check_member(member_id, identity.group_instance_id)
+        if code is not ErrorCode.NONE:
+            return code
+    drop_member(state, group, member_id, draft)
+    return ErrorCode.NONE

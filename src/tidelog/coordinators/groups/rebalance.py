@@ -1,0 +1,142 @@
+"""The join phase of a rebalance: it begins, waits for members, and ends with a new generation.
+
+Requests, departures and timeouts all come here once they have changed who is in the group. What a JoinGroup request
+means for the group is in `join`, what follows the join phase is in `sync`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidelog.coordinators.decision import Draft, Moment
+from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value
+from tidelog.coordinators.groups.records import group_record
+from tidelog.coordinators.groups.replies import joined, refused_join
+from tidelog.coordinators.groups.state import JoinTimer, ShardState, SyncTimer
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
+
+
+def rebalance(state: ShardState, group: ClassicGroup, now: Moment, draft: Draft) -> None:
+    """Make all members rejoin; if that is under way already, see whether it can end."""
+    if group.can_rebalance:
+        prepare_rebalance(state, group, now, draft)
+    else:
+        complete_if_all_joined(state, group, now, draft)
+
+
+def prepare_rebalance(state: ShardState, group: ClassicGroup, now: Moment, draft: Draft) -> None:
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        _send_back_to_join(state, group, now, draft)
+    group.pending_sync.clear()
+    state.timers.cancel(SyncTimer(group.group_id, group.generation))
+    if group.state is GroupState.EMPTY:
+        # The first member rarely comes alone. Waiting for the others spares a rebalance for each of them (KIP-134).
+        delay_ms = state.settings.group_initial_rebalance_delay_ms
+        group.initial_delay_ms = delay_ms
+        group.initial_remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
+        group.new_member_added = False
+        group.transition(GroupState.PREPARING_REBALANCE, now.wall_ms)
+        state.timers.schedule(JoinTimer(group.group_id), now.monotonic_ms + delay_ms)
+        return
+    group.transition(GroupState.PREPARING_REBALANCE, now.wall_ms)
+    if group.all_joined:
+        complete_join(state, group, now, draft)
+    else:
+        _wait_for_members(state, group, now)
+
+
+def complete_if_all_joined(state: ShardState, group: ClassicGroup, now: Moment, draft: Draft) -> None:
+    """The first rebalance of a group ends by time alone."""
+    is_initial = group.previous_state is GroupState.EMPTY
+    if group.state is GroupState.PREPARING_REBALANCE and not is_initial and group.all_joined:
+        complete_join(state, group, now, draft)
+
+
+def on_join_timer(state: ShardState, group: ClassicGroup, now: Moment, draft: Draft) -> None:
+    if group.state is not GroupState.PREPARING_REBALANCE:
+        return
+    if group.previous_state is GroupState.EMPTY and group.new_member_added and group.initial_remaining_ms > 0:
+        # Members are still arriving: wait on, but never longer than a rebalance may take.
+        delay_ms = min(state.settings.group_initial_rebalance_delay_ms, group.initial_remaining_ms)
+        group.initial_remaining_ms = max(group.initial_remaining_ms - group.initial_delay_ms, 0)
+        group.initial_delay_ms = delay_ms
+        group.new_member_added = False
+        state.timers.schedule(JoinTimer(group.group_id), now.monotonic_ms + delay_ms)
+        return
+    complete_join(state, group, now, draft)
+
+
+def complete_join(state: ShardState, group: ClassicGroup, now: Moment, draft: Draft) -> None:
+    """Begin the next generation with those who have joined.
+
+    Dynamic members that have not are dropped. Static ones stay until their session ends: they are expected back.
+    """
+    state.timers.cancel(JoinTimer(group.group_id))
+    for member in list(group.members.values()):
+        if member.member_id not in group.awaiting_join and not member.is_static:
+            state.remove_member(group, member.member_id)
+    if group.members and not group.elect_joined_leader():
+        # Only absent static members are left. Either one of them returns, or their sessions end.
+        _wait_for_members(state, group, now)
+        return
+    group.begin_generation(now.wall_ms)
+    if group.state is GroupState.EMPTY:
+        value = record_value(group, (), leader=None, since_ms=group.since_ms)
+        draft.append(group_record(group.group_id, value))
+        return
+    for member in list(group.members.values()):
+        token = group.awaiting_join.pop(member.member_id, None)
+        if token is not None:
+            draft.answer(token, joined(group, member.member_id))
+        if member.is_new:
+            group.update(replace(member, is_new=False))
+        state.renew_session(group, member, now)
+        group.pending_sync.add(member.member_id)
+    deadline_ms = now.monotonic_ms + group.rebalance_timeout_ms
+    state.timers.schedule(SyncTimer(group.group_id, group.generation), deadline_ms)
+
+
+def on_sync_timer(state: ShardState, group: ClassicGroup, generation: int, now: Moment, draft: Draft) -> None:
+    """Members that never asked for their assignment would leave their partitions unread (KAFKA-12890)."""
+    synced_by_all = not group.pending_sync
+    in_sync_phase = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
+    if generation != group.generation or not in_sync_phase or synced_by_all:
+        return
+    for member_id in list(group.pending_sync):
+        state.remove_member(group, member_id)
+    prepare_rebalance(state, group, now, draft)
+
+
+def drop_member(state: ShardState, group: ClassicGroup, member_id: str, draft: Draft) -> None:
+    """Take a member out. If it still waits to join it is told that it is not known, so that it joins anew."""
+    join_token = group.awaiting_join.get(member_id)
+    if join_token is not None:
+        draft.answer(join_token, refused_join("", ErrorCode.UNKNOWN_MEMBER_ID))
+    sync_token = group.awaiting_sync.get(member_id)
+    if sync_token is not None:
+        draft.answer(sync_token, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    state.remove_member(group, member_id)
+
+
+def after_departure(state: ShardState, group: ClassicGroup, now: Moment, draft: Draft) -> None:
+    """Members have left, by their own will or not: the others must share what they had."""
+    if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+        prepare_rebalance(state, group, now, draft)
+    else:
+        complete_if_all_joined(state, group, now, draft)
+
+
+def _send_back_to_join(state: ShardState, group: ClassicGroup, now: Moment, draft: Draft) -> None:
+    for member in list(group.members.values()):
+        if member.assignment:
+            group.update(replace(member, assignment=b""))
+        token = group.awaiting_sync.pop(member.member_id, None)
+        if token is not None:
+            draft.answer(token, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+            # While it waited it could not send heartbeats, and its session timer may have come to nothing.
+            state.renew_session(group, member, now)
+
+
+def _wait_for_members(state: ShardState, group: ClassicGroup, now: Moment) -> None:
+    state.timers.schedule(JoinTimer(group.group_id), now.monotonic_ms + group.rebalance_timeout_ms)

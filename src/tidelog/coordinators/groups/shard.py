@@ -1,0 +1,168 @@
+"""A shard of the group coordinator: the groups that hash to one partition of `__consumer_offsets`.
+
+This is the package's only door: it says who is called for which request, record and timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
+from tidelog.coordinators.groups import listing, offset_commit, offset_expiry, offset_fetch, presence
+from tidelog.coordinators.groups.group import ClassicGroup
+from tidelog.coordinators.groups.join import join
+from tidelog.coordinators.groups.offsets import committed_offset
+from tidelog.coordinators.groups.rebalance import on_join_timer, on_sync_timer, prepare_rebalance
+from tidelog.coordinators.groups.settings import GroupSettings
+from tidelog.coordinators.groups.state import (
+    ExpiryTimer,
+    GroupTimer,
+    JoinTimer,
+    SessionTimer,
+    ShardState,
+    SyncTimer,
+)
+from tidelog.coordinators.groups.sync import sync
+from tidelog.model.ids import TopicPartition
+from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
+from tidelog.protocol.messages.describe_groups_response import DescribedGroup
+from tidelog.protocol.messages.group_metadata_key import GroupMetadataKey
+from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
+from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
+from tidelog.protocol.messages.join_group_request import JoinGroupRequest
+from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest
+from tidelog.protocol.messages.list_groups_response import ListedGroup
+from tidelog.protocol.messages.offset_commit_key import OffsetCommitKey
+from tidelog.protocol.messages.offset_commit_request import OffsetCommitRequest
+from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
+from tidelog.protocol.messages.offset_delete_request import OffsetDeleteRequest
+from tidelog.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup
+from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponseGroup
+from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
+from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+
+
+class GroupShard:
+    """Replay the log, call `on_loaded`, then ask for decisions; replay the records of each before asking again."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self._state = ShardState(settings)
+
+    @property
+    def groups(self) -> Collection[ClassicGroup]:
+        """To look at, not to touch."""
+        return self._state.groups.values()
+
+    def committed_offset_count(self) -> int:
+        return self._state.offsets.committed.count()
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Decisions.
+
+    def decide(self, request: Request, now: Moment) -> Decision:
+        draft = Draft()
+        state = self._state
+        match request.message:
+            case HeartbeatRequest() as message:
+                presence.heartbeat(state, request, message, now, draft)
+            case OffsetCommitRequest() as message:
+                offset_commit.commit(state, request, message, now, draft)
+            case JoinGroupRequest() as message:
+                join(state, request, message, now, draft)
+            case SyncGroupRequest() as message:
+                sync(state, request, message, now, draft)
+            case LeaveGroupRequest() as message:
+                presence.leave(state, request, message, now, draft)
+            case TxnOffsetCommitRequest() as message:
+                offset_commit.commit_in_transaction(state, request, message, now, draft)
+            case OffsetDeleteRequest() as message:
+                offset_commit.delete_offsets(state, request, message, draft)
+            case DeleteGroupsRequest() as message:
+                listing.delete_groups(state, request, message, draft)
+            case message:
+                raise TypeError(f"{type(message).__name__} is not a request to the group coordinator")
+        return draft.finish()
+
+    def next_deadline(self) -> float | None:
+        """Monotonic milliseconds. `on_time` has nothing to do before; it may have nothing to do then either."""
+        return self._state.timers.next_deadline()
+
+    def on_time(self, now: Moment) -> Decision:
+        draft = Draft()
+        for timer in self._state.timers.due(now.monotonic_ms):
+            self._fire(timer, now, draft)
+        return draft.finish()
+
+    def on_loaded(self, now: Moment) -> Decision:
+        """The log has been replayed: from now on members are expected to be heard of."""
+        draft = Draft()
+        state = self._state
+        for group in state.groups.values():
+            for member in group.members.values():
+                state.renew_session(group, member, now)
+            if len(group.members) > state.settings.group_max_size:
+                # The limit was lowered. A rebalance lets members commit before the last ones are left out.
+                prepare_rebalance(state, group, now, draft)
+        offset_expiry.schedule_expiry(state, now)
+        return draft.finish()
+
+    def on_partitions_deleted(self, partitions: Collection[TopicPartition]) -> Decision:
+        draft = Draft()
+        offset_expiry.delete_offsets_of(self._state, partitions, draft)
+        return draft.finish()
+
+    def _fire(self, timer: GroupTimer, now: Moment, draft: Draft) -> None:
+        if isinstance(timer, ExpiryTimer):
+            offset_expiry.on_expiry_timer(self._state, now, draft)
+            return
+        group = self._state.groups.get(timer.group_id)
+        if group is None:
+            return
+        match timer:
+            case SessionTimer():
+                presence.on_session_timer(self._state, group, timer.member_id, now, draft)
+            case JoinTimer():
+                on_join_timer(self._state, group, now, draft)
+            case SyncTimer():
+                on_sync_timer(self._state, group, timer.generation, now, draft)
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Replay: the only way in which durable state changes.
+
+    def replay(self, record: CoordinatorRecord, *, offset: int, producer_id: int | None = None) -> None:
+        """`producer_id` if the record belongs to a transaction whose end is not known yet."""
+        match record.key, record.value:
+            case OffsetCommitKey() as key, OffsetCommitValue() as value:
+                if key.group not in self._state.groups:
+                    # Somebody who keeps offsets here without being a member of anything.
+                    self._state.groups[key.group] = ClassicGroup(key.group, since_ms=value.commit_timestamp)
+                committed = committed_offset(value, offset)
+                self._state.offsets.replay_commit(key.group, key.topic, key.partition, committed, producer_id)
+            case OffsetCommitKey() as key, None:
+                self._state.offsets.replay_tombstone(key.group, key.topic, key.partition)
+            case GroupMetadataKey() as key, GroupMetadataValue() as value:
+                group = self._state.groups.get(key.group)
+                if group is None:
+                    group = ClassicGroup(key.group, since_ms=value.current_state_timestamp)
+                    self._state.groups[key.group] = group
+                group.restore(value)
+            case GroupMetadataKey() as key, None:
+                self._state.groups.pop(key.group, None)
+            case key, _:
+                raise TypeError(f"{type(key).__name__} is not a key of __consumer_offsets")
+
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        """The transaction has ended: its offsets count from now on, or never did."""
+        self._state.offsets.replay_marker(producer_id, commit=commit)
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Questions, which change nothing.
+
+    def fetch_offsets(self, request: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
+        return offset_fetch.fetch_offsets(self._state, request, require_stable=require_stable)
+
+    def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[ListedGroup]:
+        return listing.list_groups(self._state, states, types)
+
+    def describe_group(self, group_id: str, version: int) -> DescribedGroup:
+        return listing.describe_group(self._state, group_id, version)

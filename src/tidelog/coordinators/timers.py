@@ -1,0 +1,68 @@
+"""Deadlines as data: which keys are due, and when somebody should look again.
+
+Most deadlines only ever move back, because each heartbeat of a member renews its session. So a later deadline costs one
+entry in a dictionary; the heap learns of it when the old one comes up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Timers(Generic[K]):
+    """At most one deadline for each key."""
+
+    def __init__(self) -> None:
+        self._deadlines: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        # The one entry of the heap that counts for a key; others for the same key are leftovers.
+        self._queued: dict[K, float] = {}
+        # Breaks ties in the order of scheduling, so that keys need not be comparable.
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._deadlines
+
+    def schedule(self, key: K, deadline_ms: float) -> None:
+        """Set the deadline of `key`, whatever it was before."""
+        self._deadlines[key] = deadline_ms
+        queued = self._queued.get(key)
+        if queued is None or deadline_ms < queued:
+            self._push(key, deadline_ms)
+
+    def cancel(self, key: K) -> None:
+        self._deadlines.pop(key, None)
+
+    def next_deadline(self) -> float | None:
+        """Nothing is due before this. It may be early, never late; `due` makes it exact."""
+        return self._heap[0][0] if self._heap else None
+
+    def due(self, now_ms: float) -> list[K]:
+        """Take out all keys whose deadline has come, earliest first."""
+        found: list[K] = []
+        while self._heap and self._heap[0][0] <= now_ms:
+            queued, _, key = heappop(self._heap)
+            if self._queued.get(key) != queued:
+                continue
+            del self._queued[key]
+            deadline = self._deadlines.get(key)
+            if deadline is None:
+                continue
+            if deadline > queued:
+                self._push(key, deadline)
+                continue
+            del self._deadlines[key]
+            found.append(key)
+        return found
+
+    def _push(self, key: K, deadline_ms: float) -> None:
+        self._count += 1
+        self._queued[key] = deadline_ms
+        heappush(self._heap, (deadline_ms, self._count, key))
