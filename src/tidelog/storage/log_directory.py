@@ -70,6 +70,8 @@ class LogDirectory:
         self._guard = DiskGuard(environment.health, f"log directory {environment.path}")
         self._lock = lock
         self._checkpoint_lock = threading.Lock()
+        # By file name; an idle broker does not write what is there already.
+        self._written: dict[str, dict[TopicPartition, int]] = {}
         self._loaded = False
         # Of logs that are not loaded: their entries must survive in the checkpoints.
         self._kept_recovery_points: dict[TopicPartition, int] = {}
@@ -230,6 +232,9 @@ class LogDirectory:
         self.write_recovery_points()
         return removals
 
+    def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
+        return self.delete_logs([topic_partition], now_ms)[0]
+
     def delete_logs(self, topic_partitions: Iterable[TopicPartition], now_ms: int) -> list[DirectoryRemoval]:
         """Take logs out of use. Their directories are renamed, so that the same names can be used again at once."""
         removals = []
@@ -285,7 +290,9 @@ class LogDirectory:
                 value = value_of(log)
                 if value is not None:
                     offsets[topic_partition] = value
-            write_offset_checkpoint(self._filesystem, f"{self.path}/{name}", offsets)
+            if self._written.get(name) != offsets:
+                write_offset_checkpoint(self._filesystem, f"{self.path}/{name}", offsets)
+                self._written[name] = offsets
 
     def _write_all_checkpoints(self) -> None:
         self.write_recovery_points()
