@@ -17,7 +17,7 @@ def test_a_new_table_knows_nothing() -> None:
     assert epochs.latest_entry is None
     assert epochs.end_offset_for(0, 10) == UNDEFINED_END
     assert epochs.epoch_for_offset(5) == -1
-    assert len(epochs) == 0
+    assert epochs.entries == ()
 
 
 def test_only_the_first_batch_of_an_epoch_changes_the_table() -> None:

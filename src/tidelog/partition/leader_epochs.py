@@ -60,9 +60,6 @@ class LeaderEpochs:
     def latest_entry(self) -> EpochEntry | None:
         return self._entries[-1] if self._entries else None
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def __repr__(self) -> str:
         return f"LeaderEpochs({[tuple(entry) for entry in self._entries]})"
 

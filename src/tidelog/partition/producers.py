@@ -89,7 +89,8 @@ class ProducerStates:
         self._transactions = UnstableTransactions()
         self._verifications = TransactionVerifications()
 
-    def __len__(self) -> int:
+    @property
+    def producer_count(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[ProducerEntry]:

@@ -50,9 +50,6 @@ class UnstableTransactions:
         """Whose transaction has been open for the most offsets."""
         return next(iter(self._open.values()), None)
 
-    def __len__(self) -> int:
-        return len(self._open)
-
     def first_unstable_offset(self, high_watermark: int) -> int | None:
         """The first record that is undecided, or whose decision the high watermark has not passed.
 
