@@ -1,0 +1,191 @@
+"""The state of the cluster as one immutable value: brokers, topics, partitions, properties, features.
+
+An image only comes into being by replaying records (`tidelog.metadata.replay`); it can be written down as records
+again (`tidelog.metadata.snapshot`). Mappings of an image are never changed once it is built, so that readers may
+hold on to an image while the next one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from tidelog.model.ids import Uuid
+
+NO_LEADER = -1
+
+# Directory ids with a meaning of their own (KIP-858): not yet known, not yet chosen, gone.
+MIGRATING_DIRECTORY = Uuid(bytes(16))
+UNASSIGNED_DIRECTORY = Uuid(bytes(15) + b"\x01")
+LOST_DIRECTORY = Uuid(bytes(15) + b"\x02")
+
+_EMPTY: Mapping[Any, Any] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[Any, Any]:
+    return _EMPTY
+
+
+class ResourceType(IntEnum):
+    """What properties can belong to. The numbers are those of the config APIs and of ConfigRecord."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigResource(NamedTuple):
+    """A topic, a broker, ... The broker named "" stands for all brokers."""
+
+    type: int
+    name: str
+
+
+class LeaderRecovery(IntEnum):
+    """Whether a leader still has to repair what an unclean election left behind (KIP-704)."""
+
+    RECOVERED = 0
+    RECOVERING = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionImage:
+    """One partition: where its replicas are, which of them are in sync, and who leads.
+
+    The leader epoch grows with each new leader, the partition epoch with each change of any kind.
+    """
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    directories: tuple[Uuid, ...] = ()
+    leader_recovery: LeaderRecovery = LeaderRecovery.RECOVERED
+    eligible_leaders: tuple[int, ...] = ()
+    last_known_eligible_leaders: tuple[int, ...] = ()
+
+    @property
+    def preferred_leader(self) -> int:
+        return self.replicas[0] if self.replicas else NO_LEADER
+
+    @property
+    def reassigning(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    def directory_of(self, broker: int) -> Uuid:
+        """The directory of a broker's replica; not known for a broker that has none."""
+        if broker in self.replicas and self.directories:
+            return self.directories[self.replicas.index(broker)]
+        return MIGRATING_DIRECTORY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicImage:
+    """One topic. Its partitions are numbered from 0 without gaps."""
+
+    name: str
+    id: Uuid
+    partitions: Mapping[int, PartitionImage] = field(default_factory=_nothing)
+
+
+class Endpoint(NamedTuple):
+    """An address under which a node says it can be reached."""
+
+    listener: str
+    host: str
+    port: int
+    security_protocol: int
+
+
+class VersionRange(NamedTuple):
+    """The levels of a feature that a node can work with."""
+
+    minimum: int
+    maximum: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerImage:
+    """A registered broker. It serves clients only while it is not fenced."""
+
+    id: int
+    epoch: int
+    incarnation_id: Uuid
+    endpoints: tuple[Endpoint, ...] = ()
+    rack: str | None = None
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    directories: tuple[Uuid, ...] = ()
+    features: Mapping[str, VersionRange] = field(default_factory=_nothing)
+
+    @property
+    def active(self) -> bool:
+        """Whether the broker may lead partitions and join in-sync sets."""
+        return not self.fenced and not self.in_controlled_shutdown
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        return next((each for each in self.endpoints if each.listener == listener), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerImage:
+    """A registered controller."""
+
+    id: int
+    incarnation_id: Uuid
+    endpoints: tuple[Endpoint, ...] = ()
+    features: Mapping[str, VersionRange] = field(default_factory=_nothing)
+
+
+# The entity of a quota as pairs of type and name, in the order of the types; a name of None is the default.
+QuotaEntity = tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterImage:
+    """Everything the metadata log says. `offset` is that of the last record in it, -1 if there is none."""
+
+    cluster_id: str
+    offset: int = -1
+    features: Mapping[str, int] = field(default_factory=_nothing)
+    brokers: Mapping[int, BrokerImage] = field(default_factory=_nothing)
+    controllers: Mapping[int, ControllerImage] = field(default_factory=_nothing)
+    topics: Mapping[str, TopicImage] = field(default_factory=_nothing)
+    topics_by_id: Mapping[Uuid, TopicImage] = field(default_factory=_nothing)
+    configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=_nothing)
+    client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=_nothing)
+    next_producer_id: int = 0
+
+    def topic_config(self, name: str) -> Mapping[str, str]:
+        """The properties of its own that a topic has."""
+        return self.configs.get(ConfigResource(ResourceType.TOPIC, name), _EMPTY)
+
+    def broker_config(self, broker: int) -> Mapping[str, str]:
+        """The dynamic properties of one broker."""
+        return self.configs.get(ConfigResource(ResourceType.BROKER, str(broker)), _EMPTY)
+
+    def cluster_config(self) -> Mapping[str, str]:
+        """The dynamic properties of all brokers."""
+        return self.configs.get(ConfigResource(ResourceType.BROKER, ""), _EMPTY)
+
+    def partition(self, topic: str, partition: int) -> PartitionImage | None:
+        image = self.topics.get(topic)
+        return image.partitions.get(partition) if image is not None else None
+
+    def is_active(self, broker: int) -> bool:
+        """Whether the broker is registered and may lead."""
+        image = self.brokers.get(broker)
+        return image is not None and image.active
+
+    def all_partitions(self) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
+        for topic in self.topics.values():
+            for number, partition in topic.partitions.items():
+                yield topic, number, partition

@@ -1,0 +1,155 @@
+"""The records of the cluster metadata log: which there are, in which version we write them, and their frame.
+
+A frame is what Apache Kafka's controllers write as the value of a record of `__cluster_metadata`: the number of the
+frame's version, of the record's type and of its version, as variable-length integers, then the message. What the
+records mean is in `tidelog.metadata.replay`. The classes of all records can be imported from here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidelog.protocol.codec import (
+    Buffer,
+    ProtocolError,
+    decode_uvarint,
+    decode_whole,
+    encode,
+    encode_uvarint,
+)
+from tidelog.protocol.messages.abort_transaction_record import AbortTransactionRecord
+from tidelog.protocol.messages.access_control_entry_record import AccessControlEntryRecord
+from tidelog.protocol.messages.begin_transaction_record import BeginTransactionRecord
+from tidelog.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from tidelog.protocol.messages.clear_elr_record import ClearElrRecord
+from tidelog.protocol.messages.client_quota_record import ClientQuotaRecord
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.end_transaction_record import EndTransactionRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
+from tidelog.protocol.messages.fence_broker_record import FenceBrokerRecord
+from tidelog.protocol.messages.no_op_record import NoOpRecord
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
+from tidelog.protocol.messages.register_controller_record import RegisterControllerRecord
+from tidelog.protocol.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from tidelog.protocol.messages.remove_topic_record import RemoveTopicRecord
+from tidelog.protocol.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
+from tidelog.protocol.messages.unfence_broker_record import UnfenceBrokerRecord
+from tidelog.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
+from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
+from tidelog.protocol.schema import Message
+
+__all__ = [
+    "FRAME_VERSION",
+    "METADATA_VERSION",
+    "METADATA_VERSION_FEATURE",
+    "AbortTransactionRecord",
+    "AccessControlEntryRecord",
+    "BeginTransactionRecord",
+    "BrokerRegistrationChangeRecord",
+    "ClearElrRecord",
+    "ClientQuotaRecord",
+    "ConfigRecord",
+    "EndTransactionRecord",
+    "FeatureLevelRecord",
+    "FenceBrokerRecord",
+    "FramedRecord",
+    "InvalidMetadataRecord",
+    "NoOpRecord",
+    "PartitionChangeRecord",
+    "PartitionRecord",
+    "ProducerIdsRecord",
+    "RegisterBrokerRecord",
+    "RegisterControllerRecord",
+    "RemoveAccessControlEntryRecord",
+    "RemoveTopicRecord",
+    "RemoveUserScramCredentialRecord",
+    "TopicRecord",
+    "UnfenceBrokerRecord",
+    "UnregisterBrokerRecord",
+    "UserScramCredentialRecord",
+    "decode_record",
+    "encode_record",
+]
+
+FRAME_VERSION = 1
+
+# The metadata.version of a new cluster, 4.0-IV3. Apache Kafka ties the version of each record to this number; the
+# table below is what 4.0-IV3 writes.
+METADATA_VERSION_FEATURE = "metadata.version"
+METADATA_VERSION = 25
+
+_WRITTEN_VERSIONS: dict[type[Message], int] = {
+    RegisterBrokerRecord: 3,
+    UnregisterBrokerRecord: 0,
+    TopicRecord: 0,
+    PartitionRecord: 2,
+    ConfigRecord: 0,
+    PartitionChangeRecord: 2,
+    AccessControlEntryRecord: 0,
+    FenceBrokerRecord: 0,
+    UnfenceBrokerRecord: 0,
+    RemoveTopicRecord: 0,
+    UserScramCredentialRecord: 0,
+    FeatureLevelRecord: 0,
+    ClientQuotaRecord: 0,
+    ProducerIdsRecord: 0,
+    BrokerRegistrationChangeRecord: 2,
+    RemoveAccessControlEntryRecord: 0,
+    NoOpRecord: 0,
+    RemoveUserScramCredentialRecord: 0,
+    BeginTransactionRecord: 0,
+    EndTransactionRecord: 0,
+    AbortTransactionRecord: 0,
+    RegisterControllerRecord: 0,
+    ClearElrRecord: 0,
+}
+
+_BY_KEY: dict[int, type[Message]] = {kind.SCHEMA.api_key: kind for kind in _WRITTEN_VERSIONS}
+
+
+class InvalidMetadataRecord(Exception):
+    """Bytes in the metadata log that are no metadata record. The log is broken or from a newer version."""
+
+
+class FramedRecord(NamedTuple):
+    """A record and the version it was written in."""
+
+    message: Message
+    version: int
+
+
+def encode_record(message: Message) -> bytes:
+    """The value of a record in the metadata log."""
+    version = _WRITTEN_VERSIONS[type(message)]
+    return b"".join(
+        (
+            encode_uvarint(FRAME_VERSION),
+            encode_uvarint(message.SCHEMA.api_key),
+            encode_uvarint(version),
+            encode(message, version),
+        )
+    )
+
+
+def decode_record(value: Buffer) -> FramedRecord:
+    """Read what `encode_record`, or Apache Kafka, has written; raises InvalidMetadataRecord."""
+    try:
+        frame_version, position = decode_uvarint(value, 0)
+        api_key, position = decode_uvarint(value, position)
+        version, position = decode_uvarint(value, position)
+    except (IndexError, ProtocolError) as error:
+        raise InvalidMetadataRecord(f"the header of a metadata record is cut off: {bytes(value[:16])!r}") from error
+    if frame_version != FRAME_VERSION:
+        raise InvalidMetadataRecord(f"a metadata record has the frame version {frame_version}, not {FRAME_VERSION}")
+    kind = _BY_KEY.get(api_key)
+    if kind is None:
+        raise InvalidMetadataRecord(f"a metadata record has the unknown type {api_key}")
+    try:
+        message = decode_whole(kind, memoryview(value)[position:], version)
+    except ProtocolError as error:
+        raise InvalidMetadataRecord(f"a {kind.__name__} cannot be read: {error}") from error
+    return FramedRecord(message, version)

@@ -1,0 +1,99 @@
+"""Writes an image down as the records that build it again from nothing: the content of a metadata snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidelog.metadata.image import BrokerImage, ClusterImage, ControllerImage, PartitionImage, TopicImage
+from tidelog.metadata.records import (
+    ClientQuotaRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    TopicRecord,
+)
+from tidelog.protocol.messages.client_quota_record import EntityData
+from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature
+from tidelog.protocol.messages.register_controller_record import ControllerEndpoint, ControllerFeature
+from tidelog.protocol.schema import Message
+
+
+def image_records(image: ClusterImage) -> Iterator[Message]:
+    """Records in an order in which they can be replayed: features first, topics before their partitions."""
+    for name, level in image.features.items():
+        yield FeatureLevelRecord(name=name, feature_level=level)
+    for controller in image.controllers.values():
+        yield _controller_record(controller)
+    for broker in image.brokers.values():
+        yield _broker_record(broker)
+    for topic in image.topics.values():
+        yield TopicRecord(name=topic.name, topic_id=topic.id)
+        for number, partition in topic.partitions.items():
+            yield partition_record(topic, number, partition)
+    for resource, entries in image.configs.items():
+        for name, value in entries.items():
+            yield ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value)
+    for entity, quotas in image.client_quotas.items():
+        for name, quota in quotas.items():
+            parts = tuple(EntityData(entity_type=kind, entity_name=entity_name) for kind, entity_name in entity)
+            yield ClientQuotaRecord(entity=parts, key=name, value=quota)
+    if image.next_producer_id:
+        yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+
+
+def partition_record(topic: TopicImage, number: int, partition: PartitionImage) -> PartitionRecord:
+    """The record that sets the partition to this state."""
+    return PartitionRecord(
+        partition_id=number,
+        topic_id=topic.id,
+        replicas=partition.replicas,
+        isr=partition.isr,
+        removing_replicas=partition.removing_replicas,
+        adding_replicas=partition.adding_replicas,
+        leader=partition.leader,
+        leader_recovery_state=partition.leader_recovery,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        directories=partition.directories,
+        # Null rather than empty, so that nothing is written where the feature is not in use.
+        eligible_leader_replicas=partition.eligible_leaders or None,
+        last_known_elr=partition.last_known_eligible_leaders or None,
+    )
+
+
+def _broker_record(broker: BrokerImage) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=broker.id,
+        incarnation_id=broker.incarnation_id,
+        broker_epoch=broker.epoch,
+        end_points=tuple(
+            BrokerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
+            for name, host, port, protocol in broker.endpoints
+        ),
+        features=tuple(
+            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in broker.features.items()
+        ),
+        rack=broker.rack,
+        fenced=broker.fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+        log_dirs=broker.directories,
+    )
+
+
+def _controller_record(controller: ControllerImage) -> RegisterControllerRecord:
+    return RegisterControllerRecord(
+        controller_id=controller.id,
+        incarnation_id=controller.incarnation_id,
+        end_points=tuple(
+            ControllerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
+            for name, host, port, protocol in controller.endpoints
+        ),
+        features=tuple(
+            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in controller.features.items()
+        ),
+    )
