@@ -24,9 +24,7 @@ def all_messages() -> list[type[Message]]:
 
 def all_versions() -> list[tuple[type[Message], int]]:
     return [
-        (kind, version)
-        for kind in all_messages()
-        for version in range(kind.SCHEMA.valid[0], kind.SCHEMA.valid[1] + 1)
+        (kind, version) for kind in all_messages() for version in range(kind.SCHEMA.valid[0], kind.SCHEMA.valid[1] + 1)
     ]
 
 

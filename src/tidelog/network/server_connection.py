@@ -49,8 +49,10 @@ class RequestService(Protocol):
 class ServerConnection(asyncio.BufferedProtocol):
     """Lives from accept to close."""
 
-    def __init__(self, service: RequestService, staging: StagingArea, limit: FrameLimit) -> None:
+    def __init__(self, service: RequestService, staging: StagingArea, limit: FrameLimit, listener: str) -> None:
         self._service = service
+        # The name of the listener that accepted it: clients are told addresses of the same one.
+        self.listener = listener
         self._receiver = FrameReceiver(staging, limit)
         self._transport: asyncio.Transport | None = None
         self._queued: deque[bytearray] = deque()

@@ -18,6 +18,10 @@ class RequestContext:
     connection: ServerConnection
 
     @property
+    def listener(self) -> str:
+        return self.connection.listener
+
+    @property
     def client_host(self) -> str:
         """As Kafka shows it in descriptions of groups: a slash before the address."""
         return f"/{self.connection.peer_host}"

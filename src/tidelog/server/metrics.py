@@ -102,7 +102,8 @@ def _error_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
         nested = kind.STRUCTS.get(field.kind.removeprefix("[]"))
         if nested is not None:
             paths.extend((field.name, *rest) for rest in _error_paths(nested))
-    return tuple(paths)
+    _paths[kind] = tuple(paths)
+    return _paths[kind]
 
 
 def _collect(value: Any, path: tuple[str, ...]) -> Iterator[int]:

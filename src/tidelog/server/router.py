@@ -60,6 +60,8 @@ class Router:
         self._connections.release(connection)
 
     def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Awaitable[Reply]:
+        if not self._node.ready.is_set():
+            return self._answer_when_ready(frame, connection)
         started = self._node.clock.monotonic_ms()
         api_key, version, correlation_id = peek_request(frame)
         found = route(api_key, version)
@@ -80,6 +82,11 @@ class Router:
         if outcome is None or isinstance(outcome, Message):
             return self._reply(found, correlation_id, outcome, started, len(frame))
         return self._reply_later(found, correlation_id, outcome, started, len(frame))
+
+    async def _answer_when_ready(self, frame: bytearray, connection: ServerConnection) -> Reply:
+        await self._node.ready.wait()
+        reply = self.answer(frame, connection)
+        return await reply if isinstance(reply, Awaitable) else reply
 
     async def _reply_later(
         self, found: Route, correlation_id: int, outcome: Awaitable[Message | None], started: float, size: int

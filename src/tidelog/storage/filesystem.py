@@ -81,6 +81,10 @@ class FileSystem(Protocol):
         """The names in the directory are on the device when this returns."""
         ...
 
+    def capacity(self, path: str) -> tuple[int, int] | None:
+        """(all bytes, usable bytes) of the disk under a directory; None where that is unknown."""
+        ...
+
     def lock(self, path: str) -> Lock | None:
         """Keeps other processes out; None if one of them has the lock."""
         ...

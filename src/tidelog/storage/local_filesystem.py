@@ -125,6 +125,10 @@ class LocalFileSystem:
         finally:
             os.close(descriptor)
 
+    def capacity(self, path: str) -> tuple[int, int] | None:
+        disk = os.statvfs(path)
+        return disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
+
     def lock(self, path: str) -> Lock | None:
         """A POSIX record lock, as Java's FileChannel takes it, so that Apache Kafka and tidelog exclude each other.
 

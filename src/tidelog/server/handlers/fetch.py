@@ -9,6 +9,7 @@ wait. Otherwise it waits once, for at most max.wait, and answers with what there
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,14 +25,18 @@ from tidelog.protocol.messages.fetch_response import (
     LeaderIdAndEpoch,
     PartitionData,
 )
+from tidelog.records.batch import CorruptBatch
 from tidelog.server.context import RequestContext
 from tidelog.server.fetch_sessions import FetchPlan, PartitionKey, SessionRefusal
 from tidelog.server.replicas.replica import READ_COMMITTED, Replica
 from tidelog.server.replicas.waits import FetchWait
+from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_results import OffsetOutOfRange
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
+
+logger = logging.getLogger(__name__)
 
 MAX_WAIT_MS = 5 * 60 * 1000
 
@@ -82,7 +87,15 @@ def _read_all(node: Node, plan: FetchPlan, request: FetchRequest) -> _Round:
             result.urgent = True
             continue
         # The first batch goes out whole even if it is above the limits, or a reader could never get past it (KIP-74).
-        answer = _read(found, wanted, request.isolation_level, max(left, 0), result.readable_bytes == 0)
+        min_one_batch = result.readable_bytes == 0
+        try:
+            answer = _read(found, wanted, request.isolation_level, max(left, 0), min_one_batch)
+        except StorageFailure as failure:
+            node.replicas.storage_failed(found, failure)
+            answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
+        except CorruptBatch as damage:
+            logger.error("%s is damaged: %s", found.topic_partition, damage)
+            answer = _failed(wanted.partition, ErrorCode.CORRUPT_MESSAGE)
         result.answers.append((key, answer))
         result.replicas.append(found)
         if answer.error_code or answer.diverging_epoch.epoch >= 0:
@@ -114,24 +127,22 @@ def _read(
         diverging = _divergence(replica, wanted)
         if diverging is not None:
             return diverging
-    upper_bound = replica.readable_end(isolation_level)
-    max_bytes = min(wanted.partition_max_bytes, response_left)
-    if max_bytes <= 0 and not min_one_batch:
-        records: bytes | OffsetOutOfRange = b""
-        if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
-            return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
-    else:
-        records = replica.read(
-            wanted.fetch_offset, max(max_bytes, 0), upper_bound=upper_bound, min_one_batch=min_one_batch
-        )
-    if isinstance(records, OffsetOutOfRange):
+    if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
         return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
-    aborted = None
-    if isolation_level == READ_COMMITTED:
-        aborted = [
-            AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
-            for each in (log.aborted_transactions(wanted.fetch_offset, upper_bound) if records else ())
-        ]
+    upper_bound = replica.readable_end(isolation_level)
+    max_bytes = max(0, min(wanted.partition_max_bytes, response_left))
+    records = b""
+    aborted: list[AbortedTransaction] | None = [] if isolation_level == READ_COMMITTED else None
+    if max_bytes > 0 or min_one_batch:
+        result = replica.read(wanted.fetch_offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        if isinstance(result, OffsetOutOfRange):
+            return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+        records = result.records
+        if aborted is not None and records:
+            aborted = [
+                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                for each in log.aborted_transactions(wanted.fetch_offset, log.end_offset_of(result))
+            ]
     return PartitionData(
         partition_index=wanted.partition,
         high_watermark=log.high_watermark,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidelog.server.context import RequestContext
     from tidelog.server.node import Node
 
-Handler = Callable[["Node", Any, "RequestContext"], Message | None | Awaitable[Message | None]]
+Handler = Callable[["Node", Any, "RequestContext"], Message | Awaitable[Message | None] | None]
 
 SERVED: dict[ApiKey, Versions] = {
     ApiKey.PRODUCE: (3, 13),

@@ -21,7 +21,7 @@ from tidelog.server.logs import STATE_CHANGE_LOGGER
 from tidelog.server.replicas.waits import CommitWaits, FetchWait
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.log import Log
-from tidelog.storage.log_results import AppendRefusal, AppendResult, OffsetOutOfRange
+from tidelog.storage.log_results import AppendRefusal, AppendResult, OffsetOutOfRange, ReadResult
 
 logger = logging.getLogger(__name__)
 state_change_logger = logging.getLogger(STATE_CHANGE_LOGGER)
@@ -137,10 +137,12 @@ class Replica:
             )
         now_ms = self._clock.now_ms()
         end_before = self.log.log_end_offset
-        result = self.log.append_as_leader(data, headers, self.leader_epoch, now_ms, origin=origin)
-        if isinstance(result, AppendResult) and self.log.log_end_offset != end_before:
-            if progress.record_append(self.log.log_end_offset, now_ms):
-                self._watermark_moved(len(data))
+        # Offsets are stamped in place; only what the broker itself has encoded comes as bytes.
+        writable = bytearray(data) if isinstance(data, bytes) else data
+        result = self.log.append_as_leader(writable, headers, self.leader_epoch, now_ms, origin=origin)
+        grown = self.log.log_end_offset != end_before
+        if grown and progress.record_append(self.log.log_end_offset, now_ms):
+            self._watermark_moved(len(data))
         return result
 
     def _watermark_moved(self, readable_bytes: int = 1 << 30) -> None:
@@ -172,16 +174,9 @@ class Replica:
             return self.log.last_stable_offset
         return self.log.high_watermark
 
-    def read(self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool) -> bytes | OffsetOutOfRange:
-        """Undecoded batches from the one that holds `offset`, below `upper_bound`."""
-        log = self.log
-        if not log.log_start_offset <= offset <= log.log_end_offset:
-            return OffsetOutOfRange(
-                offset=offset, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
-            )
-        if offset >= upper_bound:
-            return b""
-        result = log.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
-        if isinstance(result, OffsetOutOfRange):
-            return result
-        return result.records
+    def read(
+        self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool
+    ) -> ReadResult | OffsetOutOfRange:
+        """Undecoded batches from the one that holds `offset`, below `upper_bound`. Raises StorageFailure and, where
+        the log is damaged, CorruptBatch."""
+        return self.log.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)

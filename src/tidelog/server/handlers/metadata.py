@@ -1,0 +1,134 @@
+"""Metadata: the brokers, the topics, and who leads which partition.
+
+Version 0 knows no null: an empty list asks for all topics. From version 4 on a client may forbid the creation of the
+topics that it asks for; version 10 brought topic ids, 12 questions by id. Version 13 has an error for the whole reply.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import ZERO_UUID
+from tidelog.model.topics import INTERNAL_TOPICS, topic_name_problem
+from tidelog.protocol.messages.metadata_request import MetadataRequest
+from tidelog.protocol.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from tidelog.server.auto_topics import create_missing
+from tidelog.server.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+logger = logging.getLogger(__name__)
+
+
+def handle(
+    node: Node, request: MetadataRequest, context: RequestContext
+) -> MetadataResponse | Awaitable[MetadataResponse]:
+    wanted = request.topics
+    if wanted is None or (context.version == 0 and not wanted):
+        return _respond(node, context, [describe(node, topic) for topic in node.image.topics.values()])
+    missing = [
+        topic.name
+        for topic in wanted
+        if topic.name is not None and topic.topic_id == ZERO_UUID and topic.name not in node.image.topics
+    ]
+    may_create = request.allow_auto_topic_creation or context.version < 4
+    if missing and may_create and node.config.auto_create_topics_enable:
+        return _create_and_respond(node, request, context, missing)
+    return _respond(node, context, _wanted_topics(node, request, {}))
+
+
+async def _create_and_respond(
+    node: Node, request: MetadataRequest, context: RequestContext, missing: list[str]
+) -> MetadataResponse:
+    problems: dict[str, ErrorCode] = {}
+    valid = []
+    for name in dict.fromkeys(missing):
+        if topic_name_problem(name) is not None:
+            problems[name] = ErrorCode.INVALID_TOPIC_EXCEPTION
+        else:
+            valid.append(name)
+    try:
+        problems.update(await create_missing(node, valid))
+    except ApiError as error:
+        problems.update(dict.fromkeys(valid, error.code))
+    return _respond(node, context, _wanted_topics(node, request, problems))
+
+
+def _wanted_topics(node: Node, request: MetadataRequest, problems: dict[str, ErrorCode]) -> list[MetadataResponseTopic]:
+    image = node.image
+    found = []
+    for wanted in request.topics or ():
+        if wanted.topic_id != ZERO_UUID:
+            name = node.topic_name(wanted.topic_id)
+            topic = None if name is None else image.topics.get(name)
+            if topic is None:
+                found.append(
+                    MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id)
+                )
+                continue
+        else:
+            topic = image.topics.get(wanted.name or "")
+        if topic is not None:
+            found.append(describe(node, topic))
+            continue
+        name = wanted.name or ""
+        code = problems.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if topic_name_problem(name) is not None:
+            code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        found.append(MetadataResponseTopic(error_code=code, name=name))
+    return found
+
+
+def describe(node: Node, topic: TopicImage) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[_describe_partition(node, number, each) for number, each in topic.partitions.items()],
+    )
+
+
+def _describe_partition(node: Node, number: int, partition: PartitionImage) -> MetadataResponsePartition:
+    led = partition.leader >= 0 and node.image.is_active(partition.leader)
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=number,
+        leader_id=partition.leader if led else -1,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        offline_replicas=[replica for replica in partition.replicas if not node.image.is_active(replica)],
+    )
+
+
+def brokers(image: ClusterImage, listener: str | None) -> list[MetadataResponseBroker]:
+    """The brokers that serve clients, under the address of the listener that the request came through."""
+    found = []
+    for broker in image.brokers.values():
+        endpoint = broker.endpoint(listener) if listener is not None else None
+        if endpoint is None and broker.endpoints:
+            endpoint = broker.endpoints[0]
+        if endpoint is not None and not broker.fenced:
+            found.append(
+                MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+            )
+    return found
+
+
+def _respond(node: Node, context: RequestContext, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+    return MetadataResponse(
+        brokers=brokers(node.image, context.listener),
+        cluster_id=node.image.cluster_id,
+        controller_id=node.controller_id,
+        topics=topics,
+    )

@@ -1,0 +1,146 @@
+"""One running node: what the handlers work with. Put together in `tidelog.server.startup`, which also ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.controller.producer_ids import allocate_producer_ids
+from tidelog.metadata.delta import ImageDelta
+from tidelog.metadata.image import ClusterImage, ResourceType
+from tidelog.metadata.records import METADATA_VERSION, METADATA_VERSION_FEATURE
+from tidelog.model.ids import Uuid
+from tidelog.model.ports import Clock, Randomness
+from tidelog.network.port import Network
+from tidelog.protocol.messages.api_versions_response import ApiVersion
+from tidelog.server.connections import Connections
+from tidelog.server.controller import ControllerRuntime
+from tidelog.server.fetch_sessions import FetchSessions
+from tidelog.server.handlers.registry import ADVERTISED_MINIMUM, SERVED
+from tidelog.server.metadata_log import MetadataLog
+from tidelog.server.metrics import Metrics
+from tidelog.server.producer_ids import Block, ProducerIds
+from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.registry import Replicas
+from tidelog.server.topic_settings import TopicSettings
+from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.log_directory import LogDirectory
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Everything through which the outside comes in."""
+
+    clock: Clock
+    randomness: Randomness
+    filesystem: FileSystem
+    network: Network
+
+
+class Node:
+    """Holds the parts together; each part has its own module."""
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        ports: Ports,
+        directories: list[LogDirectory],
+        metadata_log: MetadataLog,
+        image: ClusterImage,
+    ) -> None:
+        self.config = config
+        self.ports = ports
+        self.clock = ports.clock
+        self.randomness = ports.randomness
+        self.broker_epoch = -1
+        self._topic_defaults = config.topic_defaults()
+        self.metrics = Metrics()
+        self.replicas = Replicas(broker_id=config.node_id, directories=directories, clock=ports.clock)
+        self.replicas.on_storage_failure = self.metrics.storage_failed
+        self.flusher = Flusher(ports.clock, self.replicas.storage_failed)
+        self.controller = ControllerRuntime(metadata_log, image, self._image_changed)
+        self.fetch_sessions = FetchSessions(
+            slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness
+        )
+        self.connections = Connections(
+            maximum=config.max_connections,
+            maximum_per_host=config.max_connections_per_ip,
+            max_idle_ms=config.connections_max_idle_ms,
+            metrics=self.metrics,
+        )
+        self.producer_ids = ProducerIds(self._allocate_producer_ids)
+        # Requests that come while the node starts wait for this.
+        self.ready = asyncio.Event()
+        self._versions = [
+            ApiVersion(api_key=key, min_version=ADVERTISED_MINIMUM.get(key, low), max_version=high)
+            for key, (low, high) in SERVED.items()
+        ]
+        self.metrics.gauge("tidelog_connections", "Open connections", lambda: len(self.connections))
+        self.metrics.gauge("tidelog_partitions", "Partitions on this broker", lambda: len(self.replicas))
+        self.metrics.gauge(
+            "tidelog_fetch_sessions", "Fetch sessions that are remembered", lambda: len(self.fetch_sessions)
+        )
+
+    @property
+    def broker_id(self) -> int:
+        return self.config.node_id
+
+    @property
+    def controller_id(self) -> int:
+        """The node that clients send administrative requests to."""
+        return self.config.node_id
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.controller.image
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        topic = self.controller.image.topics_by_id.get(Uuid(topic_id))
+        return None if topic is None else topic.name
+
+    def advertised_versions(self) -> list[ApiVersion]:
+        return self._versions
+
+    def supported_features(self) -> Mapping[str, tuple[int, int]]:
+        """Features this node can work with, as ranges of levels."""
+        return {METADATA_VERSION_FEATURE: (METADATA_VERSION, METADATA_VERSION)}
+
+    def settings_of(self, topic: str) -> TopicSettings:
+        """What the topic's own properties, and the broker's where it has none, come to."""
+        return TopicSettings.of(
+            self._topic_defaults.with_overrides(self.controller.image.topic_config(topic)),
+            producer_id_expiration_ms=self.config.producer_id_expiration_ms,
+        )
+
+    def reconfigure(self) -> None:
+        """Take over the dynamic properties that the image holds."""
+        image = self.controller.image
+        self.config = self.config.with_dynamic(
+            cluster=image.cluster_config(), broker=image.broker_config(self.config.node_id)
+        )
+        self._topic_defaults = self.config.topic_defaults()
+
+    def follow_image(self, topics: Iterable[str]) -> None:
+        """Bring the replicas of these topics in step with the image."""
+        self.replicas.reconcile(self.controller.image, self.settings_of, self.config.replica_lag_time_max_ms, topics)
+
+    def _image_changed(self, image: ClusterImage, delta: ImageDelta) -> None:
+        topics = {topic.name for topic in (*delta.topics_created, *delta.topics_deleted)}
+        topics.update(change.topic for change in delta.partitions)
+        topics.update(resource.name for resource in delta.configs if resource.type == ResourceType.TOPIC)
+        if any(resource.type == ResourceType.BROKER for resource in delta.configs):
+            self.reconfigure()
+            # A broker property is the default of a topic property.
+            topics.update(image.topics)
+        self.follow_image(topics)
+
+    async def _allocate_producer_ids(self) -> Block:
+        return await self.controller.decide(
+            lambda image: allocate_producer_ids(image, self.config.node_id, self.broker_epoch)
+        )

@@ -1,0 +1,233 @@
+"""All replicas of this broker, kept in step with the cluster image.
+
+The image says which partitions there are and who leads them; here that becomes directories, open logs and `Replica`
+objects. Reconciling compares the image with what exists instead of following single changes, so that it also repairs
+what a crash between two steps left behind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+
+from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.model.ports import Clock
+from tidelog.model.topics import CLUSTER_METADATA_TOPIC
+from tidelog.server.replicas.replica import Leadership, Replica
+from tidelog.server.topic_settings import TopicSettings
+from tidelog.storage.checkpoints import CorruptCheckpoint
+from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.log import Log
+from tidelog.storage.log_directory import LogDirectory
+from tidelog.storage.removal import DirectoryRemoval, FileRemoval
+
+logger = logging.getLogger(__name__)
+
+Removal = FileRemoval | DirectoryRemoval
+LeadershipListener = Callable[[Replica], None]
+
+
+class Replicas:
+    """Looked up by (topic, partition) for every request, so that is a plain dictionary."""
+
+    def __init__(self, *, broker_id: int, directories: list[LogDirectory], clock: Clock) -> None:
+        self._broker_id = broker_id
+        self._directories = directories
+        self._clock = clock
+        self._replicas: dict[tuple[str, int], Replica] = {}
+        self._partitions_of: dict[str, set[tuple[str, int]]] = {}
+        self._directory_of: dict[Replica, LogDirectory] = {}
+        # Partitions of ours that cannot be used, for example because their directory is damaged.
+        self._unusable: set[tuple[str, int]] = set()
+        self.removals: list[Removal] = []
+        self.became_leader: list[LeadershipListener] = []
+        self.stopped_leading: list[LeadershipListener] = []
+        self.on_storage_failure: Callable[[], None] = lambda: None
+
+    # -- looking up ----------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Replica]:
+        return iter(list(self._replicas.values()))
+
+    def __len__(self) -> int:
+        return len(self._replicas)
+
+    def leader(self, topic: str, partition: int) -> Replica | ErrorCode:
+        """The replica if this broker leads the partition, else the error that a client is to be told."""
+        replica = self._replicas.get((topic, partition))
+        if replica is None:
+            if (topic, partition) in self._unusable:
+                return ErrorCode.KAFKA_STORAGE_ERROR
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if replica.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if replica.progress is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return replica
+
+    def get(self, topic: str, partition: int) -> Replica | None:
+        return self._replicas.get((topic, partition))
+
+    @property
+    def directories(self) -> list[LogDirectory]:
+        return self._directories
+
+    def in_directory(self, directory: LogDirectory) -> list[Replica]:
+        return [replica for replica, at in self._directory_of.items() if at is directory]
+
+    # -- following the image -------------------------------------------------------------------------------------
+
+    def reconcile(
+        self, image: ClusterImage, settings_of: Callable[[str], TopicSettings], max_lag_ms: int, topics: Iterable[str]
+    ) -> None:
+        """Make the replicas of these topics what the image says: created, led, reconfigured or deleted."""
+        for name in topics:
+            topic = image.topics.get(name)
+            self._drop_foreign(name, topic)
+            if topic is not None:
+                self._follow(topic, settings_of(name), max_lag_ms)
+
+    def set_aside_strays(self, image: ClusterImage) -> None:
+        """Directories of topics that the cluster does not have: of an earlier life, or deleted while we were away."""
+        for directory in self._directories:
+            for topic_partition in list(directory.logs):
+                if topic_partition.topic == CLUSTER_METADATA_TOPIC:
+                    continue
+                log = directory.logs[topic_partition]
+                topic = image.topics.get(topic_partition.topic)
+                ours = topic is not None and self._broker_id in _replicas_of(topic, topic_partition.partition)
+                if ours and topic is not None and log.topic_id in (None, topic.id):
+                    continue
+                if topic is not None and log.topic_id is not None and log.topic_id != topic.id:
+                    # The topic was deleted and created again; the old data is what deletion did not get to.
+                    self.removals.append(directory.delete_log(topic_partition, self._clock.now_ms()))
+                else:
+                    path = directory.mark_stray(topic_partition)
+                    logger.warning("%s belongs to no topic of this cluster; set aside as %s", topic_partition, path)
+
+    def _drop_foreign(self, name: str, topic: TopicImage | None) -> None:
+        for key in list(self._partitions_of.get(name, ())):
+            replica = self._replicas[key]
+            if topic is None or replica.topic_id != topic.id or self._broker_id not in _replicas_of(topic, key[1]):
+                self._delete(key, replica)
+
+    def _delete(self, key: tuple[str, int], replica: Replica) -> None:
+        was_leader = replica.is_leader
+        replica.stop(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if was_leader:
+            for tell in self.stopped_leading:
+                tell(replica)
+        del self._replicas[key]
+        self._partitions_of[key[0]].discard(key)
+        if not self._partitions_of[key[0]]:
+            del self._partitions_of[key[0]]
+        directory = self._directory_of.pop(replica)
+        try:
+            self.removals.append(directory.delete_log(replica.topic_partition, self._clock.now_ms()))
+        except StorageFailure as failure:
+            self.storage_failed(replica, failure)
+
+    def _follow(self, topic: TopicImage, settings: TopicSettings, max_lag_ms: int) -> None:
+        for number, partition in topic.partitions.items():
+            if self._broker_id not in partition.replicas:
+                continue
+            replica = self._replicas.get((topic.name, number))
+            if replica is None:
+                replica = self._create(topic, number, settings)
+                if replica is None:
+                    continue
+            replica.settings = settings
+            replica.log.config = settings.log
+            self._lead_or_stop(replica, partition, settings, max_lag_ms)
+
+    def _create(self, topic: TopicImage, number: int, settings: TopicSettings) -> Replica | None:
+        topic_partition = TopicPartition(topic.name, number)
+        directory = self._place(topic_partition)
+        if directory is None:
+            self._unusable.add((topic.name, number))
+            logger.error("%s has no place: all log directories are offline", topic_partition)
+            return None
+        try:
+            log: Log = directory.open_log(topic_partition, Uuid(topic.id), settings.log, self._clock.now_ms())
+        except (StorageFailure, CorruptCheckpoint) as problem:
+            self._unusable.add((topic.name, number))
+            logger.error("%s cannot be used: %s", topic_partition, problem)
+            return None
+        replica = Replica(
+            topic_partition=topic_partition,
+            topic_id=topic.id,
+            broker_id=self._broker_id,
+            log=log,
+            settings=settings,
+            clock=self._clock,
+        )
+        self._replicas[topic.name, number] = replica
+        self._partitions_of.setdefault(topic.name, set()).add((topic.name, number))
+        self._directory_of[replica] = directory
+        self._unusable.discard((topic.name, number))
+        return replica
+
+    def _place(self, topic_partition: TopicPartition) -> LogDirectory | None:
+        """Where the partition is, or the healthy directory with the fewest partitions."""
+        for directory in self._directories:
+            if topic_partition in directory.logs:
+                return directory
+        healthy = [directory for directory in self._directories if directory.failure is None]
+        return min(healthy, key=lambda directory: len(directory.logs), default=None)
+
+    def _lead_or_stop(
+        self, replica: Replica, partition: PartitionImage, settings: TopicSettings, max_lag_ms: int
+    ) -> None:
+        if partition.leader != self._broker_id:
+            if replica.is_leader:
+                replica.stop(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                for tell in self.stopped_leading:
+                    tell(replica)
+            return
+        began = not replica.is_leader or replica.leader_epoch != partition.leader_epoch
+        replica.become_leader(
+            Leadership(
+                leader=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replicas=partition.replicas,
+                in_sync=partition.isr,
+            ),
+            min_in_sync=settings.config.min_insync_replicas,
+            max_lag_ms=max_lag_ms,
+        )
+        if began:
+            for tell in self.became_leader:
+                tell(replica)
+
+    # -- what happens to them ------------------------------------------------------------------------------------
+
+    def storage_failed(self, replica: Replica, failure: StorageFailure) -> None:
+        """A failed disk takes all replicas of its directory offline; the others go on."""
+        self.on_storage_failure()
+        directory = self._directory_of.get(replica)
+        affected = [replica] if directory is None else self.in_directory(directory)
+        fresh = [each for each in affected if not each.offline]
+        if fresh:
+            path = "" if directory is None else directory.path
+            logger.error("%s; taking %d partitions in %s offline", failure, len(fresh), path)
+        for each in fresh:
+            each.offline = True
+            each.stop(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def log_start_moved(self, replica: Replica) -> None:
+        """Checkpointed at once: a client was told that the records are gone, so they must not come back."""
+        directory = self._directory_of[replica]
+        try:
+            directory.write_log_starts()
+        except StorageFailure as failure:
+            self.storage_failed(replica, failure)
+            return
+        for waiting in list(replica.fetch_waits):
+            waiting.wake()
+
+
+def _replicas_of(topic: TopicImage, partition: int) -> tuple[int, ...]:
+    image = topic.partitions.get(partition)
+    return () if image is None else image.replicas

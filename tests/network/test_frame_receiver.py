@@ -1,0 +1,86 @@
+"""Frames out of a stream: whatever way the bytes are cut, and however large the lengths claim to be."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tidelog.network.frame_receiver import FIRST_ALLOCATION_BYTES, FrameReceiver, StagingArea
+from tidelog.protocol.codec import ProtocolError
+
+
+def framed(*frames: bytes) -> bytes:
+    return b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+
+
+def receive(receiver: FrameReceiver, data: bytes, sizes: list[int]) -> list[bytes]:
+    """Feed `data` in pieces of at most these sizes, as a socket would."""
+    got: list[bytes] = []
+    position = 0
+    turn = 0
+    while position < len(data):
+        buffer = receiver.buffer()
+        count = min(len(buffer), sizes[turn % len(sizes)], len(data) - position)
+        buffer[:count] = data[position : position + count]
+        receiver.advance(count, lambda frame: got.append(bytes(frame)))
+        position += count
+        turn += 1
+    return got
+
+
+def receiver(limit: int = 1 << 30, staging: int = 4096) -> FrameReceiver:
+    return FrameReceiver(StagingArea(staging), lambda _: limit)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 5, 7, 64, 1000, 100_000])
+def test_frames_survive_every_way_of_cutting_the_stream(piece: int) -> None:
+    random = Random(piece)
+    frames = [random.randbytes(random.choice([0, 1, 3, 10, 500, 5000])) for _ in range(40)]
+    assert receive(receiver(), framed(*frames), [piece]) == frames
+
+
+def test_random_cuts_give_the_same_frames() -> None:
+    random = Random(5)
+    for _ in range(50):
+        frames = [random.randbytes(random.randrange(3000)) for _ in range(20)]
+        sizes = [random.randrange(1, 2000) for _ in range(17)]
+        assert receive(receiver(), framed(*frames), sizes) == frames
+
+
+def test_a_frame_that_has_come_whole_does_not_change_when_the_next_one_arrives() -> None:
+    area = StagingArea(4096)
+    first, second = FrameReceiver(area, lambda _: 1000), FrameReceiver(area, lambda _: 1000)
+    kept: list[bytearray] = []
+    for each, content in ((first, b"a" * 100), (second, b"b" * 100)):
+        data = framed(content)
+        each.buffer()[: len(data)] = data
+        each.advance(len(data), kept.append)
+    assert kept == [b"a" * 100, b"b" * 100]
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31)])
+def test_negative_lengths_are_refused(length: int) -> None:
+    with pytest.raises(ProtocolError, match=str(length)):
+        receive(receiver(), length.to_bytes(4, "big", signed=True), [4])
+
+
+def test_lengths_above_the_limit_are_refused_when_the_length_has_arrived() -> None:
+    with pytest.raises(ProtocolError, match="2147483647 bytes, more than the 1000"):
+        receive(receiver(limit=1000), (2**31 - 1).to_bytes(4, "big"), [4])
+
+
+def test_the_limit_may_depend_on_the_first_bytes_of_the_frame() -> None:
+    limited = FrameReceiver(StagingArea(4096), lambda first: 10 if bytes(first) == b"\x00\x03" else 1000)
+    assert receive(limited, framed(b"\x00\x00" + bytes(500)), [4096]) == [b"\x00\x00" + bytes(500)]
+    with pytest.raises(ProtocolError):
+        receive(limited, framed(b"\x00\x03" + bytes(500)), [4096])
+
+
+def test_memory_grows_with_the_bytes_that_arrive_and_not_with_the_declared_length() -> None:
+    each = receiver(limit=100 << 20)
+    receive(each, (100 << 20).to_bytes(4, "big") + bytes(10), [14])
+    assert each.incomplete
+    assert len(each.buffer()) <= FIRST_ALLOCATION_BYTES
+    receive(each, bytes(FIRST_ALLOCATION_BYTES), [4096])
+    assert len(each.buffer()) <= 4 * FIRST_ALLOCATION_BYTES
