@@ -7,7 +7,6 @@ their numbers. Label children are looked up once and kept: that lookup costs mor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -91,9 +90,14 @@ def error_codes(response: Message | None) -> Iterator[int]:
         yield from _collect(response, path)
 
 
-@cache
+_paths: dict[type[Message], tuple[tuple[str, ...], ...]] = {}
+
+
 def _error_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
     """Where fields named `error_code` are, as attribute names from the outside in."""
+    known = _paths.get(kind)
+    if known is not None:
+        return known
     paths: list[tuple[str, ...]] = []
     for field in kind.SCHEMA.fields:
         if field.name == "error_code":
