@@ -17,7 +17,7 @@ from support.apache_kafka import ApacheKafka, kafka_jars, running_apache_kafka
 from support.clients.aiokafka_client import AiokafkaClient
 from support.clients.confluent import ConfluentClient
 from support.clients.contract import ForeignClient
-from support.clients.json_lines import java_client, kafkajs_client
+from support.clients.json_lines import JavaClient, kafkajs_client
 from support.clients.kafka_python import KafkaPythonClient
 from support.download_cache import Unavailable
 from support.node_packages import kafkajs_folder
@@ -77,7 +77,7 @@ def open_client(
                         pytest.skip(f"kafkajs cannot be had from npm: {error}")
                     client = kafkajs_client(bootstrap_servers, node_modules=node_modules, log=log)
                 case "java":
-                    client = java_client(bootstrap_servers, jars=request.getfixturevalue("jars"), log=log)
+                    client = JavaClient(bootstrap_servers, jars=request.getfixturevalue("jars"), log=log)
                 case _:
                     raise ValueError(name)
             stack.callback(client.close)

@@ -6,9 +6,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -41,6 +46,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.utils.Exit;
 
 public class InteropClient {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -85,6 +91,7 @@ public class InteropClient {
             case "offsetForTime" -> offsetForTime(given);
             case "readInGroup" -> readInGroup(given);
             case "committedOffset" -> committedOffset(given);
+            case "runTool" -> runTool(given);
             default -> throw new IllegalArgumentException("unknown operation " + operation);
         };
     }
@@ -206,6 +213,53 @@ public class InteropClient {
             OffsetAndMetadata found = consumer.committed(Set.of(partition)).get(partition);
             return JSON.valueToTree(found == null ? null : found.offset());
         }
+    }
+
+    // Kafka's command-line tools end the process when they are done; here they only end themselves.
+    private static class ToolEnded extends RuntimeException {}
+
+    private JsonNode runTool(JsonNode given) throws Exception {
+        List<String> arguments = new ArrayList<>();
+        given.get("arguments").forEach(argument -> arguments.add(argument.asText()));
+        Method main = Class.forName(given.get("mainClass").asText()).getMethod("main", String[].class);
+        ByteArrayOutputStream output = new ByteArrayOutputStream();
+        ObjectNode answer = JSON.createObjectNode();
+        InputStream standardInput = System.in;
+        PrintStream standardOutput = System.out;
+        PrintStream standardError = System.err;
+        PrintStream captured = new PrintStream(output, true, StandardCharsets.UTF_8);
+        System.setIn(new ByteArrayInputStream(given.get("input").asText().getBytes(StandardCharsets.UTF_8)));
+        System.setOut(captured);
+        System.setErr(captured);
+        List<Runnable> atTheEnd = new ArrayList<>();
+        Exit.setShutdownHookAdder((name, hook) -> atTheEnd.add(hook));
+        Exit.setExitProcedure((code, message) -> {
+            // Some tools take our exception for a failure of theirs, print it and exit once more: the first one counts.
+            if (!answer.has("code")) {
+                answer.put("code", code);
+                answer.put("output", output.toString(StandardCharsets.UTF_8));
+            }
+            throw new ToolEnded();
+        });
+        try {
+            main.invoke(null, (Object) arguments.toArray(new String[0]));
+            if (!answer.has("code")) {
+                answer.put("code", 0);
+                answer.put("output", output.toString(StandardCharsets.UTF_8));
+            }
+        } catch (InvocationTargetException error) {
+            if (!(error.getCause() instanceof ToolEnded)) {
+                throw error;
+            }
+        } finally {
+            atTheEnd.forEach(Runnable::run);
+            Exit.resetShutdownHookAdder();
+            Exit.resetExitProcedure();
+            System.setIn(standardInput);
+            System.setOut(standardOutput);
+            System.setErr(standardError);
+        }
+        return answer;
     }
 
     private ArrayNode poll(KafkaConsumer<byte[], byte[]> consumer, int count) {

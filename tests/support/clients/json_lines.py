@@ -119,9 +119,24 @@ class JsonLinesClient:
         self._answers.put("")
 
 
-def java_client(bootstrap_servers: str, *, jars: Path, log: Path) -> JsonLinesClient:
-    command = java_command(jars, str(_FOLDER / "InteropClient.java"), bootstrap_servers)
-    return JsonLinesClient("java", command, log=log)
+class JavaClient(JsonLinesClient):
+    """The Java client, which can also run the command-line tools that come with Apache Kafka."""
+
+    def __init__(self, bootstrap_servers: str, *, jars: Path, log: Path) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        super().__init__("java", java_command(jars, str(_FOLDER / "InteropClient.java"), bootstrap_servers), log=log)
+
+    def run_tool(self, main_class: str, *arguments: str, text: str = "") -> str:
+        """What the tool printed; ProcessFailed if it did not end with success. `text` is its standard input."""
+        answer = self._call(
+            "runTool",
+            mainClass=main_class,
+            arguments=["--bootstrap-server", self.bootstrap_servers, *arguments],
+            input=text,
+        )
+        if answer["code"]:
+            raise ProcessFailed(f"{main_class} {arguments} ended with {answer['code']}:\n{answer['output']}")
+        return str(answer["output"])
 
 
 def kafkajs_client(bootstrap_servers: str, *, node_modules: Path, log: Path) -> JsonLinesClient:
