@@ -1,0 +1,200 @@
+"""Decides on AlterConfigs and IncrementalAlterConfigs for topics, single brokers, and all brokers at once.
+
+What a property allows is in `tidelog.config`. Log levels (BROKER_LOGGER) are not stored and never come here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidelog.config.alteration import AlterOperation, ConfigChange, plan_incremental
+from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig, broker_problems
+from tidelog.config.definitions import InvalidConfig
+from tidelog.config.topic import TOPIC_DEFINITIONS, topic_problems
+from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
+from tidelog.metadata.image import ClusterImage, ConfigResource, ResourceType
+from tidelog.metadata.records import ConfigRecord
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages import alter_configs_response, incremental_alter_configs_response
+from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
+from tidelog.protocol.messages.alter_configs_response import AlterConfigsResponse
+from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Alteration:
+    """What a request asks of one resource: how its properties change, and the names that it mentions."""
+
+    resource: ConfigResource
+    names: Sequence[str]
+    plan: Callable[[Mapping[str, str]], dict[str, str]]
+
+
+def incremental_alter_configs(
+    image: ClusterImage, request: IncrementalAlterConfigsRequest, *, config: BrokerConfig
+) -> Decision[IncrementalAlterConfigsResponse]:
+    """Change single properties (KIP-339). A resource is changed as a whole or not at all."""
+    alterations = []
+    for asked in request.resources:
+        resource = ConfigResource(asked.resource_type, asked.resource_name)
+        operations = [(entry.name, entry.config_operation, entry.value) for entry in asked.configs]
+
+        def plan(
+            current: Mapping[str, str],
+            kind: int = asked.resource_type,
+            asked_for: list[tuple[str, int, str | None]] = operations,
+        ) -> dict[str, str]:
+            changes = [_change(*operation) for operation in asked_for]
+            definitions = TOPIC_DEFINITIONS if kind == ResourceType.TOPIC else BROKER_DEFINITIONS
+            return plan_incremental(definitions, current, changes, _kind_name(kind))
+
+        alterations.append(_Alteration(resource=resource, names=[name for name, _, _ in operations], plan=plan))
+    records, outcomes = _alter(image, alterations, config)
+    responses = tuple(
+        incremental_alter_configs_response.AlterConfigsResourceResponse(
+            error_code=refusal.code if refusal else ErrorCode.NONE,
+            error_message=refusal.message if refusal else None,
+            resource_type=resource.type,
+            resource_name=resource.name,
+        )
+        for resource, refusal in outcomes
+    )
+    return Decision(
+        records=() if request.validate_only else records,
+        reply=IncrementalAlterConfigsResponse(responses=responses),
+    )
+
+
+def alter_configs(
+    image: ClusterImage, request: AlterConfigsRequest, *, config: BrokerConfig
+) -> Decision[AlterConfigsResponse]:
+    """Replace all properties of a resource: what the request does not mention goes back to its default."""
+    alterations = []
+    for asked in request.resources:
+        entries = [(entry.name, entry.value) for entry in asked.configs]
+
+        def plan(current: Mapping[str, str], asked_for: list[tuple[str, str | None]] = entries) -> dict[str, str]:
+            without_value = [name for name, value in asked_for if value is None]
+            if without_value:
+                raise InvalidConfig(f"{', '.join(without_value)}: a value is missing")
+            return {name: value for name, value in asked_for if value is not None}
+
+        alterations.append(
+            _Alteration(
+                resource=ConfigResource(asked.resource_type, asked.resource_name),
+                names=[name for name, _ in entries],
+                plan=plan,
+            )
+        )
+    records, outcomes = _alter(image, alterations, config)
+    responses = tuple(
+        alter_configs_response.AlterConfigsResourceResponse(
+            error_code=refusal.code if refusal else ErrorCode.NONE,
+            error_message=refusal.message if refusal else None,
+            resource_type=resource.type,
+            resource_name=resource.name,
+        )
+        for resource, refusal in outcomes
+    )
+    return Decision(records=() if request.validate_only else records, reply=AlterConfigsResponse(responses=responses))
+
+
+def _alter(
+    image: ClusterImage, alterations: Sequence[_Alteration], config: BrokerConfig
+) -> tuple[tuple[ConfigRecord, ...], list[tuple[ConfigResource, Refusal | None]]]:
+    times = Counter(alteration.resource for alteration in alterations)
+    records: list[ConfigRecord] = []
+    outcomes: list[tuple[ConfigResource, Refusal | None]] = []
+    for alteration in alterations:
+        resource = alteration.resource
+        if times[resource] > 1:
+            refusal: Refusal | None = _bad_request(f"the resource {resource.name!r} is in the request more than once")
+        else:
+            planned = _plan(image, alteration, config)
+            refusal = planned if isinstance(planned, Refusal) else None
+            if not isinstance(planned, Refusal):
+                wanted = len(records) + len(planned)
+                if wanted > MAX_RECORDS_PER_REQUEST:
+                    refusal = too_many_records(wanted)
+                else:
+                    records.extend(planned)
+        outcomes.append((resource, refusal))
+    return tuple(records), outcomes
+
+
+def _plan(image: ClusterImage, alteration: _Alteration, config: BrokerConfig) -> list[ConfigRecord] | Refusal:
+    resource = alteration.resource
+    repeated = [name for name, count in Counter(alteration.names).items() if count > 1]
+    if repeated:
+        return _bad_request(f"{', '.join(repeated)}: in the request more than once")
+    refusal = _check_resource(image, resource)
+    if refusal is not None:
+        return refusal
+    current = image.configs.get(resource, {})
+    try:
+        planned = alteration.plan(current)
+    except InvalidConfig as error:
+        return Refusal(code=_invalid_code(resource), message="; ".join(error.problems))
+    problems = _problems(resource, planned, config)
+    if problems:
+        return Refusal(code=_invalid_code(resource), message="; ".join(problems))
+    return list(_difference(resource, current, planned))
+
+
+def _check_resource(image: ClusterImage, resource: ConfigResource) -> Refusal | None:
+    if resource.type == ResourceType.TOPIC:
+        if not resource.name:
+            return _bad_request("topics have no properties that hold for all of them; set the broker's defaults")
+        if resource.name not in image.topics:
+            return Refusal(code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"there is no topic {resource.name!r}")
+        return None
+    if resource.type == ResourceType.BROKER:
+        if not resource.name:
+            return None
+        if not (resource.name.isascii() and resource.name.isdigit()):
+            return _bad_request(f"{resource.name!r} is not the number of a broker")
+        # Written as the broker itself looks it up: "01" would be a broker that nobody is.
+        if str(int(resource.name[:12])) != resource.name or int(resource.name) not in image.brokers:
+            return Refusal(code=ErrorCode.BROKER_ID_NOT_REGISTERED, message=f"there is no broker {resource.name}")
+        return None
+    return _bad_request(f"properties of resource type {resource.type} cannot be changed; topics (2), brokers (4) can")
+
+
+def _problems(resource: ConfigResource, planned: Mapping[str, str], config: BrokerConfig) -> list[str]:
+    if resource.type == ResourceType.TOPIC:
+        return topic_problems(planned)
+    return broker_problems(config.layers.static, planned, per_broker=bool(resource.name))
+
+
+def _difference(
+    resource: ConfigResource, current: Mapping[str, str], planned: Mapping[str, str]
+) -> Iterable[ConfigRecord]:
+    for name in [*planned, *(name for name in current if name not in planned)]:
+        if current.get(name) != planned.get(name):
+            yield ConfigRecord(
+                resource_type=resource.type, resource_name=resource.name, name=name, value=planned.get(name)
+            )
+
+
+def _change(name: str, operation: int, value: str | None) -> ConfigChange:
+    if operation not in AlterOperation.__members__.values():
+        raise InvalidConfig(
+            f"{name}: {operation} is not an operation; allowed is set 0, delete 1, append 2, subtract 3"
+        )
+    return ConfigChange(name=name, operation=AlterOperation(operation), text=value)
+
+
+def _kind_name(kind: int) -> str:
+    return "topic" if kind == ResourceType.TOPIC else "broker"
+
+
+def _invalid_code(resource: ConfigResource) -> ErrorCode:
+    """Apache Kafka answers a wrong broker property with INVALID_REQUEST, and clients know it so (KAFKA-13609)."""
+    return ErrorCode.INVALID_CONFIG if resource.type == ResourceType.TOPIC else ErrorCode.INVALID_REQUEST
+
+
+def _bad_request(message: str) -> Refusal:
+    return Refusal(code=ErrorCode.INVALID_REQUEST, message=message)

@@ -1,0 +1,42 @@
+"""What every decision of the controller is: the records to append and the reply to give once they are committed.
+
+A decision changes nothing. The caller appends its records in one batch, replays them into the image
+(`tidelog.metadata.replay`) and then answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.schema import Message
+
+Reply = TypeVar("Reply")
+
+# One request may not fill the metadata log, or the memory, of every node. Apache Kafka has the same bound.
+MAX_RECORDS_PER_REQUEST = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision(Generic[Reply]):
+    """The records must be appended all or not at all."""
+
+    records: tuple[Message, ...]
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why one part of a request (a topic, a resource) is not done."""
+
+    code: ErrorCode
+    message: str
+
+
+def too_many_records(wanted: int) -> Refusal:
+    return Refusal(
+        code=ErrorCode.POLICY_VIOLATION,
+        message=f"this would take {wanted} metadata records in one request; at most {MAX_RECORDS_PER_REQUEST} "
+        f"are allowed, so spread it over several requests",
+    )

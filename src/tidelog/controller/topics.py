@@ -1,0 +1,281 @@
+"""Decides on CreateTopics and DeleteTopics.
+
+More partitions for an existing topic are decided in `tidelog.controller.partitions`. Who may create or delete what is
+the server's question, asked before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.config.describe import describe_topic
+from tidelog.config.topic import topic_problems
+from tidelog.controller.assignment import check_manual, new_partition_record
+from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
+from tidelog.controller.placement import candidates, place
+from tidelog.metadata.image import ClusterImage, ResourceType, TopicImage
+from tidelog.metadata.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import ZERO_UUID, Uuid, format_uuid
+from tidelog.model.topics import CLUSTER_METADATA_TOPIC, colliding_name, topic_name_problem
+from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from tidelog.protocol.messages.create_topics_response import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from tidelog.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from tidelog.protocol.schema import Message
+
+# What a client sends for "take the broker's default" (KIP-464).
+USE_DEFAULT = -1
+
+
+def create_topics(
+    image: ClusterImage,
+    request: CreateTopicsRequest,
+    *,
+    config: BrokerConfig,
+    topic_ids: Sequence[Uuid],
+    placement_start: int,
+) -> Decision[CreateTopicsResponse]:
+    """Create the topics that can be created and say for the others why not.
+
+    `topic_ids` are fresh random ids, one for each topic of the request; `placement_start` is a random number that
+    is not negative.
+    """
+    names = Counter(topic.name for topic in request.topics)
+    plan = _CreationPlan(image, config)
+    results: list[CreatableTopicResult] = []
+    repeated: set[str] = set()
+    for topic, topic_id in zip(request.topics, topic_ids, strict=True):
+        if names[topic.name] > 1:
+            if topic.name not in repeated:
+                results.append(_refused(topic.name, _repeated(topic.name)))
+                repeated.add(topic.name)
+            continue
+        created = plan.add(topic, topic_id, placement_start)
+        results.append(_refused(topic.name, created) if isinstance(created, Refusal) else created)
+        # Topics of one request are spread like those of several.
+        placement_start += 1
+    records = () if request.validate_only else tuple(plan.records)
+    return Decision(records=records, reply=CreateTopicsResponse(topics=tuple(results)))
+
+
+def _repeated(name: str) -> Refusal:
+    return Refusal(code=ErrorCode.INVALID_REQUEST, message=f"the topic {name!r} is in the request more than once")
+
+
+def _refused(name: str, refusal: Refusal) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=refusal.code, error_message=refusal.message)
+
+
+class _CreationPlan:
+    """The records of the topics that were accepted so far; each `add` sees the ones before it."""
+
+    def __init__(self, image: ClusterImage, config: BrokerConfig) -> None:
+        self._image = image
+        self._config = config
+        self._names_by_collision = {colliding_name(name): name for name in image.topics}
+        self.records: list[Message] = []
+
+    def add(self, topic: CreatableTopic, topic_id: Uuid, placement_start: int) -> CreatableTopicResult | Refusal:
+        refusal = self._check_name(topic.name) or _check_configs(topic)
+        if refusal is not None:
+            return refusal
+        created = TopicImage(name=topic.name, id=topic_id)
+        overrides = {entry.name: entry.value for entry in topic.configs if entry.value is not None}
+        partitions = self._partitions(created, topic, placement_start)
+        if isinstance(partitions, Refusal):
+            return partitions
+        wanted = len(self.records) + 1 + len(overrides) + len(partitions)
+        if wanted > MAX_RECORDS_PER_REQUEST:
+            return too_many_records(wanted)
+        self._names_by_collision[colliding_name(topic.name)] = topic.name
+        self.records.append(TopicRecord(name=topic.name, topic_id=topic_id))
+        self.records.extend(
+            ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=topic.name, name=name, value=value)
+            for name, value in overrides.items()
+        )
+        self.records.extend(partitions)
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=topic_id,
+            error_message=None,
+            num_partitions=len(partitions),
+            replication_factor=len(partitions[0].replicas),
+            configs=self._described(overrides),
+        )
+
+    def _check_name(self, name: str) -> Refusal | None:
+        problem = topic_name_problem(name)
+        if problem is not None:
+            return Refusal(code=ErrorCode.INVALID_TOPIC_EXCEPTION, message=problem)
+        if name == CLUSTER_METADATA_TOPIC:
+            return Refusal(code=ErrorCode.INVALID_REQUEST, message=f"{name} belongs to the controllers")
+        existing = self._names_by_collision.get(colliding_name(name))
+        if existing == name:
+            return Refusal(code=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"the topic {name!r} already exists")
+        if existing is not None:
+            return Refusal(
+                code=ErrorCode.INVALID_TOPIC_EXCEPTION,
+                message=f"the topic {name!r} would have the same name as {existing!r} in metrics, where '.' and '_' "
+                f"are the same",
+            )
+        return None
+
+    def _partitions(
+        self, created: TopicImage, topic: CreatableTopic, placement_start: int
+    ) -> list[PartitionRecord] | Refusal:
+        replicas = _manual_replicas(self._image, topic) if topic.assignments else self._placed(topic, placement_start)
+        if isinstance(replicas, Refusal):
+            return replicas
+        records: list[PartitionRecord] = []
+        for number, brokers in enumerate(replicas):
+            record = new_partition_record(self._image, created, number, brokers)
+            if isinstance(record, Refusal):
+                return record
+            records.append(record)
+        return records
+
+    def _placed(self, topic: CreatableTopic, start: int) -> list[tuple[int, ...]] | Refusal:
+        factor, count = topic.replication_factor, topic.num_partitions
+        if factor < USE_DEFAULT or factor == 0:
+            return Refusal(
+                code=ErrorCode.INVALID_REPLICATION_FACTOR,
+                message=f"a replication factor of {factor} is not possible; allowed is at least 1, or -1 for the "
+                f"broker's default",
+            )
+        if count < USE_DEFAULT or count == 0:
+            return Refusal(
+                code=ErrorCode.INVALID_PARTITIONS,
+                message=f"{count} partitions are not possible; allowed is at least 1, or -1 for the broker's default",
+            )
+        partitions = self._config.num_partitions if count == USE_DEFAULT else count
+        # Before any work is done for them: a small request can ask for two thousand million partitions.
+        wanted = len(self.records) + 1 + partitions
+        if wanted > MAX_RECORDS_PER_REQUEST:
+            return too_many_records(wanted)
+        return place(
+            candidates(self._image),
+            partitions=partitions,
+            replication_factor=self._config.default_replication_factor if factor == USE_DEFAULT else factor,
+            start=start,
+        )
+
+    def _described(self, overrides: dict[str, str]) -> tuple[CreatableTopicConfigs, ...]:
+        described = sorted(describe_topic(overrides, self._config), key=lambda each: each.name)
+        return tuple(
+            CreatableTopicConfigs(
+                name=each.name,
+                value=each.value,
+                read_only=each.read_only,
+                config_source=each.source,
+                is_sensitive=each.sensitive,
+            )
+            for each in described
+        )
+
+
+def _check_configs(topic: CreatableTopic) -> Refusal | None:
+    without_value = [entry.name for entry in topic.configs if entry.value is None]
+    if without_value:
+        return Refusal(code=ErrorCode.INVALID_CONFIG, message=f"{', '.join(without_value)}: a value is missing")
+    problems = topic_problems({entry.name: entry.value for entry in topic.configs if entry.value is not None})
+    return Refusal(code=ErrorCode.INVALID_CONFIG, message="; ".join(problems)) if problems else None
+
+
+def _manual_replicas(image: ClusterImage, topic: CreatableTopic) -> list[tuple[int, ...]] | Refusal:
+    if topic.replication_factor != USE_DEFAULT or topic.num_partitions != USE_DEFAULT:
+        return Refusal(
+            code=ErrorCode.INVALID_REQUEST,
+            message="with an assignment of replicas, the number of partitions and the replication factor must be -1",
+        )
+    replicas: dict[int, tuple[int, ...]] = {}
+    replication_factor: int | None = None
+    for assignment in topic.assignments:
+        if assignment.partition_index in replicas:
+            return Refusal(
+                code=ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                message=f"partition {assignment.partition_index} is assigned more than once",
+            )
+        refusal = check_manual(image, assignment.broker_ids, replication_factor)
+        if refusal is not None:
+            return refusal
+        replication_factor = len(assignment.broker_ids)
+        replicas[assignment.partition_index] = tuple(assignment.broker_ids)
+    if sorted(replicas) != list(range(len(replicas))):
+        return Refusal(
+            code=ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            message=f"partitions must be numbered from 0 without gaps, not {sorted(replicas)}",
+        )
+    return [replicas[number] for number in range(len(replicas))]
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Deletion:
+    """A topic as the request names it, and either what it is or why it cannot be deleted."""
+
+    name: str | None
+    id: Uuid
+    outcome: TopicImage | Refusal
+
+
+def delete_topics(
+    image: ClusterImage, request: DeleteTopicsRequest, *, config: BrokerConfig
+) -> Decision[DeleteTopicsResponse]:
+    """Delete topics by name or by id. Their replicas go when brokers replay the records."""
+    asked = [*(DeleteTopicState(name=name) for name in request.topic_names), *request.topics]
+    deletions = list(_resolve(image, asked, enabled=config.delete_topic_enable))
+    seen: set[Uuid] = set()
+    records: list[Message] = []
+    results: list[DeletableTopicResult] = []
+    for deletion in deletions:
+        outcome = deletion.outcome
+        if isinstance(outcome, TopicImage) and outcome.id in seen:
+            outcome = _repeated(outcome.name)
+        if isinstance(outcome, Refusal):
+            results.append(
+                DeletableTopicResult(
+                    name=deletion.name,
+                    topic_id=deletion.id,
+                    error_code=outcome.code,
+                    error_message=outcome.message,
+                )
+            )
+            continue
+        seen.add(outcome.id)
+        records.append(RemoveTopicRecord(topic_id=outcome.id))
+        results.append(DeletableTopicResult(name=outcome.name, topic_id=outcome.id))
+    return Decision(records=tuple(records), reply=DeleteTopicsResponse(responses=tuple(results)))
+
+
+def _resolve(image: ClusterImage, asked: list[DeleteTopicState], *, enabled: bool) -> Iterator[_Deletion]:
+    for state in asked:
+        topic_id = Uuid(bytes(state.topic_id))
+        outcome: TopicImage | Refusal | None
+        if not enabled:
+            outcome = Refusal(
+                code=ErrorCode.TOPIC_DELETION_DISABLED,
+                message="topics cannot be deleted on this cluster (delete.topic.enable=false)",
+            )
+        elif state.name is None and topic_id == ZERO_UUID:
+            outcome = Refusal(code=ErrorCode.INVALID_REQUEST, message="neither a name nor an id is given")
+        elif state.name is not None and topic_id != ZERO_UUID:
+            outcome = Refusal(code=ErrorCode.INVALID_REQUEST, message="both a name and an id are given")
+        elif state.name is not None:
+            outcome = image.topics.get(state.name) or Refusal(
+                code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"there is no topic {state.name!r}"
+            )
+        else:
+            outcome = image.topics_by_id.get(topic_id) or Refusal(
+                code=ErrorCode.UNKNOWN_TOPIC_ID, message=f"there is no topic with the id {format_uuid(topic_id)}"
+            )
+        yield _Deletion(name=state.name, id=topic_id, outcome=outcome)
