@@ -129,7 +129,7 @@ class _Loader:
             end_offset = None
         if end_offset is None:
             end_offset = log_start_offset
-            self._segments.add(Segment.create(self._filesystem, self._directory, end_offset, created_ms=self._now_ms))
+            self._create_segment(end_offset)
         log_start_offset = max(log_start_offset, self._segments.first.base_offset)
         self._epochs_changed |= self._epochs.truncate_from_end(end_offset)
         self._epochs_changed |= self._epochs.truncate_from_start(log_start_offset)
@@ -197,6 +197,17 @@ class _Loader:
             if problem is not None:
                 problems[base_offset] = problem
         return problems
+
+    def _create_segment(self, base_offset: int) -> None:
+        self._segments.add(
+            Segment.create(
+                self._filesystem,
+                self._directory,
+                base_offset,
+                created_ms=self._now_ms,
+                jitter_ms=self._environment.draw_jitter_ms(self._config),
+            )
+        )
 
     def _index_problem(self, segment: Segment, sizes: Sequence[int], missing: set[str]) -> str | None:
         if missing:
