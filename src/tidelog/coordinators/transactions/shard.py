@@ -1,0 +1,138 @@
+"""A shard of the transaction coordinator: the transactional ids that hash to one partition of `__transaction_state`.
+
+This is the package's only door: it says who is called for which request, record and timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
+from tidelog.coordinators.transactions import listing, markers, timeouts
+from tidelog.coordinators.transactions.add_partitions import add_or_verify
+from tidelog.coordinators.transactions.end_transaction import end
+from tidelog.coordinators.transactions.init_producer_id import initialise
+from tidelog.coordinators.transactions.listing import ListFilter
+from tidelog.coordinators.transactions.markers import MarkerWork
+from tidelog.coordinators.transactions.records import read_transaction
+from tidelog.coordinators.transactions.settings import TransactionSettings
+from tidelog.coordinators.transactions.state import ExpiryTimer, ProducerIdNeeded, ShardState, TimeoutTimer
+from tidelog.coordinators.transactions.states import PREPARED, TransactionState
+from tidelog.coordinators.transactions.transaction import Transaction
+from tidelog.model.ids import TopicPartition
+from tidelog.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
+from tidelog.protocol.messages.describe_transactions_response import TransactionState as DescribedTransaction
+from tidelog.protocol.messages.end_txn_request import EndTxnRequest
+from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from tidelog.protocol.messages.list_transactions_response import TransactionState as ListedTransaction
+from tidelog.protocol.messages.transaction_log_key import TransactionLogKey
+from tidelog.protocol.messages.transaction_log_value import TransactionLogValue
+
+
+class TransactionShard:
+    """Replay the log, call `on_loaded`, then ask for decisions; replay the records of each before asking again."""
+
+    def __init__(self, settings: TransactionSettings, *, coordinator_epoch: int) -> None:
+        self._state = ShardState(settings, coordinator_epoch)
+
+    @property
+    def coordinator_epoch(self) -> int:
+        return self._state.coordinator_epoch
+
+    @property
+    def transactions(self) -> Collection[Transaction]:
+        """To look at, not to touch."""
+        return self._state.transactions.values()
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Decisions.
+
+    def decide(
+        self, request: Request, now: Moment, fresh_producer_id: int | None = None
+    ) -> Decision | ProducerIdNeeded:
+        """`fresh_producer_id` is one that nobody has; it may stay unused. Without it the answer may be that it is
+        needed: get one, which may take a while, and ask again."""
+        draft = Draft()
+        state = self._state
+        needed: ProducerIdNeeded | None = None
+        match request.message:
+            case AddPartitionsToTxnRequest() as message:
+                add_or_verify(state, request, message, now, draft)
+            case EndTxnRequest() as message:
+                needed = end(state, request, message, now, fresh_producer_id, draft)
+            case InitProducerIdRequest() as message:
+                needed = initialise(state, request, message, now, fresh_producer_id, draft)
+            case message:
+                raise TypeError(f"{type(message).__name__} is not a request to the transaction coordinator")
+        return draft.finish() if needed is None else needed
+
+    def next_deadline(self) -> float | None:
+        """Monotonic milliseconds. `on_time` has nothing to do before; it may have nothing to do then either."""
+        return self._state.timers.next_deadline()
+
+    def on_time(self, now: Moment) -> Decision:
+        draft = Draft()
+        for timer in self._state.timers.due(now.monotonic_ms):
+            match timer:
+                case TimeoutTimer():
+                    timeouts.on_timeout(self._state, timer.transactional_id, now, draft)
+                case ExpiryTimer():
+                    timeouts.on_expiry(self._state, now, draft)
+        return draft.finish()
+
+    def on_loaded(self, now: Moment) -> None:
+        """The log has been replayed: from now on the clock runs, and `take_marker_work` has what is left to do."""
+        timeouts.schedule_all(self._state, now)
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Markers.
+
+    def take_marker_work(self) -> list[MarkerWork]:
+        """The markers of all transactions that were decided since the last call.
+
+        They may be written once the records replayed so far are committed, not before: a decision that gets lost with
+        its coordinator must not have been told to anybody.
+        """
+        return markers.take_work(self._state)
+
+    def on_markers_written(self, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment) -> Decision:
+        """Completes the transaction once all its partitions have been reported."""
+        draft = Draft()
+        markers.on_written(self._state, work, partitions, now, draft)
+        return draft.finish()
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Replay: the only way in which durable state changes.
+
+    def replay(self, record: CoordinatorRecord, *, offset: int = -1, producer_id: int | None = None) -> None:
+        match record.key, record.value:
+            case TransactionLogKey() as key, TransactionLogValue() as value:
+                self._replay_transaction(read_transaction(key.transactional_id, value))
+            case TransactionLogKey() as key, None:
+                self._forget(key.transactional_id)
+                self._state.transactions.pop(key.transactional_id, None)
+                self._state.epoch_grants.pop(key.transactional_id, None)
+            case key, _:
+                raise TypeError(f"{type(key).__name__} is not a key of __transaction_state")
+
+    def _replay_transaction(self, transaction: Transaction) -> None:
+        state = self._state
+        state.transactions[transaction.transactional_id] = transaction
+        if transaction.state is TransactionState.ONGOING:
+            return
+        self._forget(transaction.transactional_id)
+        if transaction.state in PREPARED:
+            markers.note_prepared(state, transaction)
+
+    def _forget(self, transactional_id: str) -> None:
+        self._state.unmarked.pop(transactional_id, None)
+        self._state.timers.cancel(TimeoutTimer(transactional_id))
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Questions, which change nothing.
+
+    def list_transactions(self, wanted: ListFilter, now_ms: int) -> list[ListedTransaction]:
+        return listing.list_transactions(self._state, wanted, now_ms)
+
+    def describe_transaction(self, transactional_id: str) -> DescribedTransaction:
+        return listing.describe_transaction(self._state, transactional_id)

@@ -1,0 +1,42 @@
+"""What happens when nothing happens: transactions that run out of time, and transactional ids that nobody uses."""
+
+from __future__ import annotations
+
+from tidelog.coordinators.decision import Draft, Moment
+from tidelog.coordinators.transactions.records import transaction_record, transaction_tombstone
+from tidelog.coordinators.transactions.state import ExpiryTimer, ShardState, TimeoutTimer
+from tidelog.coordinators.transactions.states import IDLE, TransactionState
+
+
+def schedule_all(state: ShardState, now: Moment) -> None:
+    """After the log was replayed."""
+    for transaction in state.transactions.values():
+        if transaction.state is TransactionState.ONGOING:
+            state.watch_timeout(transaction, now)
+    _schedule_expiry(state, now)
+
+
+def on_timeout(state: ShardState, transactional_id: str, now: Moment, draft: Draft) -> None:
+    transaction = state.transactions.get(transactional_id)
+    if transaction is None or transaction.state is not TransactionState.ONGOING or transaction.is_two_phase:
+        return
+    # If the log refuses the record, the transaction is as it was, and nobody else would think of it.
+    retry_ms = state.settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
+    state.timers.schedule(TimeoutTimer(transactional_id), now.monotonic_ms + retry_ms)
+    fenced = transaction.fenced(version=state.settings.transaction_version, now_ms=now.wall_ms)
+    draft.append(transaction_record(fenced))
+
+
+def on_expiry(state: ShardState, now: Moment, draft: Draft) -> None:
+    _schedule_expiry(state, now)
+    oldest_ms = now.wall_ms - state.settings.transactional_id_expiration_ms
+    for transaction in state.transactions.values():
+        if transaction.state in IDLE and transaction.last_update_ms <= oldest_ms:
+            draft.append(transaction_tombstone(transaction.expired().transactional_id))
+            # Each tombstone stands for itself, and there may be many.
+            draft.atomic = False
+
+
+def _schedule_expiry(state: ShardState, now: Moment) -> None:
+    interval_ms = state.settings.transaction_remove_expired_transaction_cleanup_interval_ms
+    state.timers.schedule(ExpiryTimer(), now.monotonic_ms + interval_ms)
