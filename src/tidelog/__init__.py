@@ -1,3 +1,24 @@
 """tidelog: Kafka in Python, exactly once end to end."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+__all__ = ["Broker", "__version__"]
+
+if TYPE_CHECKING:
+    from tidelog.server.broker import Broker
+
+_HOMES = {"Broker": "tidelog.server.broker"}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names are imported when they are used: a producer does not pay for the broker."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tidelog' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(home), name)

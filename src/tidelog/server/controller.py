@@ -41,6 +41,11 @@ class ControllerRuntime:
         self._lock = asyncio.Lock()
         self.image = image
 
+    @property
+    def next_offset(self) -> int:
+        """Where the next record of the metadata log will be."""
+        return self._log.end_offset
+
     async def decide(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Reply:
         """Decide, append, replay, publish; then the reply may be sent. Raises ApiError if the disk has failed."""
         async with self._lock:

@@ -12,9 +12,11 @@ from tidelog.controller.producer_ids import allocate_producer_ids
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.metadata.records import METADATA_VERSION, METADATA_VERSION_FEATURE
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
+from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.api_versions_response import ApiVersion
 from tidelog.server.connections import Connections
 from tidelog.server.controller import ControllerRuntime
@@ -141,6 +143,8 @@ class Node:
         self.follow_image(topics)
 
     async def _allocate_producer_ids(self) -> Block:
-        return await self.controller.decide(
-            lambda image: allocate_producer_ids(image, self.config.node_id, self.broker_epoch)
-        )
+        request = AllocateProducerIdsRequest(broker_id=self.config.node_id, broker_epoch=self.broker_epoch)
+        response = await self.controller.decide(lambda image: allocate_producer_ids(image, request))
+        if response.error_code:
+            raise ApiError(ErrorCode(response.error_code), "the controller gives out no producer ids")
+        return response.producer_id_start, response.producer_id_len
