@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from tidelog.network.frame_receiver import FrameLimit, FrameReceiver, StagingArea
 from tidelog.protocol.codec import Buffer, ProtocolError
@@ -73,16 +73,16 @@ class ServerConnection(asyncio.BufferedProtocol):
     # -- the event loop calls these ------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        # uvloop's transports are not subclasses of asyncio's, only like them.
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         peer: Any = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self.peer_host, self.peer_port = str(peer[0]), int(peer[1])
         self.last_active = asyncio.get_running_loop().time()
         if not self._service.connected(self):
             self._closed = True
-            transport.abort()
+            self._transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._receiver.buffer()

@@ -7,6 +7,7 @@ port, like everything else that opens a socket.
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -26,9 +27,9 @@ class _Scrape(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._timer = asyncio.get_running_loop().call_later(REQUEST_TIMEOUT_SECONDS, transport.abort)
+        # uvloop's transports are not subclasses of asyncio's, only like them.
+        self._transport = cast(asyncio.Transport, transport)
+        self._timer = asyncio.get_running_loop().call_later(REQUEST_TIMEOUT_SECONDS, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
