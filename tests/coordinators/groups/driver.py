@@ -12,6 +12,7 @@ from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.codec import encode
 from tidelog.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from tidelog.protocol.messages.group_metadata_key import GroupMetadataKey
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
@@ -47,6 +48,10 @@ class Driver:
         self.requests: dict[Token, Message] = {}
         # While True, the log takes nothing.
         self.log_is_broken = False
+        # Grows whenever generations may be counted from a lower number again: with every coordinator, since those
+        # that never became stable are not in the log, and with every group that is deleted.
+        self.era = 0
+        self.era_of_answer: dict[Token, int] = {}
         self._tokens = 0
         self.apply(self.shard.on_loaded(self.now))
 
@@ -67,6 +72,7 @@ class Driver:
             offset = len(self.log)
             self.log.append((offset, *encode_record(record), producer_id))
             self.shard.replay(record, offset=offset, producer_id=producer_id)
+            self.era += isinstance(record.key, GroupMetadataKey) and record.value is None
         for answer in decision.answers:
             self.note(answer.token, answer.response)
 
@@ -74,6 +80,7 @@ class Driver:
         assert token in self.requests, "an answer to nobody"
         assert token not in self.answers, "a second answer"
         self.answers[token] = response
+        self.era_of_answer[token] = self.era
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         self.log.append((len(self.log), producer_id, commit))
@@ -104,6 +111,7 @@ class Driver:
     def fail_over(self) -> None:
         """The coordinator dies with everything it knew but the log; so do the waiting requests."""
         self.shard = self.reloaded()
+        self.era += 1
         for token in self.waiting():
             self.note(token, refuse(self.requests[token], ErrorCode.NOT_COORDINATOR))
         self.apply(self.shard.on_loaded(self.now))
