@@ -39,7 +39,8 @@ def register_broker(
     """Register a broker that starts. It stays fenced until its heartbeats show that it has caught up.
 
     The epoch of a new incarnation is the offset of its record, so that it grows with every registration and says how
-    far the broker must have read to know itself; `next_offset` is where the metadata log goes on. `session_alive` says that another process with this number still sends heartbeats.
+    far the broker must have read to know itself; `next_offset` is where the metadata log goes on. `session_alive`
+    says that another process with this number still sends heartbeats.
     """
     existing = image.brokers.get(request.broker_id)
     same_process = existing is not None and existing.incarnation_id == request.incarnation_id

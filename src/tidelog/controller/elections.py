@@ -7,6 +7,7 @@ not lead, unless the topic allows unclean elections.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -53,6 +54,101 @@ def elect(
     """Choose the leader from the in-sync replicas `isr`. `acceptable` says whether a broker is able to lead now."""
 
     def can_lead(broker: int) -> bool:
+        return broker in isr and acceptable(broker)
+
+    if election is Election.PREFERRED and can_lead(partition.preferred_leader):
+        return Elected(leader=partition.preferred_leader)
+    if can_lead(partition.leader):
+        return Elected(leader=partition.leader)
+    for broker in partition.replicas:
+        if can_lead(broker):
+            return Elected(leader=broker)
+    if election is Election.UNCLEAN:
+        for broker in partition.replicas:
+            if acceptable(broker):
+                return Elected(leader=broker, unclean=True)
+    return Elected(leader=NO_LEADER)
+
+
+def plan_change(
+    topic_id: Uuid,
+    number: int,
+    partition: PartitionImage,
+    *,
+    isr: tuple[int, ...],
+    acceptable: Callable[[int], bool],
+    election: Election,
+) -> PartitionChangeRecord | None:
+    """The record that brings the partition to the new in-sync set and to its leader; None if nothing changes."""
+    elected = elect(partition, isr=isr, acceptable=acceptable, election=election)
+    leader_changes = elected.leader != partition.leader
+    new_isr: tuple[int, ...] | None = None
+    recovery = -1
+    if elected.unclean and leader_changes:
+        # What the others have may differ from what this leader has: they must follow it before they count again.
+        new_isr = (elected.leader,)
+        if partition.leader_recovery is not LeaderRecovery.RECOVERING:
+            recovery = LeaderRecovery.RECOVERING
+    elif isr and isr != partition.isr:
+        new_isr = isr
+    if not leader_changes and new_isr is None:
+        return None
+    return PartitionChangeRecord(
+        partition_id=number,
+        topic_id=topic_id,
+        isr=new_isr,
+        leader=elected.leader if leader_changes else NO_LEADER_CHANGE,
+        leader_recovery_state=recovery,
+    )
+
+
+def unclean_allowed(image: ClusterImage, defaults: TopicConfig) -> UncleanAllowed:
+    """Whether a topic, with its own properties on top of the brokers' defaults, allows unclean elections."""
+
+    def allowed(topic: str) -> bool:
+        return defaults.with_overrides(image.topic_config(topic)).unclean_leader_election_enable
+
+    return allowed
+
+
+def without_broker(image: ClusterImage, broker: int, unclean: UncleanAllowed) -> Iterator[PartitionChangeRecord]:
+    """What happens to the partitions when a broker stops or dies: it leaves the in-sync sets, others lead."""
+    others = {number: each for number, each in image.brokers.items() if number != broker}
+    afterwards = dataclasses.replace(image, brokers=others)
+    for topic, number, partition in image.all_partitions():
+        if broker in partition.isr or broker == partition.leader:
+            isr = tuple(each for each in partition.isr if each != broker)
+            yield from _replan(afterwards, topic, number, isr, unclean)
+
+
+def with_broker(image: ClusterImage, broker: int, unclean: UncleanAllowed) -> Iterator[PartitionChangeRecord]:
+    """What happens when a broker is back: partitions without a leader may get one. Into the in-sync sets it comes
+    only when leaders see that it has caught up.
+    """
+    unfenced = dataclasses.replace(image.brokers[broker], fenced=False)
+    afterwards = dataclasses.replace(image, brokers={**image.brokers, broker: unfenced})
+    for topic, number, partition in image.all_partitions():
+        if partition.leader == NO_LEADER:
+            yield from _replan(afterwards, topic, number, partition.isr, unclean)
+
+
+def _replan(
+    image: ClusterImage, topic: TopicImage, number: int, isr: tuple[int, ...], unclean: UncleanAllowed
+) -> Iterator[PartitionChangeRecord]:
+    partition = topic.partitions[number]
+    record = plan_change(
+        topic.id,
+        number,
+        partition,
+        isr=isr,
+        acceptable=lambda broker: can_lead(image, partition, broker),
+        election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
+    )
+    if record is not None:
+        yield record
+
+
+def can_lead(broker: int) -> bool:
         return broker in isr and acceptable(broker)
 
     if election is Election.PREFERRED and can_lead(partition.preferred_leader):
@@ -164,6 +260,3 @@ def can_lead(image: ClusterImage, partition: PartitionImage, broker: int) -> boo
         return True
     return directory != LOST_DIRECTORY and (not registered.directories or directory in registered.directories)
 
-
-def _election(topic: TopicImage, unclean: UncleanAllowed) -> Election:
-    return Election.UNCLEAN if unclean(topic.name) else Election.ONLINE

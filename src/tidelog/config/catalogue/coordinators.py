@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tidelog.config.definitions import Between, OneOf
 from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, short, string, words
-from tidelog.config.topic import DAY_MS, HOUR_MS
+from tidelog.config.topic import DAY_MS, HOUR_MS, SEGMENT_BYTES
 
 _MAX_INT = (1 << 31) - 1
 _POSITIVE = Between(1)
@@ -89,7 +89,9 @@ class GroupSection:
         50, "How many partitions __consumer_offsets gets; not to be changed afterwards.", _POSITIVE, HIGH
     )
     offsets_topic_replication_factor: int = short(3, "How many replicas __consumer_offsets gets.", HIGH)
-    offsets_topic_segment_bytes: int = integer(100 << 20, "The segment size of __consumer_offsets.", _POSITIVE, HIGH)
+    offsets_topic_segment_bytes: int = integer(
+        100 << 20, "The segment size of __consumer_offsets.", SEGMENT_BYTES, HIGH
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +108,7 @@ class TransactionSection:
     )
     transaction_state_log_replication_factor: int = short(3, "How many replicas __transaction_state gets.", HIGH)
     transaction_state_log_segment_bytes: int = integer(
-        100 << 20, "The segment size of __transaction_state.", _POSITIVE, HIGH
+        100 << 20, "The segment size of __transaction_state.", SEGMENT_BYTES, HIGH
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = integer(
         10_000, "How often transactions are looked for that have run out of time.", _POSITIVE, LOW
