@@ -15,7 +15,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.frame_receiver import FrameReceiver, StagingArea
@@ -107,8 +107,8 @@ class ClientConnection(asyncio.BufferedProtocol):
     # -- the event loop calls these ------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not an assertion: uvloop's transports have all the methods but not the class.
+        self._transport = cast(asyncio.Transport, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._receiver.buffer()
@@ -139,6 +139,11 @@ class ClientConnection(asyncio.BufferedProtocol):
     @property
     def closed(self) -> bool:
         return self._end is not None
+
+    @property
+    def congested(self) -> bool:
+        """Whether so much is waiting to be written that writing more would only fill memory; see `drained`."""
+        return not self._writable.is_set()
 
     def version_for(self, request_class: type[Message], *, at_most: int | None = None) -> int:
         """The newest version that both sides know; raises UnsupportedByBroker with both ranges."""
