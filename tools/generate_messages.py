@@ -84,7 +84,7 @@ class Module:
         self.add_class(schema["name"], schema["fields"], message=True)
         body = "\n\n\n".join(self.classes)
         sequence = "from collections.abc import Sequence\n" if "Sequence[" in body else ""
-        factory = ", field" if "field(default_factory" in body else ""
+        final = ", Final" if "Final" in body else ""
         buffer = "from tidelog.protocol.codec import Buffer\n" if "Buffer" in body else ""
         names = [name for name in ("LAST", "NEVER") if re.search(rf"\b{name}\b", body)]
         names += ["Field"] if "Field(" in body else []
@@ -92,7 +92,7 @@ class Module:
         return (
             "# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.\n"
             "from __future__ import annotations\n\n"
-            f"{sequence}from dataclasses import dataclass{factory}\nfrom typing import ClassVar\n\n"
+            f"{sequence}from typing import ClassVar{final}\n\n"
             f"{buffer}from tidelog.protocol.schema import {', '.join(sorted(names))}\n\n\n" + body + "\n"
         )
 
@@ -112,9 +112,13 @@ class Module:
                 structs.append(element)
             lines.append(self.attribute(each, kind, element))
             described.append(self.described(each, kind))
-        text = f"@dataclass(frozen=True, slots=True, kw_only=True)\nclass {name}(Message):\n"
-        for line in lines:
-            text += f"    {line}\n"
+        names = [snake_case(each["name"]) for each in fields]
+        slots = "".join(f'\n        "{field}",' for field in names)
+        text = (
+            f"class {name}(Message):\n    __slots__ = ({slots}\n    )\n"
+            if names
+            else f"class {name}(Message):\n    __slots__ = ()\n"
+        )
         schema = self.schema
         extra = ""
         if message:
@@ -127,6 +131,12 @@ class Module:
         text += f"    SCHEMA: ClassVar[Schema] = Schema(\n        {fields_text}{extra}\n    )\n"
         pairs = ", ".join(f'"{struct}": {struct}' for struct in dict.fromkeys(structs))
         text += f"    STRUCTS: ClassVar[Structs] = {{{pairs}}}"
+        if names:
+            text += "\n\n    def __init__(\n        self,\n        *,\n"
+            text += "".join(f"        {line},\n" for line in lines)
+            text += "    ) -> None:\n"
+            # Final costs nothing at run time and lets the type checker keep messages as they were made.
+            text += "\n".join(f"        self.{field}: Final = {field}" for field in names)
         self.classes.append(text)
 
     def default(self, each: dict[str, Any], kind: str) -> str:
@@ -155,7 +165,8 @@ class Module:
         if each.get("nullableVersions", "none") != "none" or default == "None":
             python += " | None"
         if default == "FACTORY":
-            default = f"field(default_factory={element})"
+            # One instance for all: messages are never changed.
+            default = f"{element}()"
         return f"{snake_case(each['name'])}: {python} = {default}"
 
     def described(self, each: dict[str, Any], kind: str) -> str:

@@ -1,18 +1,18 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AddOffsetsToTxnRequest(Message):
-    transactional_id: str = ''
-    producer_id: int = 0
-    producer_epoch: int = 0
-    group_id: str = ''
+    __slots__ = (
+        "transactional_id",
+        "producer_id",
+        "producer_epoch",
+        "group_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("transactional_id", "string", (0, LAST)),
@@ -22,3 +22,16 @@ class AddOffsetsToTxnRequest(Message):
         ), valid=(0, 4), flexible=(3, LAST), api_key=25
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        transactional_id: str = '',
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        group_id: str = '',
+    ) -> None:
+        self.transactional_id: Final = transactional_id
+        self.producer_id: Final = producer_id
+        self.producer_epoch: Final = producer_epoch
+        self.group_id: Final = group_id

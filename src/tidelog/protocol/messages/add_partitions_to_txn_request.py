@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitionsToTxnTopic(Message):
-    name: str = ''
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -20,14 +20,24 @@ class AddPartitionsToTxnTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AddPartitionsToTxnTransaction(Message):
-    transactional_id: str = ''
-    producer_id: int = 0
-    producer_epoch: int = 0
-    verify_only: bool = False
-    topics: Sequence[AddPartitionsToTxnTopic] = ()
+    __slots__ = (
+        "transactional_id",
+        "producer_id",
+        "producer_epoch",
+        "verify_only",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("transactional_id", "string", (4, LAST)),
@@ -39,14 +49,30 @@ class AddPartitionsToTxnTransaction(Message):
     )
     STRUCTS: ClassVar[Structs] = {"AddPartitionsToTxnTopic": AddPartitionsToTxnTopic}
 
+    def __init__(
+        self,
+        *,
+        transactional_id: str = '',
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        verify_only: bool = False,
+        topics: Sequence[AddPartitionsToTxnTopic] = (),
+    ) -> None:
+        self.transactional_id: Final = transactional_id
+        self.producer_id: Final = producer_id
+        self.producer_epoch: Final = producer_epoch
+        self.verify_only: Final = verify_only
+        self.topics: Final = topics
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AddPartitionsToTxnRequest(Message):
-    transactions: Sequence[AddPartitionsToTxnTransaction] = ()
-    v3_and_below_transactional_id: str = ''
-    v3_and_below_producer_id: int = 0
-    v3_and_below_producer_epoch: int = 0
-    v3_and_below_topics: Sequence[AddPartitionsToTxnTopic] = ()
+    __slots__ = (
+        "transactions",
+        "v3_and_below_transactional_id",
+        "v3_and_below_producer_id",
+        "v3_and_below_producer_epoch",
+        "v3_and_below_topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("transactions", "[]AddPartitionsToTxnTransaction", (4, LAST)),
@@ -57,3 +83,18 @@ class AddPartitionsToTxnRequest(Message):
         ), valid=(0, 5), flexible=(3, LAST), api_key=24
     )
     STRUCTS: ClassVar[Structs] = {"AddPartitionsToTxnTransaction": AddPartitionsToTxnTransaction, "AddPartitionsToTxnTopic": AddPartitionsToTxnTopic}
+
+    def __init__(
+        self,
+        *,
+        transactions: Sequence[AddPartitionsToTxnTransaction] = (),
+        v3_and_below_transactional_id: str = '',
+        v3_and_below_producer_id: int = 0,
+        v3_and_below_producer_epoch: int = 0,
+        v3_and_below_topics: Sequence[AddPartitionsToTxnTopic] = (),
+    ) -> None:
+        self.transactions: Final = transactions
+        self.v3_and_below_transactional_id: Final = v3_and_below_transactional_id
+        self.v3_and_below_producer_id: Final = v3_and_below_producer_id
+        self.v3_and_below_producer_epoch: Final = v3_and_below_producer_epoch
+        self.v3_and_below_topics: Final = v3_and_below_topics

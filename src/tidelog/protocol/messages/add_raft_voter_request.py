@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Listener(Message):
-    name: str = ''
-    host: str = ''
-    port: int = 0
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -22,15 +22,27 @@ class Listener(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        host: str = '',
+        port: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.host: Final = host
+        self.port: Final = port
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AddRaftVoterRequest(Message):
-    cluster_id: str | None = ''
-    timeout_ms: int = 0
-    voter_id: int = 0
-    voter_directory_id: bytes = b'\0' * 16
-    listeners: Sequence[Listener] = ()
-    ack_when_committed: bool = True
+    __slots__ = (
+        "cluster_id",
+        "timeout_ms",
+        "voter_id",
+        "voter_directory_id",
+        "listeners",
+        "ack_when_committed",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("cluster_id", "string", (0, LAST), nullable=(0, LAST)),
@@ -42,3 +54,20 @@ class AddRaftVoterRequest(Message):
         ), valid=(0, 1), flexible=(0, LAST), api_key=80
     )
     STRUCTS: ClassVar[Structs] = {"Listener": Listener}
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = '',
+        timeout_ms: int = 0,
+        voter_id: int = 0,
+        voter_directory_id: bytes = b'\0' * 16,
+        listeners: Sequence[Listener] = (),
+        ack_when_committed: bool = True,
+    ) -> None:
+        self.cluster_id: Final = cluster_id
+        self.timeout_ms: Final = timeout_ms
+        self.voter_id: Final = voter_id
+        self.voter_directory_id: Final = voter_directory_id
+        self.listeners: Final = listeners
+        self.ack_when_committed: Final = ack_when_committed

@@ -1,18 +1,18 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateProducerIdsResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    producer_id_start: int = 0
-    producer_id_len: int = 0
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "producer_id_start",
+        "producer_id_len",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -22,3 +22,16 @@ class AllocateProducerIdsResponse(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=67
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        producer_id_start: int = 0,
+        producer_id_len: int = 0,
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.producer_id_start: Final = producer_id_start
+        self.producer_id_len: Final = producer_id_len

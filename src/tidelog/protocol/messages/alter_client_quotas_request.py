@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EntityData(Message):
-    entity_type: str = ''
-    entity_name: str | None = ''
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entity_type", "string", (0, LAST)),
@@ -20,12 +20,22 @@ class EntityData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        entity_type: str = '',
+        entity_name: str | None = '',
+    ) -> None:
+        self.entity_type: Final = entity_type
+        self.entity_name: Final = entity_name
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OpData(Message):
-    key: str = ''
-    value: float = 0.0
-    remove: bool = False
+    __slots__ = (
+        "key",
+        "value",
+        "remove",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("key", "string", (0, LAST)),
@@ -35,11 +45,23 @@ class OpData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        key: str = '',
+        value: float = 0.0,
+        remove: bool = False,
+    ) -> None:
+        self.key: Final = key
+        self.value: Final = value
+        self.remove: Final = remove
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class EntryData(Message):
-    entity: Sequence[EntityData] = ()
-    ops: Sequence[OpData] = ()
+    __slots__ = (
+        "entity",
+        "ops",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entity", "[]EntityData", (0, LAST)),
@@ -48,11 +70,21 @@ class EntryData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"EntityData": EntityData, "OpData": OpData}
 
+    def __init__(
+        self,
+        *,
+        entity: Sequence[EntityData] = (),
+        ops: Sequence[OpData] = (),
+    ) -> None:
+        self.entity: Final = entity
+        self.ops: Final = ops
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterClientQuotasRequest(Message):
-    entries: Sequence[EntryData] = ()
-    validate_only: bool = False
+    __slots__ = (
+        "entries",
+        "validate_only",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entries", "[]EntryData", (0, LAST)),
@@ -60,3 +92,12 @@ class AlterClientQuotasRequest(Message):
         ), valid=(0, 1), flexible=(1, LAST), api_key=49
     )
     STRUCTS: ClassVar[Structs] = {"EntryData": EntryData}
+
+    def __init__(
+        self,
+        *,
+        entries: Sequence[EntryData] = (),
+        validate_only: bool = False,
+    ) -> None:
+        self.entries: Final = entries
+        self.validate_only: Final = validate_only

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EntityData(Message):
-    entity_type: str = ''
-    entity_name: str | None = ''
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entity_type", "string", (0, LAST)),
@@ -20,12 +20,22 @@ class EntityData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        entity_type: str = '',
+        entity_name: str | None = '',
+    ) -> None:
+        self.entity_type: Final = entity_type
+        self.entity_name: Final = entity_name
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class EntryData(Message):
-    error_code: int = 0
-    error_message: str | None = ''
-    entity: Sequence[EntityData] = ()
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "entity",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -35,11 +45,23 @@ class EntryData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"EntityData": EntityData}
 
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        error_message: str | None = '',
+        entity: Sequence[EntityData] = (),
+    ) -> None:
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.entity: Final = entity
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterClientQuotasResponse(Message):
-    throttle_time_ms: int = 0
-    entries: Sequence[EntryData] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "entries",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -47,3 +69,12 @@ class AlterClientQuotasResponse(Message):
         ), valid=(0, 1), flexible=(1, LAST), api_key=49
     )
     STRUCTS: ClassVar[Structs] = {"EntryData": EntryData}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        entries: Sequence[EntryData] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.entries: Final = entries

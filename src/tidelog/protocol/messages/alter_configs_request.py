@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterableConfig(Message):
-    name: str = ''
-    value: str | None = ''
+    __slots__ = (
+        "name",
+        "value",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -20,12 +20,22 @@ class AlterableConfig(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        value: str | None = '',
+    ) -> None:
+        self.name: Final = name
+        self.value: Final = value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterConfigsResource(Message):
-    resource_type: int = 0
-    resource_name: str = ''
-    configs: Sequence[AlterableConfig] = ()
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "configs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resource_type", "int8", (0, LAST)),
@@ -35,11 +45,23 @@ class AlterConfigsResource(Message):
     )
     STRUCTS: ClassVar[Structs] = {"AlterableConfig": AlterableConfig}
 
+    def __init__(
+        self,
+        *,
+        resource_type: int = 0,
+        resource_name: str = '',
+        configs: Sequence[AlterableConfig] = (),
+    ) -> None:
+        self.resource_type: Final = resource_type
+        self.resource_name: Final = resource_name
+        self.configs: Final = configs
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterConfigsRequest(Message):
-    resources: Sequence[AlterConfigsResource] = ()
-    validate_only: bool = False
+    __slots__ = (
+        "resources",
+        "validate_only",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resources", "[]AlterConfigsResource", (0, LAST)),
@@ -47,3 +69,12 @@ class AlterConfigsRequest(Message):
         ), valid=(0, 2), flexible=(2, LAST), api_key=33
     )
     STRUCTS: ClassVar[Structs] = {"AlterConfigsResource": AlterConfigsResource}
+
+    def __init__(
+        self,
+        *,
+        resources: Sequence[AlterConfigsResource] = (),
+        validate_only: bool = False,
+    ) -> None:
+        self.resources: Final = resources
+        self.validate_only: Final = validate_only

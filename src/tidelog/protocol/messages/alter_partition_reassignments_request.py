@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReassignablePartition(Message):
-    partition_index: int = 0
-    replicas: Sequence[int] | None = None
+    __slots__ = (
+        "partition_index",
+        "replicas",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,11 +20,21 @@ class ReassignablePartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        replicas: Sequence[int] | None = None,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.replicas: Final = replicas
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ReassignableTopic(Message):
-    name: str = ''
-    partitions: Sequence[ReassignablePartition] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -33,12 +43,22 @@ class ReassignableTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"ReassignablePartition": ReassignablePartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[ReassignablePartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterPartitionReassignmentsRequest(Message):
-    timeout_ms: int = 60000
-    allow_replication_factor_change: bool = True
-    topics: Sequence[ReassignableTopic] = ()
+    __slots__ = (
+        "timeout_ms",
+        "allow_replication_factor_change",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("timeout_ms", "int32", (0, LAST)),
@@ -47,3 +67,14 @@ class AlterPartitionReassignmentsRequest(Message):
         ), valid=(0, 1), flexible=(0, LAST), api_key=45
     )
     STRUCTS: ClassVar[Structs] = {"ReassignableTopic": ReassignableTopic}
+
+    def __init__(
+        self,
+        *,
+        timeout_ms: int = 60000,
+        allow_replication_factor_change: bool = True,
+        topics: Sequence[ReassignableTopic] = (),
+    ) -> None:
+        self.timeout_ms: Final = timeout_ms
+        self.allow_replication_factor_change: Final = allow_replication_factor_change
+        self.topics: Final = topics

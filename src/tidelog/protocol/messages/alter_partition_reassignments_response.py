@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReassignablePartitionResponse(Message):
-    partition_index: int = 0
-    error_code: int = 0
-    error_message: str | None = ''
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "error_message",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -22,11 +22,23 @@ class ReassignablePartitionResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = '',
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ReassignableTopicResponse(Message):
-    name: str = ''
-    partitions: Sequence[ReassignablePartitionResponse] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -35,14 +47,24 @@ class ReassignableTopicResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {"ReassignablePartitionResponse": ReassignablePartitionResponse}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[ReassignablePartitionResponse] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterPartitionReassignmentsResponse(Message):
-    throttle_time_ms: int = 0
-    allow_replication_factor_change: bool = True
-    error_code: int = 0
-    error_message: str | None = ''
-    responses: Sequence[ReassignableTopicResponse] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "allow_replication_factor_change",
+        "error_code",
+        "error_message",
+        "responses",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -53,3 +75,18 @@ class AlterPartitionReassignmentsResponse(Message):
         ), valid=(0, 1), flexible=(0, LAST), api_key=45
     )
     STRUCTS: ClassVar[Structs] = {"ReassignableTopicResponse": ReassignableTopicResponse}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        allow_replication_factor_change: bool = True,
+        error_code: int = 0,
+        error_message: str | None = '',
+        responses: Sequence[ReassignableTopicResponse] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.allow_replication_factor_change: Final = allow_replication_factor_change
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.responses: Final = responses

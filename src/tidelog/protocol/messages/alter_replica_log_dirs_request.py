@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterReplicaLogDirTopic(Message):
-    name: str = ''
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -20,11 +20,21 @@ class AlterReplicaLogDirTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterReplicaLogDir(Message):
-    path: str = ''
-    topics: Sequence[AlterReplicaLogDirTopic] = ()
+    __slots__ = (
+        "path",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("path", "string", (0, LAST)),
@@ -33,13 +43,30 @@ class AlterReplicaLogDir(Message):
     )
     STRUCTS: ClassVar[Structs] = {"AlterReplicaLogDirTopic": AlterReplicaLogDirTopic}
 
+    def __init__(
+        self,
+        *,
+        path: str = '',
+        topics: Sequence[AlterReplicaLogDirTopic] = (),
+    ) -> None:
+        self.path: Final = path
+        self.topics: Final = topics
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterReplicaLogDirsRequest(Message):
-    dirs: Sequence[AlterReplicaLogDir] = ()
+    __slots__ = (
+        "dirs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("dirs", "[]AlterReplicaLogDir", (0, LAST)),
         ), valid=(1, 2), flexible=(2, LAST), api_key=34
     )
     STRUCTS: ClassVar[Structs] = {"AlterReplicaLogDir": AlterReplicaLogDir}
+
+    def __init__(
+        self,
+        *,
+        dirs: Sequence[AlterReplicaLogDir] = (),
+    ) -> None:
+        self.dirs: Final = dirs

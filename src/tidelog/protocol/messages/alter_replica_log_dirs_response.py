@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterReplicaLogDirPartitionResult(Message):
-    partition_index: int = 0
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,11 +20,21 @@ class AlterReplicaLogDirPartitionResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterReplicaLogDirTopicResult(Message):
-    topic_name: str = ''
-    partitions: Sequence[AlterReplicaLogDirPartitionResult] = ()
+    __slots__ = (
+        "topic_name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_name", "string", (0, LAST)),
@@ -33,11 +43,21 @@ class AlterReplicaLogDirTopicResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"AlterReplicaLogDirPartitionResult": AlterReplicaLogDirPartitionResult}
 
+    def __init__(
+        self,
+        *,
+        topic_name: str = '',
+        partitions: Sequence[AlterReplicaLogDirPartitionResult] = (),
+    ) -> None:
+        self.topic_name: Final = topic_name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterReplicaLogDirsResponse(Message):
-    throttle_time_ms: int = 0
-    results: Sequence[AlterReplicaLogDirTopicResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -45,3 +65,12 @@ class AlterReplicaLogDirsResponse(Message):
         ), valid=(1, 2), flexible=(2, LAST), api_key=34
     )
     STRUCTS: ClassVar[Structs] = {"AlterReplicaLogDirTopicResult": AlterReplicaLogDirTopicResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        results: Sequence[AlterReplicaLogDirTopicResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.results: Final = results

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScramCredentialDeletion(Message):
-    name: str = ''
-    mechanism: int = 0
+    __slots__ = (
+        "name",
+        "mechanism",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -20,14 +20,24 @@ class ScramCredentialDeletion(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        mechanism: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.mechanism: Final = mechanism
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ScramCredentialUpsertion(Message):
-    name: str = ''
-    mechanism: int = 0
-    iterations: int = 0
-    salt: bytes = b''
-    salted_password: bytes = b''
+    __slots__ = (
+        "name",
+        "mechanism",
+        "iterations",
+        "salt",
+        "salted_password",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -39,11 +49,27 @@ class ScramCredentialUpsertion(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        mechanism: int = 0,
+        iterations: int = 0,
+        salt: bytes = b'',
+        salted_password: bytes = b'',
+    ) -> None:
+        self.name: Final = name
+        self.mechanism: Final = mechanism
+        self.iterations: Final = iterations
+        self.salt: Final = salt
+        self.salted_password: Final = salted_password
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterUserScramCredentialsRequest(Message):
-    deletions: Sequence[ScramCredentialDeletion] = ()
-    upsertions: Sequence[ScramCredentialUpsertion] = ()
+    __slots__ = (
+        "deletions",
+        "upsertions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("deletions", "[]ScramCredentialDeletion", (0, LAST)),
@@ -51,3 +77,12 @@ class AlterUserScramCredentialsRequest(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=51
     )
     STRUCTS: ClassVar[Structs] = {"ScramCredentialDeletion": ScramCredentialDeletion, "ScramCredentialUpsertion": ScramCredentialUpsertion}
+
+    def __init__(
+        self,
+        *,
+        deletions: Sequence[ScramCredentialDeletion] = (),
+        upsertions: Sequence[ScramCredentialUpsertion] = (),
+    ) -> None:
+        self.deletions: Final = deletions
+        self.upsertions: Final = upsertions

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterUserScramCredentialsResult(Message):
-    user: str = ''
-    error_code: int = 0
-    error_message: str | None = ''
+    __slots__ = (
+        "user",
+        "error_code",
+        "error_message",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("user", "string", (0, LAST)),
@@ -22,11 +22,23 @@ class AlterUserScramCredentialsResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        user: str = '',
+        error_code: int = 0,
+        error_message: str | None = '',
+    ) -> None:
+        self.user: Final = user
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterUserScramCredentialsResponse(Message):
-    throttle_time_ms: int = 0
-    results: Sequence[AlterUserScramCredentialsResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -34,3 +46,12 @@ class AlterUserScramCredentialsResponse(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=51
     )
     STRUCTS: ClassVar[Structs] = {"AlterUserScramCredentialsResult": AlterUserScramCredentialsResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        results: Sequence[AlterUserScramCredentialsResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.results: Final = results

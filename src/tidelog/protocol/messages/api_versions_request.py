@@ -1,16 +1,16 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsRequest(Message):
-    client_software_name: str = ''
-    client_software_version: str = ''
+    __slots__ = (
+        "client_software_name",
+        "client_software_version",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("client_software_name", "string", (3, LAST)),
@@ -18,3 +18,12 @@ class ApiVersionsRequest(Message):
         ), valid=(0, 4), flexible=(3, LAST), api_key=18
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        client_software_name: str = '',
+        client_software_version: str = '',
+    ) -> None:
+        self.client_software_name: Final = client_software_name
+        self.client_software_version: Final = client_software_version

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    partition_index: int = 0
+    __slots__ = (
+        "partition_index",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -18,11 +18,19 @@ class PartitionData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicData(Message):
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[PartitionData] = ()
+    __slots__ = (
+        "topic_id",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_id", "uuid", (0, LAST)),
@@ -31,11 +39,21 @@ class TopicData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[PartitionData] = (),
+    ) -> None:
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DirectoryData(Message):
-    id: bytes = b'\0' * 16
-    topics: Sequence[TopicData] = ()
+    __slots__ = (
+        "id",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("id", "uuid", (0, LAST)),
@@ -44,12 +62,22 @@ class DirectoryData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}
 
+    def __init__(
+        self,
+        *,
+        id: bytes = b'\0' * 16,
+        topics: Sequence[TopicData] = (),
+    ) -> None:
+        self.id: Final = id
+        self.topics: Final = topics
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AssignReplicasToDirsRequest(Message):
-    broker_id: int = 0
-    broker_epoch: int = -1
-    directories: Sequence[DirectoryData] = ()
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "directories",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("broker_id", "int32", (0, LAST)),
@@ -58,3 +86,14 @@ class AssignReplicasToDirsRequest(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=73
     )
     STRUCTS: ClassVar[Structs] = {"DirectoryData": DirectoryData}
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = -1,
+        directories: Sequence[DirectoryData] = (),
+    ) -> None:
+        self.broker_id: Final = broker_id
+        self.broker_epoch: Final = broker_epoch
+        self.directories: Final = directories

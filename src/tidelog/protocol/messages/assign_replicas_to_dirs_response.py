@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    partition_index: int = 0
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,11 +20,21 @@ class PartitionData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicData(Message):
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[PartitionData] = ()
+    __slots__ = (
+        "topic_id",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_id", "uuid", (0, LAST)),
@@ -33,11 +43,21 @@ class TopicData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[PartitionData] = (),
+    ) -> None:
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DirectoryData(Message):
-    id: bytes = b'\0' * 16
-    topics: Sequence[TopicData] = ()
+    __slots__ = (
+        "id",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("id", "uuid", (0, LAST)),
@@ -46,12 +66,22 @@ class DirectoryData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}
 
+    def __init__(
+        self,
+        *,
+        id: bytes = b'\0' * 16,
+        topics: Sequence[TopicData] = (),
+    ) -> None:
+        self.id: Final = id
+        self.topics: Final = topics
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AssignReplicasToDirsResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    directories: Sequence[DirectoryData] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "directories",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -60,3 +90,14 @@ class AssignReplicasToDirsResponse(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=73
     )
     STRUCTS: ClassVar[Structs] = {"DirectoryData": DirectoryData}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        directories: Sequence[DirectoryData] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.directories: Final = directories

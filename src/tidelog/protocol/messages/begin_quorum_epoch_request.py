@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    partition_index: int = 0
-    voter_directory_id: bytes = b'\0' * 16
-    leader_id: int = 0
-    leader_epoch: int = 0
+    __slots__ = (
+        "partition_index",
+        "voter_directory_id",
+        "leader_id",
+        "leader_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -24,11 +24,25 @@ class PartitionData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        voter_directory_id: bytes = b'\0' * 16,
+        leader_id: int = 0,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.voter_directory_id: Final = voter_directory_id
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicData(Message):
-    topic_name: str = ''
-    partitions: Sequence[PartitionData] = ()
+    __slots__ = (
+        "topic_name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_name", "string", (0, LAST)),
@@ -37,12 +51,22 @@ class TopicData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
+    def __init__(
+        self,
+        *,
+        topic_name: str = '',
+        partitions: Sequence[PartitionData] = (),
+    ) -> None:
+        self.topic_name: Final = topic_name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class LeaderEndpoint(Message):
-    name: str = ''
-    host: str = ''
-    port: int = 0
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (1, LAST)),
@@ -52,13 +76,25 @@ class LeaderEndpoint(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        host: str = '',
+        port: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.host: Final = host
+        self.port: Final = port
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class BeginQuorumEpochRequest(Message):
-    cluster_id: str | None = None
-    voter_id: int = -1
-    topics: Sequence[TopicData] = ()
-    leader_endpoints: Sequence[LeaderEndpoint] = ()
+    __slots__ = (
+        "cluster_id",
+        "voter_id",
+        "topics",
+        "leader_endpoints",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("cluster_id", "string", (0, LAST), nullable=(0, LAST)),
@@ -68,3 +104,16 @@ class BeginQuorumEpochRequest(Message):
         ), valid=(0, 1), flexible=(1, LAST), api_key=53
     )
     STRUCTS: ClassVar[Structs] = {"TopicData": TopicData, "LeaderEndpoint": LeaderEndpoint}
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = None,
+        voter_id: int = -1,
+        topics: Sequence[TopicData] = (),
+        leader_endpoints: Sequence[LeaderEndpoint] = (),
+    ) -> None:
+        self.cluster_id: Final = cluster_id
+        self.voter_id: Final = voter_id
+        self.topics: Final = topics
+        self.leader_endpoints: Final = leader_endpoints

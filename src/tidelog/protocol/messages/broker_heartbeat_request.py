@@ -2,21 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeatRequest(Message):
-    broker_id: int = 0
-    broker_epoch: int = -1
-    current_metadata_offset: int = 0
-    want_fence: bool = False
-    want_shut_down: bool = False
-    offline_log_dirs: Sequence[bytes] = ()
-    cordoned_log_dirs: Sequence[bytes] | None = None
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "current_metadata_offset",
+        "want_fence",
+        "want_shut_down",
+        "offline_log_dirs",
+        "cordoned_log_dirs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("broker_id", "int32", (0, LAST)),
@@ -29,3 +29,22 @@ class BrokerHeartbeatRequest(Message):
         ), valid=(0, 2), flexible=(0, LAST), api_key=63
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = -1,
+        current_metadata_offset: int = 0,
+        want_fence: bool = False,
+        want_shut_down: bool = False,
+        offline_log_dirs: Sequence[bytes] = (),
+        cordoned_log_dirs: Sequence[bytes] | None = None,
+    ) -> None:
+        self.broker_id: Final = broker_id
+        self.broker_epoch: Final = broker_epoch
+        self.current_metadata_offset: Final = current_metadata_offset
+        self.want_fence: Final = want_fence
+        self.want_shut_down: Final = want_shut_down
+        self.offline_log_dirs: Final = offline_log_dirs
+        self.cordoned_log_dirs: Final = cordoned_log_dirs

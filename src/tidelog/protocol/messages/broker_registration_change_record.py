@@ -2,20 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRegistrationChangeRecord(Message):
-    broker_id: int = 0
-    broker_epoch: int = 0
-    fenced: int = 0
-    in_controlled_shutdown: int = 0
-    log_dirs: Sequence[bytes] = ()
-    cordoned_log_dirs: Sequence[bytes] | None = None
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "fenced",
+        "in_controlled_shutdown",
+        "log_dirs",
+        "cordoned_log_dirs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("broker_id", "int32", (0, LAST)),
@@ -27,3 +27,20 @@ class BrokerRegistrationChangeRecord(Message):
         ), valid=(0, 3), flexible=(0, LAST), api_key=17
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = 0,
+        fenced: int = 0,
+        in_controlled_shutdown: int = 0,
+        log_dirs: Sequence[bytes] = (),
+        cordoned_log_dirs: Sequence[bytes] | None = None,
+    ) -> None:
+        self.broker_id: Final = broker_id
+        self.broker_epoch: Final = broker_epoch
+        self.fenced: Final = fenced
+        self.in_controlled_shutdown: Final = in_controlled_shutdown
+        self.log_dirs: Final = log_dirs
+        self.cordoned_log_dirs: Final = cordoned_log_dirs

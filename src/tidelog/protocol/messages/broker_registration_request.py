@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Listener(Message):
-    name: str = ''
-    host: str = ''
-    port: int = 0
-    security_protocol: int = 0
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "security_protocol",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -24,12 +24,26 @@ class Listener(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        host: str = '',
+        port: int = 0,
+        security_protocol: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.host: Final = host
+        self.port: Final = port
+        self.security_protocol: Final = security_protocol
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class Feature(Message):
-    name: str = ''
-    min_supported_version: int = 0
-    max_supported_version: int = 0
+    __slots__ = (
+        "name",
+        "min_supported_version",
+        "max_supported_version",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -39,18 +53,30 @@ class Feature(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        min_supported_version: int = 0,
+        max_supported_version: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.min_supported_version: Final = min_supported_version
+        self.max_supported_version: Final = max_supported_version
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class BrokerRegistrationRequest(Message):
-    broker_id: int = 0
-    cluster_id: str = ''
-    incarnation_id: bytes = b'\0' * 16
-    listeners: Sequence[Listener] = ()
-    features: Sequence[Feature] = ()
-    rack: str | None = ''
-    is_migrating_zk_broker: bool = False
-    log_dirs: Sequence[bytes] = ()
-    previous_broker_epoch: int = -1
+    __slots__ = (
+        "broker_id",
+        "cluster_id",
+        "incarnation_id",
+        "listeners",
+        "features",
+        "rack",
+        "is_migrating_zk_broker",
+        "log_dirs",
+        "previous_broker_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("broker_id", "int32", (0, LAST)),
@@ -65,3 +91,26 @@ class BrokerRegistrationRequest(Message):
         ), valid=(0, 4), flexible=(0, LAST), api_key=62
     )
     STRUCTS: ClassVar[Structs] = {"Listener": Listener, "Feature": Feature}
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        cluster_id: str = '',
+        incarnation_id: bytes = b'\0' * 16,
+        listeners: Sequence[Listener] = (),
+        features: Sequence[Feature] = (),
+        rack: str | None = '',
+        is_migrating_zk_broker: bool = False,
+        log_dirs: Sequence[bytes] = (),
+        previous_broker_epoch: int = -1,
+    ) -> None:
+        self.broker_id: Final = broker_id
+        self.cluster_id: Final = cluster_id
+        self.incarnation_id: Final = incarnation_id
+        self.listeners: Final = listeners
+        self.features: Final = features
+        self.rack: Final = rack
+        self.is_migrating_zk_broker: Final = is_migrating_zk_broker
+        self.log_dirs: Final = log_dirs
+        self.previous_broker_epoch: Final = previous_broker_epoch

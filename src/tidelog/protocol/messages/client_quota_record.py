@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EntityData(Message):
-    entity_type: str = ''
-    entity_name: str | None = ''
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entity_type", "string", (0, LAST)),
@@ -20,13 +20,23 @@ class EntityData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        entity_type: str = '',
+        entity_name: str | None = '',
+    ) -> None:
+        self.entity_type: Final = entity_type
+        self.entity_name: Final = entity_name
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ClientQuotaRecord(Message):
-    entity: Sequence[EntityData] = ()
-    key: str = ''
-    value: float = 0.0
-    remove: bool = False
+    __slots__ = (
+        "entity",
+        "key",
+        "value",
+        "remove",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entity", "[]EntityData", (0, LAST)),
@@ -36,3 +46,16 @@ class ClientQuotaRecord(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=14
     )
     STRUCTS: ClassVar[Structs] = {"EntityData": EntityData}
+
+    def __init__(
+        self,
+        *,
+        entity: Sequence[EntityData] = (),
+        key: str = '',
+        value: float = 0.0,
+        remove: bool = False,
+    ) -> None:
+        self.entity: Final = entity
+        self.key: Final = key
+        self.value: Final = value
+        self.remove: Final = remove

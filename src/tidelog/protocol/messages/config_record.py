@@ -1,18 +1,18 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigRecord(Message):
-    resource_type: int = 0
-    resource_name: str = ''
-    name: str = ''
-    value: str | None = ''
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "name",
+        "value",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resource_type", "int8", (0, LAST)),
@@ -22,3 +22,16 @@ class ConfigRecord(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=4
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        resource_type: int = 0,
+        resource_name: str = '',
+        name: str = '',
+        value: str | None = '',
+    ) -> None:
+        self.resource_type: Final = resource_type
+        self.resource_name: Final = resource_name
+        self.name: Final = name
+        self.value: Final = value

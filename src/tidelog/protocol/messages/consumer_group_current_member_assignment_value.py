@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPartitions(Message):
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[int] = ()
-    assignment_epochs: Sequence[int] | None = ()
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "assignment_epochs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_id", "uuid", (0, LAST)),
@@ -22,14 +22,26 @@ class TopicPartitions(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[int] = (),
+        assignment_epochs: Sequence[int] | None = (),
+    ) -> None:
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
+        self.assignment_epochs: Final = assignment_epochs
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
-    member_epoch: int = 0
-    previous_member_epoch: int = 0
-    state: int = 0
-    assigned_partitions: Sequence[TopicPartitions] = ()
-    partitions_pending_revocation: Sequence[TopicPartitions] = ()
+    __slots__ = (
+        "member_epoch",
+        "previous_member_epoch",
+        "state",
+        "assigned_partitions",
+        "partitions_pending_revocation",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("member_epoch", "int32", (0, LAST)),
@@ -40,3 +52,18 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=8
     )
     STRUCTS: ClassVar[Structs] = {"TopicPartitions": TopicPartitions}
+
+    def __init__(
+        self,
+        *,
+        member_epoch: int = 0,
+        previous_member_epoch: int = 0,
+        state: int = 0,
+        assigned_partitions: Sequence[TopicPartitions] = (),
+        partitions_pending_revocation: Sequence[TopicPartitions] = (),
+    ) -> None:
+        self.member_epoch: Final = member_epoch
+        self.previous_member_epoch: Final = previous_member_epoch
+        self.state: Final = state
+        self.assigned_partitions: Final = assigned_partitions
+        self.partitions_pending_revocation: Final = partitions_pending_revocation

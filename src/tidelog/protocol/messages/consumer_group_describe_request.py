@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribeRequest(Message):
-    group_ids: Sequence[str] = ()
-    include_authorized_operations: bool = False
+    __slots__ = (
+        "group_ids",
+        "include_authorized_operations",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_ids", "[]string", (0, LAST)),
@@ -19,3 +19,12 @@ class ConsumerGroupDescribeRequest(Message):
         ), valid=(0, 1), flexible=(0, LAST), api_key=69
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        group_ids: Sequence[str] = (),
+        include_authorized_operations: bool = False,
+    ) -> None:
+        self.group_ids: Final = group_ids
+        self.include_authorized_operations: Final = include_authorized_operations

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPartitions(Message):
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "topic_id",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_id", "uuid", (0, LAST)),
@@ -20,19 +20,29 @@ class TopicPartitions(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ConsumerGroupHeartbeatRequest(Message):
-    group_id: str = ''
-    member_id: str = ''
-    member_epoch: int = 0
-    instance_id: str | None = None
-    rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
-    subscribed_topic_names: Sequence[str] | None = None
-    subscribed_topic_regex: str | None = None
-    server_assignor: str | None = None
-    topic_partitions: Sequence[TopicPartitions] | None = None
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "member_epoch",
+        "instance_id",
+        "rack_id",
+        "rebalance_timeout_ms",
+        "subscribed_topic_names",
+        "subscribed_topic_regex",
+        "server_assignor",
+        "topic_partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, LAST)),
@@ -48,3 +58,28 @@ class ConsumerGroupHeartbeatRequest(Message):
         ), valid=(0, 1), flexible=(0, LAST), api_key=68
     )
     STRUCTS: ClassVar[Structs] = {"TopicPartitions": TopicPartitions}
+
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        member_id: str = '',
+        member_epoch: int = 0,
+        instance_id: str | None = None,
+        rack_id: str | None = None,
+        rebalance_timeout_ms: int = -1,
+        subscribed_topic_names: Sequence[str] | None = None,
+        subscribed_topic_regex: str | None = None,
+        server_assignor: str | None = None,
+        topic_partitions: Sequence[TopicPartitions] | None = None,
+    ) -> None:
+        self.group_id: Final = group_id
+        self.member_id: Final = member_id
+        self.member_epoch: Final = member_epoch
+        self.instance_id: Final = instance_id
+        self.rack_id: Final = rack_id
+        self.rebalance_timeout_ms: Final = rebalance_timeout_ms
+        self.subscribed_topic_names: Final = subscribed_topic_names
+        self.subscribed_topic_regex: Final = subscribed_topic_regex
+        self.server_assignor: Final = server_assignor
+        self.topic_partitions: Final = topic_partitions

@@ -1,16 +1,16 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupMemberMetadataKey(Message):
-    group_id: str = ''
-    member_id: str = ''
+    __slots__ = (
+        "group_id",
+        "member_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, 0)),
@@ -18,3 +18,12 @@ class ConsumerGroupMemberMetadataKey(Message):
         ), valid=(0, 0), flexible=NEVER, api_key=5
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        member_id: str = '',
+    ) -> None:
+        self.group_id: Final = group_id
+        self.member_id: Final = member_id

@@ -1,16 +1,16 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupMetadataValue(Message):
-    epoch: int = 0
-    metadata_hash: int = 0
+    __slots__ = (
+        "epoch",
+        "metadata_hash",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("epoch", "int32", (0, LAST)),
@@ -18,3 +18,12 @@ class ConsumerGroupMetadataValue(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=3
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        epoch: int = 0,
+        metadata_hash: int = 0,
+    ) -> None:
+        self.epoch: Final = epoch
+        self.metadata_hash: Final = metadata_hash

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionMetadata(Message):
-    partition: int = 0
-    racks: Sequence[str] = ()
+    __slots__ = (
+        "partition",
+        "racks",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition", "int32", (0, LAST)),
@@ -20,13 +20,23 @@ class PartitionMetadata(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition: int = 0,
+        racks: Sequence[str] = (),
+    ) -> None:
+        self.partition: Final = partition
+        self.racks: Final = racks
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicMetadata(Message):
-    topic_id: bytes = b'\0' * 16
-    topic_name: str = ''
-    num_partitions: int = 0
-    partition_metadata: Sequence[PartitionMetadata] = ()
+    __slots__ = (
+        "topic_id",
+        "topic_name",
+        "num_partitions",
+        "partition_metadata",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_id", "uuid", (0, LAST)),
@@ -37,13 +47,34 @@ class TopicMetadata(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionMetadata": PartitionMetadata}
 
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = b'\0' * 16,
+        topic_name: str = '',
+        num_partitions: int = 0,
+        partition_metadata: Sequence[PartitionMetadata] = (),
+    ) -> None:
+        self.topic_id: Final = topic_id
+        self.topic_name: Final = topic_name
+        self.num_partitions: Final = num_partitions
+        self.partition_metadata: Final = partition_metadata
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ConsumerGroupPartitionMetadataValue(Message):
-    topics: Sequence[TopicMetadata] = ()
+    __slots__ = (
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]TopicMetadata", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=4
     )
     STRUCTS: ClassVar[Structs] = {"TopicMetadata": TopicMetadata}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[TopicMetadata] = (),
+    ) -> None:
+        self.topics: Final = topics

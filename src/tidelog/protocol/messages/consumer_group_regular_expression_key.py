@@ -1,16 +1,16 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupRegularExpressionKey(Message):
-    group_id: str = ''
-    regular_expression: str = ''
+    __slots__ = (
+        "group_id",
+        "regular_expression",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, 0)),
@@ -18,3 +18,12 @@ class ConsumerGroupRegularExpressionKey(Message):
         ), valid=(0, 0), flexible=NEVER, api_key=16
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        regular_expression: str = '',
+    ) -> None:
+        self.group_id: Final = group_id
+        self.regular_expression: Final = regular_expression

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupRegularExpressionValue(Message):
-    topics: Sequence[str] = ()
-    version: int = 0
-    timestamp: int = 0
+    __slots__ = (
+        "topics",
+        "version",
+        "timestamp",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]string", (0, LAST)),
@@ -21,3 +21,14 @@ class ConsumerGroupRegularExpressionValue(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=16
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[str] = (),
+        version: int = 0,
+        timestamp: int = 0,
+    ) -> None:
+        self.topics: Final = topics
+        self.version: Final = version
+        self.timestamp: Final = timestamp

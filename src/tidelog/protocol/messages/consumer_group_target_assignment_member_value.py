@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPartition(Message):
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "topic_id",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_id", "uuid", (0, LAST)),
@@ -20,13 +20,30 @@ class TopicPartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ConsumerGroupTargetAssignmentMemberValue(Message):
-    topic_partitions: Sequence[TopicPartition] = ()
+    __slots__ = (
+        "topic_partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_partitions", "[]TopicPartition", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=7
     )
     STRUCTS: ClassVar[Structs] = {"TopicPartition": TopicPartition}
+
+    def __init__(
+        self,
+        *,
+        topic_partitions: Sequence[TopicPartition] = (),
+    ) -> None:
+        self.topic_partitions: Final = topic_partitions

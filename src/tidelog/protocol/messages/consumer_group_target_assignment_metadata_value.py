@@ -1,16 +1,16 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupTargetAssignmentMetadataValue(Message):
-    assignment_epoch: int = 0
-    assignment_timestamp: int = 0
+    __slots__ = (
+        "assignment_epoch",
+        "assignment_timestamp",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("assignment_epoch", "int32", (0, LAST)),
@@ -18,3 +18,12 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=6
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        assignment_epoch: int = 0,
+        assignment_timestamp: int = 0,
+    ) -> None:
+        self.assignment_epoch: Final = assignment_epoch
+        self.assignment_timestamp: Final = assignment_timestamp

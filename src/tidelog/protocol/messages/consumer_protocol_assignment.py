@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPartition(Message):
-    topic: str = ''
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (0, LAST)),
@@ -20,11 +20,21 @@ class TopicPartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ConsumerProtocolAssignment(Message):
-    assigned_partitions: Sequence[TopicPartition] = ()
-    user_data: bytes | None = None
+    __slots__ = (
+        "assigned_partitions",
+        "user_data",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("assigned_partitions", "[]TopicPartition", (0, LAST)),
@@ -32,3 +42,12 @@ class ConsumerProtocolAssignment(Message):
         ), valid=(0, 3), flexible=NEVER
     )
     STRUCTS: ClassVar[Structs] = {"TopicPartition": TopicPartition}
+
+    def __init__(
+        self,
+        *,
+        assigned_partitions: Sequence[TopicPartition] = (),
+        user_data: bytes | None = None,
+    ) -> None:
+        self.assigned_partitions: Final = assigned_partitions
+        self.user_data: Final = user_data

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPartition(Message):
-    topic: str = ''
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (1, LAST)),
@@ -20,14 +20,24 @@ class TopicPartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ConsumerProtocolSubscription(Message):
-    topics: Sequence[str] = ()
-    user_data: bytes | None = None
-    owned_partitions: Sequence[TopicPartition] = ()
-    generation_id: int = -1
-    rack_id: str | None = None
+    __slots__ = (
+        "topics",
+        "user_data",
+        "owned_partitions",
+        "generation_id",
+        "rack_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]string", (0, LAST)),
@@ -38,3 +48,18 @@ class ConsumerProtocolSubscription(Message):
         ), valid=(0, 3), flexible=NEVER
     )
     STRUCTS: ClassVar[Structs] = {"TopicPartition": TopicPartition}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[str] = (),
+        user_data: bytes | None = None,
+        owned_partitions: Sequence[TopicPartition] = (),
+        generation_id: int = -1,
+        rack_id: str | None = None,
+    ) -> None:
+        self.topics: Final = topics
+        self.user_data: Final = user_data
+        self.owned_partitions: Final = owned_partitions
+        self.generation_id: Final = generation_id
+        self.rack_id: Final = rack_id

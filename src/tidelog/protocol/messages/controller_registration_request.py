@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Listener(Message):
-    name: str = ''
-    host: str = ''
-    port: int = 0
-    security_protocol: int = 0
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "security_protocol",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -24,12 +24,26 @@ class Listener(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        host: str = '',
+        port: int = 0,
+        security_protocol: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.host: Final = host
+        self.port: Final = port
+        self.security_protocol: Final = security_protocol
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class Feature(Message):
-    name: str = ''
-    min_supported_version: int = 0
-    max_supported_version: int = 0
+    __slots__ = (
+        "name",
+        "min_supported_version",
+        "max_supported_version",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -39,14 +53,26 @@ class Feature(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        min_supported_version: int = 0,
+        max_supported_version: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.min_supported_version: Final = min_supported_version
+        self.max_supported_version: Final = max_supported_version
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ControllerRegistrationRequest(Message):
-    controller_id: int = 0
-    incarnation_id: bytes = b'\0' * 16
-    zk_migration_ready: bool = False
-    listeners: Sequence[Listener] = ()
-    features: Sequence[Feature] = ()
+    __slots__ = (
+        "controller_id",
+        "incarnation_id",
+        "zk_migration_ready",
+        "listeners",
+        "features",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("controller_id", "int32", (0, LAST)),
@@ -57,3 +83,18 @@ class ControllerRegistrationRequest(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=70
     )
     STRUCTS: ClassVar[Structs] = {"Listener": Listener, "Feature": Feature}
+
+    def __init__(
+        self,
+        *,
+        controller_id: int = 0,
+        incarnation_id: bytes = b'\0' * 16,
+        zk_migration_ready: bool = False,
+        listeners: Sequence[Listener] = (),
+        features: Sequence[Feature] = (),
+    ) -> None:
+        self.controller_id: Final = controller_id
+        self.incarnation_id: Final = incarnation_id
+        self.zk_migration_ready: Final = zk_migration_ready
+        self.listeners: Final = listeners
+        self.features: Final = features

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePartitionsAssignment(Message):
-    broker_ids: Sequence[int] = ()
+    __slots__ = (
+        "broker_ids",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("broker_ids", "[]int32", (0, LAST)),
@@ -18,12 +18,20 @@ class CreatePartitionsAssignment(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        broker_ids: Sequence[int] = (),
+    ) -> None:
+        self.broker_ids: Final = broker_ids
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class CreatePartitionsTopic(Message):
-    name: str = ''
-    count: int = 0
-    assignments: Sequence[CreatePartitionsAssignment] | None = ()
+    __slots__ = (
+        "name",
+        "count",
+        "assignments",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -33,12 +41,24 @@ class CreatePartitionsTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"CreatePartitionsAssignment": CreatePartitionsAssignment}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        count: int = 0,
+        assignments: Sequence[CreatePartitionsAssignment] | None = (),
+    ) -> None:
+        self.name: Final = name
+        self.count: Final = count
+        self.assignments: Final = assignments
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class CreatePartitionsRequest(Message):
-    topics: Sequence[CreatePartitionsTopic] = ()
-    timeout_ms: int = 0
-    validate_only: bool = False
+    __slots__ = (
+        "topics",
+        "timeout_ms",
+        "validate_only",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]CreatePartitionsTopic", (0, LAST)),
@@ -47,3 +67,14 @@ class CreatePartitionsRequest(Message):
         ), valid=(0, 3), flexible=(2, LAST), api_key=37
     )
     STRUCTS: ClassVar[Structs] = {"CreatePartitionsTopic": CreatePartitionsTopic}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[CreatePartitionsTopic] = (),
+        timeout_ms: int = 0,
+        validate_only: bool = False,
+    ) -> None:
+        self.topics: Final = topics
+        self.timeout_ms: Final = timeout_ms
+        self.validate_only: Final = validate_only

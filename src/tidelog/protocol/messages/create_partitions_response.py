@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePartitionsTopicResult(Message):
-    name: str = ''
-    error_code: int = 0
-    error_message: str | None = None
+    __slots__ = (
+        "name",
+        "error_code",
+        "error_message",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -22,11 +22,23 @@ class CreatePartitionsTopicResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class CreatePartitionsResponse(Message):
-    throttle_time_ms: int = 0
-    results: Sequence[CreatePartitionsTopicResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -34,3 +46,12 @@ class CreatePartitionsResponse(Message):
         ), valid=(0, 3), flexible=(2, LAST), api_key=37
     )
     STRUCTS: ClassVar[Structs] = {"CreatePartitionsTopicResult": CreatePartitionsTopicResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        results: Sequence[CreatePartitionsTopicResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.results: Final = results

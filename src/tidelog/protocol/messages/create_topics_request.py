@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CreatableReplicaAssignment(Message):
-    partition_index: int = 0
-    broker_ids: Sequence[int] = ()
+    __slots__ = (
+        "partition_index",
+        "broker_ids",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,11 +20,21 @@ class CreatableReplicaAssignment(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        broker_ids: Sequence[int] = (),
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.broker_ids: Final = broker_ids
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class CreatableTopicConfig(Message):
-    name: str = ''
-    value: str | None = ''
+    __slots__ = (
+        "name",
+        "value",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -33,14 +43,24 @@ class CreatableTopicConfig(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        value: str | None = '',
+    ) -> None:
+        self.name: Final = name
+        self.value: Final = value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class CreatableTopic(Message):
-    name: str = ''
-    num_partitions: int = 0
-    replication_factor: int = 0
-    assignments: Sequence[CreatableReplicaAssignment] = ()
-    configs: Sequence[CreatableTopicConfig] = ()
+    __slots__ = (
+        "name",
+        "num_partitions",
+        "replication_factor",
+        "assignments",
+        "configs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -52,12 +72,28 @@ class CreatableTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"CreatableReplicaAssignment": CreatableReplicaAssignment, "CreatableTopicConfig": CreatableTopicConfig}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        num_partitions: int = 0,
+        replication_factor: int = 0,
+        assignments: Sequence[CreatableReplicaAssignment] = (),
+        configs: Sequence[CreatableTopicConfig] = (),
+    ) -> None:
+        self.name: Final = name
+        self.num_partitions: Final = num_partitions
+        self.replication_factor: Final = replication_factor
+        self.assignments: Final = assignments
+        self.configs: Final = configs
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class CreateTopicsRequest(Message):
-    topics: Sequence[CreatableTopic] = ()
-    timeout_ms: int = 60000
-    validate_only: bool = False
+    __slots__ = (
+        "topics",
+        "timeout_ms",
+        "validate_only",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]CreatableTopic", (0, LAST)),
@@ -66,3 +102,14 @@ class CreateTopicsRequest(Message):
         ), valid=(2, 7), flexible=(5, LAST), api_key=19
     )
     STRUCTS: ClassVar[Structs] = {"CreatableTopic": CreatableTopic}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[CreatableTopic] = (),
+        timeout_ms: int = 60000,
+        validate_only: bool = False,
+    ) -> None:
+        self.topics: Final = topics
+        self.timeout_ms: Final = timeout_ms
+        self.validate_only: Final = validate_only

@@ -2,19 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CreatableTopicConfigs(Message):
-    name: str = ''
-    value: str | None = ''
-    read_only: bool = False
-    config_source: int = -1
-    is_sensitive: bool = False
+    __slots__ = (
+        "name",
+        "value",
+        "read_only",
+        "config_source",
+        "is_sensitive",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (5, LAST)),
@@ -26,17 +26,33 @@ class CreatableTopicConfigs(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        value: str | None = '',
+        read_only: bool = False,
+        config_source: int = -1,
+        is_sensitive: bool = False,
+    ) -> None:
+        self.name: Final = name
+        self.value: Final = value
+        self.read_only: Final = read_only
+        self.config_source: Final = config_source
+        self.is_sensitive: Final = is_sensitive
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class CreatableTopicResult(Message):
-    name: str = ''
-    topic_id: bytes = b'\0' * 16
-    error_code: int = 0
-    error_message: str | None = ''
-    topic_config_error_code: int = 0
-    num_partitions: int = -1
-    replication_factor: int = -1
-    configs: Sequence[CreatableTopicConfigs] | None = ()
+    __slots__ = (
+        "name",
+        "topic_id",
+        "error_code",
+        "error_message",
+        "topic_config_error_code",
+        "num_partitions",
+        "replication_factor",
+        "configs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -51,11 +67,33 @@ class CreatableTopicResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"CreatableTopicConfigs": CreatableTopicConfigs}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        topic_id: bytes = b'\0' * 16,
+        error_code: int = 0,
+        error_message: str | None = '',
+        topic_config_error_code: int = 0,
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Sequence[CreatableTopicConfigs] | None = (),
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.topic_config_error_code: Final = topic_config_error_code
+        self.num_partitions: Final = num_partitions
+        self.replication_factor: Final = replication_factor
+        self.configs: Final = configs
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class CreateTopicsResponse(Message):
-    throttle_time_ms: int = 0
-    topics: Sequence[CreatableTopicResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (2, LAST)),
@@ -63,3 +101,12 @@ class CreateTopicsResponse(Message):
         ), valid=(2, 7), flexible=(5, LAST), api_key=19
     )
     STRUCTS: ClassVar[Structs] = {"CreatableTopicResult": CreatableTopicResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: Sequence[CreatableTopicResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics

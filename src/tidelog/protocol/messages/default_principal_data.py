@@ -1,17 +1,17 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultPrincipalData(Message):
-    type: str = ''
-    name: str = ''
-    token_authenticated: bool = False
+    __slots__ = (
+        "type",
+        "name",
+        "token_authenticated",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("type", "string", (0, LAST)),
@@ -20,3 +20,14 @@ class DefaultPrincipalData(Message):
         ), valid=(0, 0), flexible=(0, LAST)
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        type: str = '',
+        name: str = '',
+        token_authenticated: bool = False,
+    ) -> None:
+        self.type: Final = type
+        self.name: Final = name
+        self.token_authenticated: Final = token_authenticated

@@ -2,21 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteAclsFilter(Message):
-    resource_type_filter: int = 0
-    resource_name_filter: str | None = ''
-    pattern_type_filter: int = 3
-    principal_filter: str | None = ''
-    host_filter: str | None = ''
-    operation: int = 0
-    permission_type: int = 0
+    __slots__ = (
+        "resource_type_filter",
+        "resource_name_filter",
+        "pattern_type_filter",
+        "principal_filter",
+        "host_filter",
+        "operation",
+        "permission_type",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resource_type_filter", "int8", (0, LAST)),
@@ -30,13 +30,40 @@ class DeleteAclsFilter(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        resource_type_filter: int = 0,
+        resource_name_filter: str | None = '',
+        pattern_type_filter: int = 3,
+        principal_filter: str | None = '',
+        host_filter: str | None = '',
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.resource_type_filter: Final = resource_type_filter
+        self.resource_name_filter: Final = resource_name_filter
+        self.pattern_type_filter: Final = pattern_type_filter
+        self.principal_filter: Final = principal_filter
+        self.host_filter: Final = host_filter
+        self.operation: Final = operation
+        self.permission_type: Final = permission_type
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DeleteAclsRequest(Message):
-    filters: Sequence[DeleteAclsFilter] = ()
+    __slots__ = (
+        "filters",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("filters", "[]DeleteAclsFilter", (0, LAST)),
         ), valid=(1, 3), flexible=(2, LAST), api_key=31
     )
     STRUCTS: ClassVar[Structs] = {"DeleteAclsFilter": DeleteAclsFilter}
+
+    def __init__(
+        self,
+        *,
+        filters: Sequence[DeleteAclsFilter] = (),
+    ) -> None:
+        self.filters: Final = filters

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeletableGroupResult(Message):
-    group_id: str = ''
-    error_code: int = 0
+    __slots__ = (
+        "group_id",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, LAST)),
@@ -20,11 +20,21 @@ class DeletableGroupResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        error_code: int = 0,
+    ) -> None:
+        self.group_id: Final = group_id
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DeleteGroupsResponse(Message):
-    throttle_time_ms: int = 0
-    results: Sequence[DeletableGroupResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -32,3 +42,12 @@ class DeleteGroupsResponse(Message):
         ), valid=(0, 2), flexible=(2, LAST), api_key=42
     )
     STRUCTS: ClassVar[Structs] = {"DeletableGroupResult": DeletableGroupResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        results: Sequence[DeletableGroupResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.results: Final = results

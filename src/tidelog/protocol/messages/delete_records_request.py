@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartition(Message):
-    partition_index: int = 0
-    offset: int = 0
+    __slots__ = (
+        "partition_index",
+        "offset",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,11 +20,21 @@ class DeleteRecordsPartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        offset: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.offset: Final = offset
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DeleteRecordsTopic(Message):
-    name: str = ''
-    partitions: Sequence[DeleteRecordsPartition] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -33,11 +43,21 @@ class DeleteRecordsTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"DeleteRecordsPartition": DeleteRecordsPartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[DeleteRecordsPartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DeleteRecordsRequest(Message):
-    topics: Sequence[DeleteRecordsTopic] = ()
-    timeout_ms: int = 0
+    __slots__ = (
+        "topics",
+        "timeout_ms",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]DeleteRecordsTopic", (0, LAST)),
@@ -45,3 +65,12 @@ class DeleteRecordsRequest(Message):
         ), valid=(0, 2), flexible=(2, LAST), api_key=21
     )
     STRUCTS: ClassVar[Structs] = {"DeleteRecordsTopic": DeleteRecordsTopic}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[DeleteRecordsTopic] = (),
+        timeout_ms: int = 0,
+    ) -> None:
+        self.topics: Final = topics
+        self.timeout_ms: Final = timeout_ms

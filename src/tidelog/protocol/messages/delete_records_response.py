@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartitionResult(Message):
-    partition_index: int = 0
-    low_watermark: int = 0
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "low_watermark",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -22,11 +22,23 @@ class DeleteRecordsPartitionResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        low_watermark: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.low_watermark: Final = low_watermark
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DeleteRecordsTopicResult(Message):
-    name: str = ''
-    partitions: Sequence[DeleteRecordsPartitionResult] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -35,11 +47,21 @@ class DeleteRecordsTopicResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"DeleteRecordsPartitionResult": DeleteRecordsPartitionResult}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[DeleteRecordsPartitionResult] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DeleteRecordsResponse(Message):
-    throttle_time_ms: int = 0
-    topics: Sequence[DeleteRecordsTopicResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -47,3 +69,12 @@ class DeleteRecordsResponse(Message):
         ), valid=(0, 2), flexible=(2, LAST), api_key=21
     )
     STRUCTS: ClassVar[Structs] = {"DeleteRecordsTopicResult": DeleteRecordsTopicResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: Sequence[DeleteRecordsTopicResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopicState(Message):
-    name: str | None = None
-    topic_id: bytes = b'\0' * 16
+    __slots__ = (
+        "name",
+        "topic_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (6, LAST), nullable=(6, LAST)),
@@ -20,12 +20,22 @@ class DeleteTopicState(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        topic_id: bytes = b'\0' * 16,
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DeleteTopicsRequest(Message):
-    topics: Sequence[DeleteTopicState] = ()
-    topic_names: Sequence[str] = ()
-    timeout_ms: int = 0
+    __slots__ = (
+        "topics",
+        "topic_names",
+        "timeout_ms",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]DeleteTopicState", (6, LAST)),
@@ -34,3 +44,14 @@ class DeleteTopicsRequest(Message):
         ), valid=(1, 6), flexible=(4, LAST), api_key=20
     )
     STRUCTS: ClassVar[Structs] = {"DeleteTopicState": DeleteTopicState}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[DeleteTopicState] = (),
+        topic_names: Sequence[str] = (),
+        timeout_ms: int = 0,
+    ) -> None:
+        self.topics: Final = topics
+        self.topic_names: Final = topic_names
+        self.timeout_ms: Final = timeout_ms

@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AclDescription(Message):
-    principal: str = ''
-    host: str = ''
-    operation: int = 0
-    permission_type: int = 0
+    __slots__ = (
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("principal", "string", (0, LAST)),
@@ -24,13 +24,27 @@ class AclDescription(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        principal: str = '',
+        host: str = '',
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.principal: Final = principal
+        self.host: Final = host
+        self.operation: Final = operation
+        self.permission_type: Final = permission_type
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeAclsResource(Message):
-    resource_type: int = 0
-    resource_name: str = ''
-    pattern_type: int = 3
-    acls: Sequence[AclDescription] = ()
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "acls",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resource_type", "int8", (0, LAST)),
@@ -41,13 +55,27 @@ class DescribeAclsResource(Message):
     )
     STRUCTS: ClassVar[Structs] = {"AclDescription": AclDescription}
 
+    def __init__(
+        self,
+        *,
+        resource_type: int = 0,
+        resource_name: str = '',
+        pattern_type: int = 3,
+        acls: Sequence[AclDescription] = (),
+    ) -> None:
+        self.resource_type: Final = resource_type
+        self.resource_name: Final = resource_name
+        self.pattern_type: Final = pattern_type
+        self.acls: Final = acls
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeAclsResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ''
-    resources: Sequence[DescribeAclsResource] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "resources",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -57,3 +85,16 @@ class DescribeAclsResponse(Message):
         ), valid=(1, 3), flexible=(2, LAST), api_key=29
     )
     STRUCTS: ClassVar[Structs] = {"DescribeAclsResource": DescribeAclsResource}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = '',
+        resources: Sequence[DescribeAclsResource] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.resources: Final = resources

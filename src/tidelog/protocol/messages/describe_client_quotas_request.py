@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentData(Message):
-    entity_type: str = ''
-    match_type: int = 0
-    match: str | None = ''
+    __slots__ = (
+        "entity_type",
+        "match_type",
+        "match",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entity_type", "string", (0, LAST)),
@@ -22,11 +22,23 @@ class ComponentData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        entity_type: str = '',
+        match_type: int = 0,
+        match: str | None = '',
+    ) -> None:
+        self.entity_type: Final = entity_type
+        self.match_type: Final = match_type
+        self.match: Final = match
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeClientQuotasRequest(Message):
-    components: Sequence[ComponentData] = ()
-    strict: bool = False
+    __slots__ = (
+        "components",
+        "strict",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("components", "[]ComponentData", (0, LAST)),
@@ -34,3 +46,12 @@ class DescribeClientQuotasRequest(Message):
         ), valid=(0, 1), flexible=(1, LAST), api_key=48
     )
     STRUCTS: ClassVar[Structs] = {"ComponentData": ComponentData}
+
+    def __init__(
+        self,
+        *,
+        components: Sequence[ComponentData] = (),
+        strict: bool = False,
+    ) -> None:
+        self.components: Final = components
+        self.strict: Final = strict

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EntityData(Message):
-    entity_type: str = ''
-    entity_name: str | None = ''
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entity_type", "string", (0, LAST)),
@@ -20,11 +20,21 @@ class EntityData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        entity_type: str = '',
+        entity_name: str | None = '',
+    ) -> None:
+        self.entity_type: Final = entity_type
+        self.entity_name: Final = entity_name
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ValueData(Message):
-    key: str = ''
-    value: float = 0.0
+    __slots__ = (
+        "key",
+        "value",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("key", "string", (0, LAST)),
@@ -33,11 +43,21 @@ class ValueData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        key: str = '',
+        value: float = 0.0,
+    ) -> None:
+        self.key: Final = key
+        self.value: Final = value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class EntryData(Message):
-    entity: Sequence[EntityData] = ()
-    values: Sequence[ValueData] = ()
+    __slots__ = (
+        "entity",
+        "values",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("entity", "[]EntityData", (0, LAST)),
@@ -46,13 +66,23 @@ class EntryData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"EntityData": EntityData, "ValueData": ValueData}
 
+    def __init__(
+        self,
+        *,
+        entity: Sequence[EntityData] = (),
+        values: Sequence[ValueData] = (),
+    ) -> None:
+        self.entity: Final = entity
+        self.values: Final = values
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeClientQuotasResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ''
-    entries: Sequence[EntryData] | None = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "entries",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -62,3 +92,16 @@ class DescribeClientQuotasResponse(Message):
         ), valid=(0, 1), flexible=(1, LAST), api_key=48
     )
     STRUCTS: ClassVar[Structs] = {"EntryData": EntryData}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = '',
+        entries: Sequence[EntryData] | None = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.entries: Final = entries

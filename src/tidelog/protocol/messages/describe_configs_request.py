@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResource(Message):
-    resource_type: int = 0
-    resource_name: str = ''
-    configuration_keys: Sequence[str] | None = ()
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "configuration_keys",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resource_type", "int8", (0, LAST)),
@@ -22,12 +22,24 @@ class DescribeConfigsResource(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        resource_type: int = 0,
+        resource_name: str = '',
+        configuration_keys: Sequence[str] | None = (),
+    ) -> None:
+        self.resource_type: Final = resource_type
+        self.resource_name: Final = resource_name
+        self.configuration_keys: Final = configuration_keys
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeConfigsRequest(Message):
-    resources: Sequence[DescribeConfigsResource] = ()
-    include_synonyms: bool = False
-    include_documentation: bool = False
+    __slots__ = (
+        "resources",
+        "include_synonyms",
+        "include_documentation",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resources", "[]DescribeConfigsResource", (0, LAST)),
@@ -36,3 +48,14 @@ class DescribeConfigsRequest(Message):
         ), valid=(1, 4), flexible=(4, LAST), api_key=32
     )
     STRUCTS: ClassVar[Structs] = {"DescribeConfigsResource": DescribeConfigsResource}
+
+    def __init__(
+        self,
+        *,
+        resources: Sequence[DescribeConfigsResource] = (),
+        include_synonyms: bool = False,
+        include_documentation: bool = False,
+    ) -> None:
+        self.resources: Final = resources
+        self.include_synonyms: Final = include_synonyms
+        self.include_documentation: Final = include_documentation

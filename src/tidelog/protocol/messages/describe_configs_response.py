@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsSynonym(Message):
-    name: str = ''
-    value: str | None = ''
-    source: int = 0
+    __slots__ = (
+        "name",
+        "value",
+        "source",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (1, LAST)),
@@ -22,17 +22,29 @@ class DescribeConfigsSynonym(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        value: str | None = '',
+        source: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.value: Final = value
+        self.source: Final = source
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeConfigsResourceResult(Message):
-    name: str = ''
-    value: str | None = ''
-    read_only: bool = False
-    config_source: int = -1
-    is_sensitive: bool = False
-    synonyms: Sequence[DescribeConfigsSynonym] = ()
-    config_type: int = 0
-    documentation: str | None = ''
+    __slots__ = (
+        "name",
+        "value",
+        "read_only",
+        "config_source",
+        "is_sensitive",
+        "synonyms",
+        "config_type",
+        "documentation",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -47,14 +59,36 @@ class DescribeConfigsResourceResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"DescribeConfigsSynonym": DescribeConfigsSynonym}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        value: str | None = '',
+        read_only: bool = False,
+        config_source: int = -1,
+        is_sensitive: bool = False,
+        synonyms: Sequence[DescribeConfigsSynonym] = (),
+        config_type: int = 0,
+        documentation: str | None = '',
+    ) -> None:
+        self.name: Final = name
+        self.value: Final = value
+        self.read_only: Final = read_only
+        self.config_source: Final = config_source
+        self.is_sensitive: Final = is_sensitive
+        self.synonyms: Final = synonyms
+        self.config_type: Final = config_type
+        self.documentation: Final = documentation
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeConfigsResult(Message):
-    error_code: int = 0
-    error_message: str | None = ''
-    resource_type: int = 0
-    resource_name: str = ''
-    configs: Sequence[DescribeConfigsResourceResult] = ()
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "resource_type",
+        "resource_name",
+        "configs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -66,11 +100,27 @@ class DescribeConfigsResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"DescribeConfigsResourceResult": DescribeConfigsResourceResult}
 
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        error_message: str | None = '',
+        resource_type: int = 0,
+        resource_name: str = '',
+        configs: Sequence[DescribeConfigsResourceResult] = (),
+    ) -> None:
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.resource_type: Final = resource_type
+        self.resource_name: Final = resource_name
+        self.configs: Final = configs
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeConfigsResponse(Message):
-    throttle_time_ms: int = 0
-    results: Sequence[DescribeConfigsResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -78,3 +128,12 @@ class DescribeConfigsResponse(Message):
         ), valid=(1, 4), flexible=(4, LAST), api_key=32
     )
     STRUCTS: ClassVar[Structs] = {"DescribeConfigsResult": DescribeConfigsResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        results: Sequence[DescribeConfigsResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.results: Final = results

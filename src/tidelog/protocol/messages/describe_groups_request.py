@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroupsRequest(Message):
-    groups: Sequence[str] = ()
-    include_authorized_operations: bool = False
+    __slots__ = (
+        "groups",
+        "include_authorized_operations",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("groups", "[]string", (0, LAST)),
@@ -19,3 +19,12 @@ class DescribeGroupsRequest(Message):
         ), valid=(0, 6), flexible=(5, LAST), api_key=15
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        groups: Sequence[str] = (),
+        include_authorized_operations: bool = False,
+    ) -> None:
+        self.groups: Final = groups
+        self.include_authorized_operations: Final = include_authorized_operations

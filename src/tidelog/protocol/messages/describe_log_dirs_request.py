@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribableLogDirTopic(Message):
-    topic: str = ''
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (0, LAST)),
@@ -20,13 +20,30 @@ class DescribableLogDirTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeLogDirsRequest(Message):
-    topics: Sequence[DescribableLogDirTopic] | None = ()
+    __slots__ = (
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]DescribableLogDirTopic", (0, LAST), nullable=(0, LAST)),
         ), valid=(1, 5), flexible=(2, LAST), api_key=35
     )
     STRUCTS: ClassVar[Structs] = {"DescribableLogDirTopic": DescribableLogDirTopic}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[DescribableLogDirTopic] | None = (),
+    ) -> None:
+        self.topics: Final = topics

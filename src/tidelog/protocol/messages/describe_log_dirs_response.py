@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeLogDirsPartition(Message):
-    partition_index: int = 0
-    partition_size: int = 0
-    offset_lag: int = 0
-    is_future_key: bool = False
+    __slots__ = (
+        "partition_index",
+        "partition_size",
+        "offset_lag",
+        "is_future_key",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -24,11 +24,25 @@ class DescribeLogDirsPartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        partition_size: int = 0,
+        offset_lag: int = 0,
+        is_future_key: bool = False,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.partition_size: Final = partition_size
+        self.offset_lag: Final = offset_lag
+        self.is_future_key: Final = is_future_key
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeLogDirsTopic(Message):
-    name: str = ''
-    partitions: Sequence[DescribeLogDirsPartition] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -37,15 +51,25 @@ class DescribeLogDirsTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"DescribeLogDirsPartition": DescribeLogDirsPartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[DescribeLogDirsPartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeLogDirsResult(Message):
-    error_code: int = 0
-    log_dir: str = ''
-    topics: Sequence[DescribeLogDirsTopic] = ()
-    total_bytes: int = -1
-    usable_bytes: int = -1
-    is_cordoned: bool = False
+    __slots__ = (
+        "error_code",
+        "log_dir",
+        "topics",
+        "total_bytes",
+        "usable_bytes",
+        "is_cordoned",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -58,12 +82,30 @@ class DescribeLogDirsResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"DescribeLogDirsTopic": DescribeLogDirsTopic}
 
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        log_dir: str = '',
+        topics: Sequence[DescribeLogDirsTopic] = (),
+        total_bytes: int = -1,
+        usable_bytes: int = -1,
+        is_cordoned: bool = False,
+    ) -> None:
+        self.error_code: Final = error_code
+        self.log_dir: Final = log_dir
+        self.topics: Final = topics
+        self.total_bytes: Final = total_bytes
+        self.usable_bytes: Final = usable_bytes
+        self.is_cordoned: Final = is_cordoned
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeLogDirsResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    results: Sequence[DescribeLogDirsResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -72,3 +114,14 @@ class DescribeLogDirsResponse(Message):
         ), valid=(1, 5), flexible=(2, LAST), api_key=35
     )
     STRUCTS: ClassVar[Structs] = {"DescribeLogDirsResult": DescribeLogDirsResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        results: Sequence[DescribeLogDirsResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.results: Final = results

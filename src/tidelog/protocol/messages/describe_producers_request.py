@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRequest(Message):
-    name: str = ''
-    partition_indexes: Sequence[int] = ()
+    __slots__ = (
+        "name",
+        "partition_indexes",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -20,13 +20,30 @@ class TopicRequest(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partition_indexes: Sequence[int] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partition_indexes: Final = partition_indexes
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeProducersRequest(Message):
-    topics: Sequence[TopicRequest] = ()
+    __slots__ = (
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]TopicRequest", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=61
     )
     STRUCTS: ClassVar[Structs] = {"TopicRequest": TopicRequest}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[TopicRequest] = (),
+    ) -> None:
+        self.topics: Final = topics

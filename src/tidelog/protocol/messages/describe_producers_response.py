@@ -2,20 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerState(Message):
-    producer_id: int = 0
-    producer_epoch: int = 0
-    last_sequence: int = -1
-    last_timestamp: int = -1
-    coordinator_epoch: int = 0
-    current_txn_start_offset: int = -1
+    __slots__ = (
+        "producer_id",
+        "producer_epoch",
+        "last_sequence",
+        "last_timestamp",
+        "coordinator_epoch",
+        "current_txn_start_offset",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("producer_id", "int64", (0, LAST)),
@@ -28,13 +28,31 @@ class ProducerState(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        last_sequence: int = -1,
+        last_timestamp: int = -1,
+        coordinator_epoch: int = 0,
+        current_txn_start_offset: int = -1,
+    ) -> None:
+        self.producer_id: Final = producer_id
+        self.producer_epoch: Final = producer_epoch
+        self.last_sequence: Final = last_sequence
+        self.last_timestamp: Final = last_timestamp
+        self.coordinator_epoch: Final = coordinator_epoch
+        self.current_txn_start_offset: Final = current_txn_start_offset
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class PartitionResponse(Message):
-    partition_index: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    active_producers: Sequence[ProducerState] = ()
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "error_message",
+        "active_producers",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -45,11 +63,25 @@ class PartitionResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {"ProducerState": ProducerState}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        active_producers: Sequence[ProducerState] = (),
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.active_producers: Final = active_producers
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicResponse(Message):
-    name: str = ''
-    partitions: Sequence[PartitionResponse] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -58,11 +90,21 @@ class TopicResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionResponse": PartitionResponse}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[PartitionResponse] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeProducersResponse(Message):
-    throttle_time_ms: int = 0
-    topics: Sequence[TopicResponse] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -70,3 +112,12 @@ class DescribeProducersResponse(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=61
     )
     STRUCTS: ClassVar[Structs] = {"TopicResponse": TopicResponse}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: Sequence[TopicResponse] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    partition_index: int = 0
+    __slots__ = (
+        "partition_index",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -18,11 +18,19 @@ class PartitionData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicData(Message):
-    topic_name: str = ''
-    partitions: Sequence[PartitionData] = ()
+    __slots__ = (
+        "topic_name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_name", "string", (0, LAST)),
@@ -31,13 +39,30 @@ class TopicData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
+    def __init__(
+        self,
+        *,
+        topic_name: str = '',
+        partitions: Sequence[PartitionData] = (),
+    ) -> None:
+        self.topic_name: Final = topic_name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeQuorumRequest(Message):
-    topics: Sequence[TopicData] = ()
+    __slots__ = (
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]TopicData", (0, LAST)),
         ), valid=(0, 2), flexible=(0, LAST), api_key=55
     )
     STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[TopicData] = (),
+    ) -> None:
+        self.topics: Final = topics

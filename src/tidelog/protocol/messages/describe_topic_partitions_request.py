@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRequest(Message):
-    name: str = ''
+    __slots__ = (
+        "name",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -18,11 +18,19 @@ class TopicRequest(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+    ) -> None:
+        self.name: Final = name
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class Cursor(Message):
-    topic_name: str = ''
-    partition_index: int = 0
+    __slots__ = (
+        "topic_name",
+        "partition_index",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_name", "string", (0, LAST)),
@@ -31,12 +39,22 @@ class Cursor(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic_name: str = '',
+        partition_index: int = 0,
+    ) -> None:
+        self.topic_name: Final = topic_name
+        self.partition_index: Final = partition_index
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeTopicPartitionsRequest(Message):
-    topics: Sequence[TopicRequest] = ()
-    response_partition_limit: int = 2000
-    cursor: Cursor | None = None
+    __slots__ = (
+        "topics",
+        "response_partition_limit",
+        "cursor",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]TopicRequest", (0, LAST)),
@@ -45,3 +63,14 @@ class DescribeTopicPartitionsRequest(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=75
     )
     STRUCTS: ClassVar[Structs] = {"TopicRequest": TopicRequest, "Cursor": Cursor}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[TopicRequest] = (),
+        response_partition_limit: int = 2000,
+        cursor: Cursor | None = None,
+    ) -> None:
+        self.topics: Final = topics
+        self.response_partition_limit: Final = response_partition_limit
+        self.cursor: Final = cursor

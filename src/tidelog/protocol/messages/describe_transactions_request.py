@@ -2,18 +2,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeTransactionsRequest(Message):
-    transactional_ids: Sequence[str] = ()
+    __slots__ = (
+        "transactional_ids",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("transactional_ids", "[]string", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=65
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        transactional_ids: Sequence[str] = (),
+    ) -> None:
+        self.transactional_ids: Final = transactional_ids

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicData(Message):
-    topic: str = ''
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (0, LAST)),
@@ -20,17 +20,27 @@ class TopicData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TransactionState(Message):
-    error_code: int = 0
-    transactional_id: str = ''
-    transaction_state: str = ''
-    transaction_timeout_ms: int = 0
-    transaction_start_time_ms: int = 0
-    producer_id: int = 0
-    producer_epoch: int = 0
-    topics: Sequence[TopicData] = ()
+    __slots__ = (
+        "error_code",
+        "transactional_id",
+        "transaction_state",
+        "transaction_timeout_ms",
+        "transaction_start_time_ms",
+        "producer_id",
+        "producer_epoch",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -45,11 +55,33 @@ class TransactionState(Message):
     )
     STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}
 
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        transactional_id: str = '',
+        transaction_state: str = '',
+        transaction_timeout_ms: int = 0,
+        transaction_start_time_ms: int = 0,
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        topics: Sequence[TopicData] = (),
+    ) -> None:
+        self.error_code: Final = error_code
+        self.transactional_id: Final = transactional_id
+        self.transaction_state: Final = transaction_state
+        self.transaction_timeout_ms: Final = transaction_timeout_ms
+        self.transaction_start_time_ms: Final = transaction_start_time_ms
+        self.producer_id: Final = producer_id
+        self.producer_epoch: Final = producer_epoch
+        self.topics: Final = topics
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeTransactionsResponse(Message):
-    throttle_time_ms: int = 0
-    transaction_states: Sequence[TransactionState] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "transaction_states",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -57,3 +89,12 @@ class DescribeTransactionsResponse(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=65
     )
     STRUCTS: ClassVar[Structs] = {"TransactionState": TransactionState}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        transaction_states: Sequence[TransactionState] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.transaction_states: Final = transaction_states

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UserName(Message):
-    name: str = ''
+    __slots__ = (
+        "name",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -18,13 +18,28 @@ class UserName(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+    ) -> None:
+        self.name: Final = name
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeUserScramCredentialsRequest(Message):
-    users: Sequence[UserName] | None = ()
+    __slots__ = (
+        "users",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("users", "[]UserName", (0, LAST), nullable=(0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=50
     )
     STRUCTS: ClassVar[Structs] = {"UserName": UserName}
+
+    def __init__(
+        self,
+        *,
+        users: Sequence[UserName] | None = (),
+    ) -> None:
+        self.users: Final = users

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialInfo(Message):
-    mechanism: int = 0
-    iterations: int = 0
+    __slots__ = (
+        "mechanism",
+        "iterations",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("mechanism", "int8", (0, LAST)),
@@ -20,13 +20,23 @@ class CredentialInfo(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        mechanism: int = 0,
+        iterations: int = 0,
+    ) -> None:
+        self.mechanism: Final = mechanism
+        self.iterations: Final = iterations
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeUserScramCredentialsResult(Message):
-    user: str = ''
-    error_code: int = 0
-    error_message: str | None = ''
-    credential_infos: Sequence[CredentialInfo] = ()
+    __slots__ = (
+        "user",
+        "error_code",
+        "error_message",
+        "credential_infos",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("user", "string", (0, LAST)),
@@ -37,13 +47,27 @@ class DescribeUserScramCredentialsResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"CredentialInfo": CredentialInfo}
 
+    def __init__(
+        self,
+        *,
+        user: str = '',
+        error_code: int = 0,
+        error_message: str | None = '',
+        credential_infos: Sequence[CredentialInfo] = (),
+    ) -> None:
+        self.user: Final = user
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.credential_infos: Final = credential_infos
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class DescribeUserScramCredentialsResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ''
-    results: Sequence[DescribeUserScramCredentialsResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -53,3 +77,16 @@ class DescribeUserScramCredentialsResponse(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=50
     )
     STRUCTS: ClassVar[Structs] = {"DescribeUserScramCredentialsResult": DescribeUserScramCredentialsResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = '',
+        results: Sequence[DescribeUserScramCredentialsResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.results: Final = results

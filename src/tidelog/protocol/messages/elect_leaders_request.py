@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPartitions(Message):
-    topic: str = ''
-    partitions: Sequence[int] = ()
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (0, LAST)),
@@ -20,12 +20,22 @@ class TopicPartitions(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        partitions: Sequence[int] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ElectLeadersRequest(Message):
-    election_type: int = 0
-    topic_partitions: Sequence[TopicPartitions] | None = ()
-    timeout_ms: int = 60000
+    __slots__ = (
+        "election_type",
+        "topic_partitions",
+        "timeout_ms",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("election_type", "int8", (1, LAST)),
@@ -34,3 +44,14 @@ class ElectLeadersRequest(Message):
         ), valid=(0, 2), flexible=(2, LAST), api_key=43
     )
     STRUCTS: ClassVar[Structs] = {"TopicPartitions": TopicPartitions}
+
+    def __init__(
+        self,
+        *,
+        election_type: int = 0,
+        topic_partitions: Sequence[TopicPartitions] | None = (),
+        timeout_ms: int = 60000,
+    ) -> None:
+        self.election_type: Final = election_type
+        self.topic_partitions: Final = topic_partitions
+        self.timeout_ms: Final = timeout_ms

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionResult(Message):
-    partition_id: int = 0
-    error_code: int = 0
-    error_message: str | None = ''
+    __slots__ = (
+        "partition_id",
+        "error_code",
+        "error_message",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_id", "int32", (0, LAST)),
@@ -22,11 +22,23 @@ class PartitionResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_id: int = 0,
+        error_code: int = 0,
+        error_message: str | None = '',
+    ) -> None:
+        self.partition_id: Final = partition_id
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ReplicaElectionResult(Message):
-    topic: str = ''
-    partition_result: Sequence[PartitionResult] = ()
+    __slots__ = (
+        "topic",
+        "partition_result",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (0, LAST)),
@@ -35,12 +47,22 @@ class ReplicaElectionResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionResult": PartitionResult}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        partition_result: Sequence[PartitionResult] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.partition_result: Final = partition_result
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ElectLeadersResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    replica_election_results: Sequence[ReplicaElectionResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "replica_election_results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -49,3 +71,14 @@ class ElectLeadersResponse(Message):
         ), valid=(0, 2), flexible=(2, LAST), api_key=43
     )
     STRUCTS: ClassVar[Structs] = {"ReplicaElectionResult": ReplicaElectionResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        replica_election_results: Sequence[ReplicaElectionResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.replica_election_results: Final = replica_election_results

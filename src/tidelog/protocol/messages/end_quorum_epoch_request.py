@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaInfo(Message):
-    candidate_id: int = 0
-    candidate_directory_id: bytes = b'\0' * 16
+    __slots__ = (
+        "candidate_id",
+        "candidate_directory_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("candidate_id", "int32", (1, LAST)),
@@ -20,14 +20,24 @@ class ReplicaInfo(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        candidate_id: int = 0,
+        candidate_directory_id: bytes = b'\0' * 16,
+    ) -> None:
+        self.candidate_id: Final = candidate_id
+        self.candidate_directory_id: Final = candidate_directory_id
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class PartitionData(Message):
-    partition_index: int = 0
-    leader_id: int = 0
-    leader_epoch: int = 0
-    preferred_successors: Sequence[int] = ()
-    preferred_candidates: Sequence[ReplicaInfo] = ()
+    __slots__ = (
+        "partition_index",
+        "leader_id",
+        "leader_epoch",
+        "preferred_successors",
+        "preferred_candidates",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -39,11 +49,27 @@ class PartitionData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"ReplicaInfo": ReplicaInfo}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        leader_id: int = 0,
+        leader_epoch: int = 0,
+        preferred_successors: Sequence[int] = (),
+        preferred_candidates: Sequence[ReplicaInfo] = (),
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
+        self.preferred_successors: Final = preferred_successors
+        self.preferred_candidates: Final = preferred_candidates
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicData(Message):
-    topic_name: str = ''
-    partitions: Sequence[PartitionData] = ()
+    __slots__ = (
+        "topic_name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_name", "string", (0, LAST)),
@@ -52,12 +78,22 @@ class TopicData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
+    def __init__(
+        self,
+        *,
+        topic_name: str = '',
+        partitions: Sequence[PartitionData] = (),
+    ) -> None:
+        self.topic_name: Final = topic_name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class LeaderEndpoint(Message):
-    name: str = ''
-    host: str = ''
-    port: int = 0
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (1, LAST)),
@@ -67,12 +103,24 @@ class LeaderEndpoint(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        host: str = '',
+        port: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.host: Final = host
+        self.port: Final = port
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class EndQuorumEpochRequest(Message):
-    cluster_id: str | None = None
-    topics: Sequence[TopicData] = ()
-    leader_endpoints: Sequence[LeaderEndpoint] = ()
+    __slots__ = (
+        "cluster_id",
+        "topics",
+        "leader_endpoints",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("cluster_id", "string", (0, LAST), nullable=(0, LAST)),
@@ -81,3 +129,14 @@ class EndQuorumEpochRequest(Message):
         ), valid=(0, 1), flexible=(1, LAST), api_key=54
     )
     STRUCTS: ClassVar[Structs] = {"TopicData": TopicData, "LeaderEndpoint": LeaderEndpoint}
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = None,
+        topics: Sequence[TopicData] = (),
+        leader_endpoints: Sequence[LeaderEndpoint] = (),
+    ) -> None:
+        self.cluster_id: Final = cluster_id
+        self.topics: Final = topics
+        self.leader_endpoints: Final = leader_endpoints

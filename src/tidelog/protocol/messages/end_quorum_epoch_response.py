@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    partition_index: int = 0
-    error_code: int = 0
-    leader_id: int = 0
-    leader_epoch: int = 0
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "leader_id",
+        "leader_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -24,11 +24,25 @@ class PartitionData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+        leader_id: int = 0,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicData(Message):
-    topic_name: str = ''
-    partitions: Sequence[PartitionData] = ()
+    __slots__ = (
+        "topic_name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_name", "string", (0, LAST)),
@@ -37,12 +51,22 @@ class TopicData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
+    def __init__(
+        self,
+        *,
+        topic_name: str = '',
+        partitions: Sequence[PartitionData] = (),
+    ) -> None:
+        self.topic_name: Final = topic_name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class NodeEndpoint(Message):
-    node_id: int = 0
-    host: str = ''
-    port: int = 0
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("node_id", "int32", (1, LAST)),
@@ -52,12 +76,24 @@ class NodeEndpoint(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        node_id: int = 0,
+        host: str = '',
+        port: int = 0,
+    ) -> None:
+        self.node_id: Final = node_id
+        self.host: Final = host
+        self.port: Final = port
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class EndQuorumEpochResponse(Message):
-    error_code: int = 0
-    topics: Sequence[TopicData] = ()
-    node_endpoints: Sequence[NodeEndpoint] = ()
+    __slots__ = (
+        "error_code",
+        "topics",
+        "node_endpoints",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -66,3 +102,14 @@ class EndQuorumEpochResponse(Message):
         ), valid=(0, 1), flexible=(1, LAST), api_key=54
     )
     STRUCTS: ClassVar[Structs] = {"TopicData": TopicData, "NodeEndpoint": NodeEndpoint}
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        topics: Sequence[TopicData] = (),
+        node_endpoints: Sequence[NodeEndpoint] = (),
+    ) -> None:
+        self.error_code: Final = error_code
+        self.topics: Final = topics
+        self.node_endpoints: Final = node_endpoints

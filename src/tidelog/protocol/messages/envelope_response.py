@@ -1,16 +1,16 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EnvelopeResponse(Message):
-    response_data: bytes | None = None
-    error_code: int = 0
+    __slots__ = (
+        "response_data",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("response_data", "bytes", (0, LAST), nullable=(0, LAST)),
@@ -18,3 +18,12 @@ class EnvelopeResponse(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=58
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        response_data: bytes | None = None,
+        error_code: int = 0,
+    ) -> None:
+        self.response_data: Final = response_data
+        self.error_code: Final = error_code

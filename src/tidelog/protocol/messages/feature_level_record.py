@@ -1,16 +1,16 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureLevelRecord(Message):
-    name: str = ''
-    feature_level: int = 0
+    __slots__ = (
+        "name",
+        "feature_level",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -18,3 +18,12 @@ class FeatureLevelRecord(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=12
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        feature_level: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.feature_level: Final = feature_level

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.codec import Buffer
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset(Message):
-    epoch: int = -1
-    end_offset: int = -1
+    __slots__ = (
+        "epoch",
+        "end_offset",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("epoch", "int32", (12, LAST)),
@@ -21,11 +21,21 @@ class EpochEndOffset(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        epoch: int = -1,
+        end_offset: int = -1,
+    ) -> None:
+        self.epoch: Final = epoch
+        self.end_offset: Final = end_offset
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class LeaderIdAndEpoch(Message):
-    leader_id: int = -1
-    leader_epoch: int = -1
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("leader_id", "int32", (12, LAST)),
@@ -34,11 +44,21 @@ class LeaderIdAndEpoch(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        leader_id: int = -1,
+        leader_epoch: int = -1,
+    ) -> None:
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class SnapshotId(Message):
-    end_offset: int = -1
-    epoch: int = -1
+    __slots__ = (
+        "end_offset",
+        "epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("end_offset", "int64", (0, LAST)),
@@ -47,11 +67,21 @@ class SnapshotId(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        end_offset: int = -1,
+        epoch: int = -1,
+    ) -> None:
+        self.end_offset: Final = end_offset
+        self.epoch: Final = epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AbortedTransaction(Message):
-    producer_id: int = 0
-    first_offset: int = 0
+    __slots__ = (
+        "producer_id",
+        "first_offset",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("producer_id", "int64", (4, LAST)),
@@ -60,20 +90,30 @@ class AbortedTransaction(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        producer_id: int = 0,
+        first_offset: int = 0,
+    ) -> None:
+        self.producer_id: Final = producer_id
+        self.first_offset: Final = first_offset
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class PartitionData(Message):
-    partition_index: int = 0
-    error_code: int = 0
-    high_watermark: int = 0
-    last_stable_offset: int = -1
-    log_start_offset: int = -1
-    diverging_epoch: EpochEndOffset = field(default_factory=EpochEndOffset)
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
-    snapshot_id: SnapshotId = field(default_factory=SnapshotId)
-    aborted_transactions: Sequence[AbortedTransaction] | None = ()
-    preferred_read_replica: int = -1
-    records: Buffer | None = None
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "diverging_epoch",
+        "current_leader",
+        "snapshot_id",
+        "aborted_transactions",
+        "preferred_read_replica",
+        "records",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -91,12 +131,40 @@ class PartitionData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"EpochEndOffset": EpochEndOffset, "LeaderIdAndEpoch": LeaderIdAndEpoch, "SnapshotId": SnapshotId, "AbortedTransaction": AbortedTransaction}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+        high_watermark: int = 0,
+        last_stable_offset: int = -1,
+        log_start_offset: int = -1,
+        diverging_epoch: EpochEndOffset = EpochEndOffset(),
+        current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch(),
+        snapshot_id: SnapshotId = SnapshotId(),
+        aborted_transactions: Sequence[AbortedTransaction] | None = (),
+        preferred_read_replica: int = -1,
+        records: Buffer | None = None,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
+        self.high_watermark: Final = high_watermark
+        self.last_stable_offset: Final = last_stable_offset
+        self.log_start_offset: Final = log_start_offset
+        self.diverging_epoch: Final = diverging_epoch
+        self.current_leader: Final = current_leader
+        self.snapshot_id: Final = snapshot_id
+        self.aborted_transactions: Final = aborted_transactions
+        self.preferred_read_replica: Final = preferred_read_replica
+        self.records: Final = records
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class FetchableTopicResponse(Message):
-    topic: str = ''
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[PartitionData] = ()
+    __slots__ = (
+        "topic",
+        "topic_id",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (0, 12)),
@@ -106,13 +174,25 @@ class FetchableTopicResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[PartitionData] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class NodeEndpoint(Message):
-    node_id: int = 0
-    host: str = ''
-    port: int = 0
-    rack: str | None = None
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("node_id", "int32", (16, LAST)),
@@ -123,14 +203,28 @@ class NodeEndpoint(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        node_id: int = 0,
+        host: str = '',
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id: Final = node_id
+        self.host: Final = host
+        self.port: Final = port
+        self.rack: Final = rack
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class FetchResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    session_id: int = 0
-    responses: Sequence[FetchableTopicResponse] = ()
-    node_endpoints: Sequence[NodeEndpoint] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "session_id",
+        "responses",
+        "node_endpoints",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (1, LAST)),
@@ -141,3 +235,18 @@ class FetchResponse(Message):
         ), valid=(4, 18), flexible=(12, LAST), api_key=1
     )
     STRUCTS: ClassVar[Structs] = {"FetchableTopicResponse": FetchableTopicResponse, "NodeEndpoint": NodeEndpoint}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        session_id: int = 0,
+        responses: Sequence[FetchableTopicResponse] = (),
+        node_endpoints: Sequence[NodeEndpoint] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.session_id: Final = session_id
+        self.responses: Final = responses
+        self.node_endpoints: Final = node_endpoints

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.codec import Buffer
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotId(Message):
-    end_offset: int = 0
-    epoch: int = 0
+    __slots__ = (
+        "end_offset",
+        "epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("end_offset", "int64", (0, LAST)),
@@ -21,11 +21,21 @@ class SnapshotId(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        end_offset: int = 0,
+        epoch: int = 0,
+    ) -> None:
+        self.end_offset: Final = end_offset
+        self.epoch: Final = epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class LeaderIdAndEpoch(Message):
-    leader_id: int = 0
-    leader_epoch: int = 0
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("leader_id", "int32", (0, LAST)),
@@ -34,16 +44,26 @@ class LeaderIdAndEpoch(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        leader_id: int = 0,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class PartitionSnapshot(Message):
-    index: int = 0
-    error_code: int = 0
-    snapshot_id: SnapshotId = field(default_factory=SnapshotId)
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
-    size: int = 0
-    position: int = 0
-    unaligned_records: Buffer | None = None
+    __slots__ = (
+        "index",
+        "error_code",
+        "snapshot_id",
+        "current_leader",
+        "size",
+        "position",
+        "unaligned_records",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("index", "int32", (0, LAST)),
@@ -57,11 +77,31 @@ class PartitionSnapshot(Message):
     )
     STRUCTS: ClassVar[Structs] = {"SnapshotId": SnapshotId, "LeaderIdAndEpoch": LeaderIdAndEpoch}
 
+    def __init__(
+        self,
+        *,
+        index: int = 0,
+        error_code: int = 0,
+        snapshot_id: SnapshotId = SnapshotId(),
+        current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch(),
+        size: int = 0,
+        position: int = 0,
+        unaligned_records: Buffer | None = None,
+    ) -> None:
+        self.index: Final = index
+        self.error_code: Final = error_code
+        self.snapshot_id: Final = snapshot_id
+        self.current_leader: Final = current_leader
+        self.size: Final = size
+        self.position: Final = position
+        self.unaligned_records: Final = unaligned_records
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicSnapshot(Message):
-    name: str = ''
-    partitions: Sequence[PartitionSnapshot] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -70,12 +110,22 @@ class TopicSnapshot(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionSnapshot": PartitionSnapshot}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[PartitionSnapshot] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class NodeEndpoint(Message):
-    node_id: int = 0
-    host: str = ''
-    port: int = 0
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("node_id", "int32", (1, LAST)),
@@ -85,13 +135,25 @@ class NodeEndpoint(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        node_id: int = 0,
+        host: str = '',
+        port: int = 0,
+    ) -> None:
+        self.node_id: Final = node_id
+        self.host: Final = host
+        self.port: Final = port
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class FetchSnapshotResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    topics: Sequence[TopicSnapshot] = ()
-    node_endpoints: Sequence[NodeEndpoint] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "topics",
+        "node_endpoints",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -101,3 +163,16 @@ class FetchSnapshotResponse(Message):
         ), valid=(0, 1), flexible=(0, LAST), api_key=59
     )
     STRUCTS: ClassVar[Structs] = {"TopicSnapshot": TopicSnapshot, "NodeEndpoint": NodeEndpoint}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        topics: Sequence[TopicSnapshot] = (),
+        node_endpoints: Sequence[NodeEndpoint] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.topics: Final = topics
+        self.node_endpoints: Final = node_endpoints

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorRequest(Message):
-    key: str = ''
-    key_type: int = 0
-    coordinator_keys: Sequence[str] = ()
+    __slots__ = (
+        "key",
+        "key_type",
+        "coordinator_keys",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("key", "string", (0, 3)),
@@ -21,3 +21,14 @@ class FindCoordinatorRequest(Message):
         ), valid=(0, 6), flexible=(3, LAST), api_key=10
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        key: str = '',
+        key_type: int = 0,
+        coordinator_keys: Sequence[str] = (),
+    ) -> None:
+        self.key: Final = key
+        self.key_type: Final = key_type
+        self.coordinator_keys: Final = coordinator_keys

@@ -2,20 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinator(Message):
-    key: str = ''
-    node_id: int = 0
-    host: str = ''
-    port: int = 0
-    error_code: int = 0
-    error_message: str | None = ''
+    __slots__ = (
+        "key",
+        "node_id",
+        "host",
+        "port",
+        "error_code",
+        "error_message",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("key", "string", (4, LAST)),
@@ -28,16 +28,34 @@ class Coordinator(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        key: str = '',
+        node_id: int = 0,
+        host: str = '',
+        port: int = 0,
+        error_code: int = 0,
+        error_message: str | None = '',
+    ) -> None:
+        self.key: Final = key
+        self.node_id: Final = node_id
+        self.host: Final = host
+        self.port: Final = port
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class FindCoordinatorResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ''
-    node_id: int = 0
-    host: str = ''
-    port: int = 0
-    coordinators: Sequence[Coordinator] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "node_id",
+        "host",
+        "port",
+        "coordinators",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (1, LAST)),
@@ -50,3 +68,22 @@ class FindCoordinatorResponse(Message):
         ), valid=(0, 6), flexible=(3, LAST), api_key=10
     )
     STRUCTS: ClassVar[Structs] = {"Coordinator": Coordinator}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = '',
+        node_id: int = 0,
+        host: str = '',
+        port: int = 0,
+        coordinators: Sequence[Coordinator] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.node_id: Final = node_id
+        self.host: Final = host
+        self.port: Final = port
+        self.coordinators: Final = coordinators

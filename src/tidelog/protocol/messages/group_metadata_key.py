@@ -1,18 +1,25 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMetadataKey(Message):
-    group: str = ''
+    __slots__ = (
+        "group",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group", "string", (0, 0)),
         ), valid=(0, 0), flexible=NEVER, api_key=2
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        group: str = '',
+    ) -> None:
+        self.group: Final = group

@@ -2,22 +2,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberMetadata(Message):
-    member_id: str = ''
-    group_instance_id: str | None = None
-    client_id: str = ''
-    client_host: str = ''
-    rebalance_timeout: int = -1
-    session_timeout: int = 0
-    subscription: bytes = b''
-    assignment: bytes = b''
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "client_id",
+        "client_host",
+        "rebalance_timeout",
+        "session_timeout",
+        "subscription",
+        "assignment",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("member_id", "string", (0, LAST)),
@@ -32,15 +32,37 @@ class MemberMetadata(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        member_id: str = '',
+        group_instance_id: str | None = None,
+        client_id: str = '',
+        client_host: str = '',
+        rebalance_timeout: int = -1,
+        session_timeout: int = 0,
+        subscription: bytes = b'',
+        assignment: bytes = b'',
+    ) -> None:
+        self.member_id: Final = member_id
+        self.group_instance_id: Final = group_instance_id
+        self.client_id: Final = client_id
+        self.client_host: Final = client_host
+        self.rebalance_timeout: Final = rebalance_timeout
+        self.session_timeout: Final = session_timeout
+        self.subscription: Final = subscription
+        self.assignment: Final = assignment
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class GroupMetadataValue(Message):
-    protocol_type: str = ''
-    generation: int = 0
-    protocol: str | None = ''
-    leader: str | None = ''
-    current_state_timestamp: int = -1
-    members: Sequence[MemberMetadata] = ()
+    __slots__ = (
+        "protocol_type",
+        "generation",
+        "protocol",
+        "leader",
+        "current_state_timestamp",
+        "members",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("protocol_type", "string", (0, LAST)),
@@ -52,3 +74,20 @@ class GroupMetadataValue(Message):
         ), valid=(0, 4), flexible=(4, LAST), api_key=2
     )
     STRUCTS: ClassVar[Structs] = {"MemberMetadata": MemberMetadata}
+
+    def __init__(
+        self,
+        *,
+        protocol_type: str = '',
+        generation: int = 0,
+        protocol: str | None = '',
+        leader: str | None = '',
+        current_state_timestamp: int = -1,
+        members: Sequence[MemberMetadata] = (),
+    ) -> None:
+        self.protocol_type: Final = protocol_type
+        self.generation: Final = generation
+        self.protocol: Final = protocol
+        self.leader: Final = leader
+        self.current_state_timestamp: Final = current_state_timestamp
+        self.members: Final = members

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterableConfig(Message):
-    name: str = ''
-    config_operation: int = 0
-    value: str | None = ''
+    __slots__ = (
+        "name",
+        "config_operation",
+        "value",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -22,12 +22,24 @@ class AlterableConfig(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        config_operation: int = 0,
+        value: str | None = '',
+    ) -> None:
+        self.name: Final = name
+        self.config_operation: Final = config_operation
+        self.value: Final = value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class AlterConfigsResource(Message):
-    resource_type: int = 0
-    resource_name: str = ''
-    configs: Sequence[AlterableConfig] = ()
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "configs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resource_type", "int8", (0, LAST)),
@@ -37,11 +49,23 @@ class AlterConfigsResource(Message):
     )
     STRUCTS: ClassVar[Structs] = {"AlterableConfig": AlterableConfig}
 
+    def __init__(
+        self,
+        *,
+        resource_type: int = 0,
+        resource_name: str = '',
+        configs: Sequence[AlterableConfig] = (),
+    ) -> None:
+        self.resource_type: Final = resource_type
+        self.resource_name: Final = resource_name
+        self.configs: Final = configs
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class IncrementalAlterConfigsRequest(Message):
-    resources: Sequence[AlterConfigsResource] = ()
-    validate_only: bool = False
+    __slots__ = (
+        "resources",
+        "validate_only",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resources", "[]AlterConfigsResource", (0, LAST)),
@@ -49,3 +73,12 @@ class IncrementalAlterConfigsRequest(Message):
         ), valid=(0, 1), flexible=(1, LAST), api_key=44
     )
     STRUCTS: ClassVar[Structs] = {"AlterConfigsResource": AlterConfigsResource}
+
+    def __init__(
+        self,
+        *,
+        resources: Sequence[AlterConfigsResource] = (),
+        validate_only: bool = False,
+    ) -> None:
+        self.resources: Final = resources
+        self.validate_only: Final = validate_only

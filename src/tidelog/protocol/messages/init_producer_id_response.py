@@ -1,20 +1,20 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerIdResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    producer_id: int = -1
-    producer_epoch: int = 0
-    ongoing_txn_producer_id: int = -1
-    ongoing_txn_producer_epoch: int = -1
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "producer_id",
+        "producer_epoch",
+        "ongoing_txn_producer_id",
+        "ongoing_txn_producer_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -26,3 +26,20 @@ class InitProducerIdResponse(Message):
         ), valid=(0, 6), flexible=(2, LAST), api_key=22
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        producer_id: int = -1,
+        producer_epoch: int = 0,
+        ongoing_txn_producer_id: int = -1,
+        ongoing_txn_producer_epoch: int = -1,
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.producer_id: Final = producer_id
+        self.producer_epoch: Final = producer_epoch
+        self.ongoing_txn_producer_id: Final = ongoing_txn_producer_id
+        self.ongoing_txn_producer_epoch: Final = ongoing_txn_producer_epoch

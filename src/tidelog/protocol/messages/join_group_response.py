@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroupResponseMember(Message):
-    member_id: str = ''
-    group_instance_id: str | None = None
-    metadata: bytes = b''
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "metadata",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("member_id", "string", (0, LAST)),
@@ -22,18 +22,30 @@ class JoinGroupResponseMember(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        member_id: str = '',
+        group_instance_id: str | None = None,
+        metadata: bytes = b'',
+    ) -> None:
+        self.member_id: Final = member_id
+        self.group_instance_id: Final = group_instance_id
+        self.metadata: Final = metadata
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class JoinGroupResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    generation_id: int = -1
-    protocol_type: str | None = None
-    protocol_name: str | None = ''
-    leader: str = ''
-    skip_assignment: bool = False
-    member_id: str = ''
-    members: Sequence[JoinGroupResponseMember] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "generation_id",
+        "protocol_type",
+        "protocol_name",
+        "leader",
+        "skip_assignment",
+        "member_id",
+        "members",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (2, LAST)),
@@ -48,3 +60,26 @@ class JoinGroupResponse(Message):
         ), valid=(0, 9), flexible=(6, LAST), api_key=11
     )
     STRUCTS: ClassVar[Structs] = {"JoinGroupResponseMember": JoinGroupResponseMember}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        generation_id: int = -1,
+        protocol_type: str | None = None,
+        protocol_name: str | None = '',
+        leader: str = '',
+        skip_assignment: bool = False,
+        member_id: str = '',
+        members: Sequence[JoinGroupResponseMember] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.generation_id: Final = generation_id
+        self.protocol_type: Final = protocol_type
+        self.protocol_name: Final = protocol_name
+        self.leader: Final = leader
+        self.skip_assignment: Final = skip_assignment
+        self.member_id: Final = member_id
+        self.members: Final = members

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberIdentity(Message):
-    member_id: str = ''
-    group_instance_id: str | None = None
-    reason: str | None = None
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "reason",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("member_id", "string", (3, LAST)),
@@ -22,12 +22,24 @@ class MemberIdentity(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        member_id: str = '',
+        group_instance_id: str | None = None,
+        reason: str | None = None,
+    ) -> None:
+        self.member_id: Final = member_id
+        self.group_instance_id: Final = group_instance_id
+        self.reason: Final = reason
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class LeaveGroupRequest(Message):
-    group_id: str = ''
-    member_id: str = ''
-    members: Sequence[MemberIdentity] = ()
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "members",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, LAST)),
@@ -36,3 +48,14 @@ class LeaveGroupRequest(Message):
         ), valid=(0, 5), flexible=(4, LAST), api_key=13
     )
     STRUCTS: ClassVar[Structs] = {"MemberIdentity": MemberIdentity}
+
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        member_id: str = '',
+        members: Sequence[MemberIdentity] = (),
+    ) -> None:
+        self.group_id: Final = group_id
+        self.member_id: Final = member_id
+        self.members: Final = members

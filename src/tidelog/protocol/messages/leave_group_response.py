@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberResponse(Message):
-    member_id: str = ''
-    group_instance_id: str | None = ''
-    error_code: int = 0
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("member_id", "string", (3, LAST)),
@@ -22,12 +22,24 @@ class MemberResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        member_id: str = '',
+        group_instance_id: str | None = '',
+        error_code: int = 0,
+    ) -> None:
+        self.member_id: Final = member_id
+        self.group_instance_id: Final = group_instance_id
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class LeaveGroupResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    members: Sequence[MemberResponse] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "members",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (1, LAST)),
@@ -36,3 +48,14 @@ class LeaveGroupResponse(Message):
         ), valid=(0, 5), flexible=(4, LAST), api_key=13
     )
     STRUCTS: ClassVar[Structs] = {"MemberResponse": MemberResponse}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        members: Sequence[MemberResponse] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.members: Final = members

@@ -1,17 +1,17 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyOffsetCommitKey(Message):
-    group: str = ''
-    topic: str = ''
-    partition: int = 0
+    __slots__ = (
+        "group",
+        "topic",
+        "partition",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group", "string", (0, 0)),
@@ -20,3 +20,14 @@ class LegacyOffsetCommitKey(Message):
         ), valid=(0, 0), flexible=NEVER, api_key=0
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        group: str = '',
+        topic: str = '',
+        partition: int = 0,
+    ) -> None:
+        self.group: Final = group
+        self.topic: Final = topic
+        self.partition: Final = partition

@@ -1,17 +1,17 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyOffsetCommitValue(Message):
-    offset: int = 0
-    metadata: str = ''
-    commit_timestamp: int = 0
+    __slots__ = (
+        "offset",
+        "metadata",
+        "commit_timestamp",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("offset", "int64", (0, 0)),
@@ -20,3 +20,14 @@ class LegacyOffsetCommitValue(Message):
         ), valid=(0, 0), flexible=NEVER, api_key=0
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        offset: int = 0,
+        metadata: str = '',
+        commit_timestamp: int = 0,
+    ) -> None:
+        self.offset: Final = offset
+        self.metadata: Final = metadata
+        self.commit_timestamp: Final = commit_timestamp

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigResource(Message):
-    resource_name: str = ''
-    resource_type: int = 16
+    __slots__ = (
+        "resource_name",
+        "resource_type",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("resource_name", "string", (0, LAST)),
@@ -20,12 +20,22 @@ class ConfigResource(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        resource_name: str = '',
+        resource_type: int = 16,
+    ) -> None:
+        self.resource_name: Final = resource_name
+        self.resource_type: Final = resource_type
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ListConfigResourcesResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    config_resources: Sequence[ConfigResource] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "config_resources",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -34,3 +44,14 @@ class ListConfigResourcesResponse(Message):
         ), valid=(0, 1), flexible=(0, LAST), api_key=74
     )
     STRUCTS: ClassVar[Structs] = {"ConfigResource": ConfigResource}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        config_resources: Sequence[ConfigResource] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.config_resources: Final = config_resources

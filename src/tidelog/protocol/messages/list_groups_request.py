@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest(Message):
-    states_filter: Sequence[str] = ()
-    types_filter: Sequence[str] = ()
+    __slots__ = (
+        "states_filter",
+        "types_filter",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("states_filter", "[]string", (4, LAST)),
@@ -19,3 +19,12 @@ class ListGroupsRequest(Message):
         ), valid=(0, 5), flexible=(3, LAST), api_key=16
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        states_filter: Sequence[str] = (),
+        types_filter: Sequence[str] = (),
+    ) -> None:
+        self.states_filter: Final = states_filter
+        self.types_filter: Final = types_filter

@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGroup(Message):
-    group_id: str = ''
-    protocol_type: str = ''
-    group_state: str = ''
-    group_type: str = ''
+    __slots__ = (
+        "group_id",
+        "protocol_type",
+        "group_state",
+        "group_type",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, LAST)),
@@ -24,12 +24,26 @@ class ListedGroup(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        protocol_type: str = '',
+        group_state: str = '',
+        group_type: str = '',
+    ) -> None:
+        self.group_id: Final = group_id
+        self.protocol_type: Final = protocol_type
+        self.group_state: Final = group_state
+        self.group_type: Final = group_type
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ListGroupsResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    groups: Sequence[ListedGroup] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "groups",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (1, LAST)),
@@ -38,3 +52,14 @@ class ListGroupsResponse(Message):
         ), valid=(0, 5), flexible=(3, LAST), api_key=16
     )
     STRUCTS: ClassVar[Structs] = {"ListedGroup": ListedGroup}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        groups: Sequence[ListedGroup] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.groups: Final = groups

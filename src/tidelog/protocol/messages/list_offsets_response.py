@@ -2,19 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartitionResponse(Message):
-    partition_index: int = 0
-    error_code: int = 0
-    timestamp: int = -1
-    offset: int = -1
-    leader_epoch: int = -1
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "timestamp",
+        "offset",
+        "leader_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -26,11 +26,27 @@ class ListOffsetsPartitionResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+        timestamp: int = -1,
+        offset: int = -1,
+        leader_epoch: int = -1,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
+        self.timestamp: Final = timestamp
+        self.offset: Final = offset
+        self.leader_epoch: Final = leader_epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ListOffsetsTopicResponse(Message):
-    name: str = ''
-    partitions: Sequence[ListOffsetsPartitionResponse] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -39,11 +55,21 @@ class ListOffsetsTopicResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {"ListOffsetsPartitionResponse": ListOffsetsPartitionResponse}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[ListOffsetsPartitionResponse] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ListOffsetsResponse(Message):
-    throttle_time_ms: int = 0
-    topics: Sequence[ListOffsetsTopicResponse] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (2, LAST)),
@@ -51,3 +77,12 @@ class ListOffsetsResponse(Message):
         ), valid=(1, 11), flexible=(6, LAST), api_key=2
     )
     STRUCTS: ClassVar[Structs] = {"ListOffsetsTopicResponse": ListOffsetsTopicResponse}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: Sequence[ListOffsetsTopicResponse] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics

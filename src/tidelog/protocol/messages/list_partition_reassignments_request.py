@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListPartitionReassignmentsTopics(Message):
-    name: str = ''
-    partition_indexes: Sequence[int] = ()
+    __slots__ = (
+        "name",
+        "partition_indexes",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -20,11 +20,21 @@ class ListPartitionReassignmentsTopics(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partition_indexes: Sequence[int] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partition_indexes: Final = partition_indexes
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ListPartitionReassignmentsRequest(Message):
-    timeout_ms: int = 60000
-    topics: Sequence[ListPartitionReassignmentsTopics] | None = None
+    __slots__ = (
+        "timeout_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("timeout_ms", "int32", (0, LAST)),
@@ -32,3 +42,12 @@ class ListPartitionReassignmentsRequest(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=46
     )
     STRUCTS: ClassVar[Structs] = {"ListPartitionReassignmentsTopics": ListPartitionReassignmentsTopics}
+
+    def __init__(
+        self,
+        *,
+        timeout_ms: int = 60000,
+        topics: Sequence[ListPartitionReassignmentsTopics] | None = None,
+    ) -> None:
+        self.timeout_ms: Final = timeout_ms
+        self.topics: Final = topics

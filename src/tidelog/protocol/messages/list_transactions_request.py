@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListTransactionsRequest(Message):
-    state_filters: Sequence[str] = ()
-    producer_id_filters: Sequence[int] = ()
-    duration_filter: int = -1
-    transactional_id_pattern: str | None = None
+    __slots__ = (
+        "state_filters",
+        "producer_id_filters",
+        "duration_filter",
+        "transactional_id_pattern",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("state_filters", "[]string", (0, LAST)),
@@ -23,3 +23,16 @@ class ListTransactionsRequest(Message):
         ), valid=(0, 2), flexible=(0, LAST), api_key=66
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        state_filters: Sequence[str] = (),
+        producer_id_filters: Sequence[int] = (),
+        duration_filter: int = -1,
+        transactional_id_pattern: str | None = None,
+    ) -> None:
+        self.state_filters: Final = state_filters
+        self.producer_id_filters: Final = producer_id_filters
+        self.duration_filter: Final = duration_filter
+        self.transactional_id_pattern: Final = transactional_id_pattern

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionState(Message):
-    transactional_id: str = ''
-    producer_id: int = 0
-    transaction_state: str = ''
+    __slots__ = (
+        "transactional_id",
+        "producer_id",
+        "transaction_state",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("transactional_id", "string", (0, LAST)),
@@ -22,13 +22,25 @@ class TransactionState(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        transactional_id: str = '',
+        producer_id: int = 0,
+        transaction_state: str = '',
+    ) -> None:
+        self.transactional_id: Final = transactional_id
+        self.producer_id: Final = producer_id
+        self.transaction_state: Final = transaction_state
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ListTransactionsResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    unknown_state_filters: Sequence[str] = ()
-    transaction_states: Sequence[TransactionState] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "unknown_state_filters",
+        "transaction_states",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -38,3 +50,16 @@ class ListTransactionsResponse(Message):
         ), valid=(0, 2), flexible=(0, LAST), api_key=66
     )
     STRUCTS: ClassVar[Structs] = {"TransactionState": TransactionState}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        unknown_state_filters: Sequence[str] = (),
+        transaction_states: Sequence[TransactionState] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.unknown_state_filters: Final = unknown_state_filters
+        self.transaction_states: Final = transaction_states

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataRequestTopic(Message):
-    topic_id: bytes = b'\0' * 16
-    name: str | None = ''
+    __slots__ = (
+        "topic_id",
+        "name",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_id", "uuid", (10, LAST)),
@@ -20,13 +20,23 @@ class MetadataRequestTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = b'\0' * 16,
+        name: str | None = '',
+    ) -> None:
+        self.topic_id: Final = topic_id
+        self.name: Final = name
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class MetadataRequest(Message):
-    topics: Sequence[MetadataRequestTopic] | None = ()
-    allow_auto_topic_creation: bool = True
-    include_cluster_authorized_operations: bool = False
-    include_topic_authorized_operations: bool = False
+    __slots__ = (
+        "topics",
+        "allow_auto_topic_creation",
+        "include_cluster_authorized_operations",
+        "include_topic_authorized_operations",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]MetadataRequestTopic", (0, LAST), nullable=(1, LAST)),
@@ -36,3 +46,16 @@ class MetadataRequest(Message):
         ), valid=(0, 13), flexible=(9, LAST), api_key=3
     )
     STRUCTS: ClassVar[Structs] = {"MetadataRequestTopic": MetadataRequestTopic}
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[MetadataRequestTopic] | None = (),
+        allow_auto_topic_creation: bool = True,
+        include_cluster_authorized_operations: bool = False,
+        include_topic_authorized_operations: bool = False,
+    ) -> None:
+        self.topics: Final = topics
+        self.allow_auto_topic_creation: Final = allow_auto_topic_creation
+        self.include_cluster_authorized_operations: Final = include_cluster_authorized_operations
+        self.include_topic_authorized_operations: Final = include_topic_authorized_operations

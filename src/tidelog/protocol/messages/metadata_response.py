@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponseBroker(Message):
-    node_id: int = 0
-    host: str = ''
-    port: int = 0
-    rack: str | None = None
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("node_id", "int32", (0, LAST)),
@@ -24,16 +24,30 @@ class MetadataResponseBroker(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        node_id: int = 0,
+        host: str = '',
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id: Final = node_id
+        self.host: Final = host
+        self.port: Final = port
+        self.rack: Final = rack
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class MetadataResponsePartition(Message):
-    error_code: int = 0
-    partition_index: int = 0
-    leader_id: int = 0
-    leader_epoch: int = -1
-    replica_nodes: Sequence[int] = ()
-    isr_nodes: Sequence[int] = ()
-    offline_replicas: Sequence[int] = ()
+    __slots__ = (
+        "error_code",
+        "partition_index",
+        "leader_id",
+        "leader_epoch",
+        "replica_nodes",
+        "isr_nodes",
+        "offline_replicas",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -47,15 +61,35 @@ class MetadataResponsePartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        partition_index: int = 0,
+        leader_id: int = 0,
+        leader_epoch: int = -1,
+        replica_nodes: Sequence[int] = (),
+        isr_nodes: Sequence[int] = (),
+        offline_replicas: Sequence[int] = (),
+    ) -> None:
+        self.error_code: Final = error_code
+        self.partition_index: Final = partition_index
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
+        self.replica_nodes: Final = replica_nodes
+        self.isr_nodes: Final = isr_nodes
+        self.offline_replicas: Final = offline_replicas
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class MetadataResponseTopic(Message):
-    error_code: int = 0
-    name: str | None = ''
-    topic_id: bytes = b'\0' * 16
-    is_internal: bool = False
-    partitions: Sequence[MetadataResponsePartition] = ()
-    topic_authorized_operations: int = -2147483648
+    __slots__ = (
+        "error_code",
+        "name",
+        "topic_id",
+        "is_internal",
+        "partitions",
+        "topic_authorized_operations",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -68,16 +102,34 @@ class MetadataResponseTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"MetadataResponsePartition": MetadataResponsePartition}
 
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        name: str | None = '',
+        topic_id: bytes = b'\0' * 16,
+        is_internal: bool = False,
+        partitions: Sequence[MetadataResponsePartition] = (),
+        topic_authorized_operations: int = -2147483648,
+    ) -> None:
+        self.error_code: Final = error_code
+        self.name: Final = name
+        self.topic_id: Final = topic_id
+        self.is_internal: Final = is_internal
+        self.partitions: Final = partitions
+        self.topic_authorized_operations: Final = topic_authorized_operations
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class MetadataResponse(Message):
-    throttle_time_ms: int = 0
-    brokers: Sequence[MetadataResponseBroker] = ()
-    cluster_id: str | None = None
-    controller_id: int = -1
-    topics: Sequence[MetadataResponseTopic] = ()
-    cluster_authorized_operations: int = -2147483648
-    error_code: int = 0
+    __slots__ = (
+        "throttle_time_ms",
+        "brokers",
+        "cluster_id",
+        "controller_id",
+        "topics",
+        "cluster_authorized_operations",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (3, LAST)),
@@ -90,3 +142,22 @@ class MetadataResponse(Message):
         ), valid=(0, 13), flexible=(9, LAST), api_key=3
     )
     STRUCTS: ClassVar[Structs] = {"MetadataResponseBroker": MetadataResponseBroker, "MetadataResponseTopic": MetadataResponseTopic}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        brokers: Sequence[MetadataResponseBroker] = (),
+        cluster_id: str | None = None,
+        controller_id: int = -1,
+        topics: Sequence[MetadataResponseTopic] = (),
+        cluster_authorized_operations: int = -2147483648,
+        error_code: int = 0,
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.brokers: Final = brokers
+        self.cluster_id: Final = cluster_id
+        self.controller_id: Final = controller_id
+        self.topics: Final = topics
+        self.cluster_authorized_operations: Final = cluster_authorized_operations
+        self.error_code: Final = error_code

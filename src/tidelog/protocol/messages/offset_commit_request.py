@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitRequestPartition(Message):
-    partition_index: int = 0
-    committed_offset: int = 0
-    committed_leader_epoch: int = -1
-    committed_metadata: str | None = ''
+    __slots__ = (
+        "partition_index",
+        "committed_offset",
+        "committed_leader_epoch",
+        "committed_metadata",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -24,12 +24,26 @@ class OffsetCommitRequestPartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        committed_offset: int = 0,
+        committed_leader_epoch: int = -1,
+        committed_metadata: str | None = '',
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.committed_offset: Final = committed_offset
+        self.committed_leader_epoch: Final = committed_leader_epoch
+        self.committed_metadata: Final = committed_metadata
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetCommitRequestTopic(Message):
-    name: str = ''
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[OffsetCommitRequestPartition] = ()
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, 9)),
@@ -39,15 +53,27 @@ class OffsetCommitRequestTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetCommitRequestPartition": OffsetCommitRequestPartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[OffsetCommitRequestPartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetCommitRequest(Message):
-    group_id: str = ''
-    generation_id_or_member_epoch: int = -1
-    member_id: str = ''
-    group_instance_id: str | None = None
-    retention_time_ms: int = -1
-    topics: Sequence[OffsetCommitRequestTopic] = ()
+    __slots__ = (
+        "group_id",
+        "generation_id_or_member_epoch",
+        "member_id",
+        "group_instance_id",
+        "retention_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, LAST)),
@@ -59,3 +85,20 @@ class OffsetCommitRequest(Message):
         ), valid=(2, 10), flexible=(8, LAST), api_key=8
     )
     STRUCTS: ClassVar[Structs] = {"OffsetCommitRequestTopic": OffsetCommitRequestTopic}
+
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        generation_id_or_member_epoch: int = -1,
+        member_id: str = '',
+        group_instance_id: str | None = None,
+        retention_time_ms: int = -1,
+        topics: Sequence[OffsetCommitRequestTopic] = (),
+    ) -> None:
+        self.group_id: Final = group_id
+        self.generation_id_or_member_epoch: Final = generation_id_or_member_epoch
+        self.member_id: Final = member_id
+        self.group_instance_id: Final = group_instance_id
+        self.retention_time_ms: Final = retention_time_ms
+        self.topics: Final = topics

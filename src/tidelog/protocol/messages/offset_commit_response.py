@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitResponsePartition(Message):
-    partition_index: int = 0
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,12 +20,22 @@ class OffsetCommitResponsePartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetCommitResponseTopic(Message):
-    name: str = ''
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[OffsetCommitResponsePartition] = ()
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, 9)),
@@ -35,11 +45,23 @@ class OffsetCommitResponseTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetCommitResponsePartition": OffsetCommitResponsePartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[OffsetCommitResponsePartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetCommitResponse(Message):
-    throttle_time_ms: int = 0
-    topics: Sequence[OffsetCommitResponseTopic] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (3, LAST)),
@@ -47,3 +69,12 @@ class OffsetCommitResponse(Message):
         ), valid=(2, 10), flexible=(8, LAST), api_key=8
     )
     STRUCTS: ClassVar[Structs] = {"OffsetCommitResponseTopic": OffsetCommitResponseTopic}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: Sequence[OffsetCommitResponseTopic] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDeleteRequestPartition(Message):
-    partition_index: int = 0
+    __slots__ = (
+        "partition_index",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -18,11 +18,19 @@ class OffsetDeleteRequestPartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetDeleteRequestTopic(Message):
-    name: str = ''
-    partitions: Sequence[OffsetDeleteRequestPartition] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -31,11 +39,21 @@ class OffsetDeleteRequestTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetDeleteRequestPartition": OffsetDeleteRequestPartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[OffsetDeleteRequestPartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetDeleteRequest(Message):
-    group_id: str = ''
-    topics: Sequence[OffsetDeleteRequestTopic] = ()
+    __slots__ = (
+        "group_id",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, LAST)),
@@ -43,3 +61,12 @@ class OffsetDeleteRequest(Message):
         ), valid=(0, 0), flexible=NEVER, api_key=47
     )
     STRUCTS: ClassVar[Structs] = {"OffsetDeleteRequestTopic": OffsetDeleteRequestTopic}
+
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        topics: Sequence[OffsetDeleteRequestTopic] = (),
+    ) -> None:
+        self.group_id: Final = group_id
+        self.topics: Final = topics

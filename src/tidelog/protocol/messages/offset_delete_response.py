@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDeleteResponsePartition(Message):
-    partition_index: int = 0
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,11 +20,21 @@ class OffsetDeleteResponsePartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetDeleteResponseTopic(Message):
-    name: str = ''
-    partitions: Sequence[OffsetDeleteResponsePartition] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -33,12 +43,22 @@ class OffsetDeleteResponseTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetDeleteResponsePartition": OffsetDeleteResponsePartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[OffsetDeleteResponsePartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetDeleteResponse(Message):
-    error_code: int = 0
-    throttle_time_ms: int = 0
-    topics: Sequence[OffsetDeleteResponseTopic] = ()
+    __slots__ = (
+        "error_code",
+        "throttle_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -47,3 +67,14 @@ class OffsetDeleteResponse(Message):
         ), valid=(0, 0), flexible=NEVER, api_key=47
     )
     STRUCTS: ClassVar[Structs] = {"OffsetDeleteResponseTopic": OffsetDeleteResponseTopic}
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        throttle_time_ms: int = 0,
+        topics: Sequence[OffsetDeleteResponseTopic] = (),
+    ) -> None:
+        self.error_code: Final = error_code
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchRequestTopic(Message):
-    name: str = ''
-    partition_indexes: Sequence[int] = ()
+    __slots__ = (
+        "name",
+        "partition_indexes",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, 7)),
@@ -20,12 +20,22 @@ class OffsetFetchRequestTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partition_indexes: Sequence[int] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partition_indexes: Final = partition_indexes
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetFetchRequestTopics(Message):
-    name: str = ''
-    topic_id: bytes = b'\0' * 16
-    partition_indexes: Sequence[int] = ()
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partition_indexes",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (8, 9)),
@@ -35,13 +45,25 @@ class OffsetFetchRequestTopics(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        topic_id: bytes = b'\0' * 16,
+        partition_indexes: Sequence[int] = (),
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id
+        self.partition_indexes: Final = partition_indexes
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetFetchRequestGroup(Message):
-    group_id: str = ''
-    member_id: str | None = None
-    member_epoch: int = -1
-    topics: Sequence[OffsetFetchRequestTopics] | None = ()
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "member_epoch",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (8, LAST)),
@@ -52,13 +74,27 @@ class OffsetFetchRequestGroup(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetFetchRequestTopics": OffsetFetchRequestTopics}
 
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        member_id: str | None = None,
+        member_epoch: int = -1,
+        topics: Sequence[OffsetFetchRequestTopics] | None = (),
+    ) -> None:
+        self.group_id: Final = group_id
+        self.member_id: Final = member_id
+        self.member_epoch: Final = member_epoch
+        self.topics: Final = topics
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetFetchRequest(Message):
-    group_id: str = ''
-    topics: Sequence[OffsetFetchRequestTopic] | None = ()
-    groups: Sequence[OffsetFetchRequestGroup] = ()
-    require_stable: bool = False
+    __slots__ = (
+        "group_id",
+        "topics",
+        "groups",
+        "require_stable",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, 7)),
@@ -68,3 +104,16 @@ class OffsetFetchRequest(Message):
         ), valid=(1, 10), flexible=(6, LAST), api_key=9
     )
     STRUCTS: ClassVar[Structs] = {"OffsetFetchRequestTopic": OffsetFetchRequestTopic, "OffsetFetchRequestGroup": OffsetFetchRequestGroup}
+
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        topics: Sequence[OffsetFetchRequestTopic] | None = (),
+        groups: Sequence[OffsetFetchRequestGroup] = (),
+        require_stable: bool = False,
+    ) -> None:
+        self.group_id: Final = group_id
+        self.topics: Final = topics
+        self.groups: Final = groups
+        self.require_stable: Final = require_stable

@@ -2,19 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchResponsePartition(Message):
-    partition_index: int = 0
-    committed_offset: int = 0
-    committed_leader_epoch: int = -1
-    metadata: str | None = ''
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "committed_offset",
+        "committed_leader_epoch",
+        "metadata",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, 7)),
@@ -26,11 +26,27 @@ class OffsetFetchResponsePartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        committed_offset: int = 0,
+        committed_leader_epoch: int = -1,
+        metadata: str | None = '',
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.committed_offset: Final = committed_offset
+        self.committed_leader_epoch: Final = committed_leader_epoch
+        self.metadata: Final = metadata
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetFetchResponseTopic(Message):
-    name: str = ''
-    partitions: Sequence[OffsetFetchResponsePartition] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, 7)),
@@ -39,14 +55,24 @@ class OffsetFetchResponseTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetFetchResponsePartition": OffsetFetchResponsePartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[OffsetFetchResponsePartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetFetchResponsePartitions(Message):
-    partition_index: int = 0
-    committed_offset: int = 0
-    committed_leader_epoch: int = -1
-    metadata: str | None = ''
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "committed_offset",
+        "committed_leader_epoch",
+        "metadata",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (8, LAST)),
@@ -58,12 +84,28 @@ class OffsetFetchResponsePartitions(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        committed_offset: int = 0,
+        committed_leader_epoch: int = -1,
+        metadata: str | None = '',
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.committed_offset: Final = committed_offset
+        self.committed_leader_epoch: Final = committed_leader_epoch
+        self.metadata: Final = metadata
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetFetchResponseTopics(Message):
-    name: str = ''
-    topic_id: bytes = b'\0' * 16
-    partitions: Sequence[OffsetFetchResponsePartitions] = ()
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (8, 9)),
@@ -73,12 +115,24 @@ class OffsetFetchResponseTopics(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetFetchResponsePartitions": OffsetFetchResponsePartitions}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        topic_id: bytes = b'\0' * 16,
+        partitions: Sequence[OffsetFetchResponsePartitions] = (),
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetFetchResponseGroup(Message):
-    group_id: str = ''
-    topics: Sequence[OffsetFetchResponseTopics] = ()
-    error_code: int = 0
+    __slots__ = (
+        "group_id",
+        "topics",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (8, LAST)),
@@ -88,13 +142,25 @@ class OffsetFetchResponseGroup(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetFetchResponseTopics": OffsetFetchResponseTopics}
 
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        topics: Sequence[OffsetFetchResponseTopics] = (),
+        error_code: int = 0,
+    ) -> None:
+        self.group_id: Final = group_id
+        self.topics: Final = topics
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetFetchResponse(Message):
-    throttle_time_ms: int = 0
-    topics: Sequence[OffsetFetchResponseTopic] = ()
-    error_code: int = 0
-    groups: Sequence[OffsetFetchResponseGroup] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "error_code",
+        "groups",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (3, LAST)),
@@ -104,3 +170,16 @@ class OffsetFetchResponse(Message):
         ), valid=(1, 10), flexible=(6, LAST), api_key=9
     )
     STRUCTS: ClassVar[Structs] = {"OffsetFetchResponseTopic": OffsetFetchResponseTopic, "OffsetFetchResponseGroup": OffsetFetchResponseGroup}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: Sequence[OffsetFetchResponseTopic] = (),
+        error_code: int = 0,
+        groups: Sequence[OffsetFetchResponseGroup] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics
+        self.error_code: Final = error_code
+        self.groups: Final = groups

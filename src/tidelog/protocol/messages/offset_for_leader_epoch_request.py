@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderPartition(Message):
-    partition: int = 0
-    current_leader_epoch: int = -1
-    leader_epoch: int = 0
+    __slots__ = (
+        "partition",
+        "current_leader_epoch",
+        "leader_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition", "int32", (0, LAST)),
@@ -22,11 +22,23 @@ class OffsetForLeaderPartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition: int = 0,
+        current_leader_epoch: int = -1,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.partition: Final = partition
+        self.current_leader_epoch: Final = current_leader_epoch
+        self.leader_epoch: Final = leader_epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetForLeaderTopic(Message):
-    topic: str = ''
-    partitions: Sequence[OffsetForLeaderPartition] = ()
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (0, LAST)),
@@ -35,11 +47,21 @@ class OffsetForLeaderTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"OffsetForLeaderPartition": OffsetForLeaderPartition}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        partitions: Sequence[OffsetForLeaderPartition] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetForLeaderEpochRequest(Message):
-    replica_id: int = -2
-    topics: Sequence[OffsetForLeaderTopic] = ()
+    __slots__ = (
+        "replica_id",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("replica_id", "int32", (3, LAST)),
@@ -47,3 +69,12 @@ class OffsetForLeaderEpochRequest(Message):
         ), valid=(2, 4), flexible=(4, LAST), api_key=23
     )
     STRUCTS: ClassVar[Structs] = {"OffsetForLeaderTopic": OffsetForLeaderTopic}
+
+    def __init__(
+        self,
+        *,
+        replica_id: int = -2,
+        topics: Sequence[OffsetForLeaderTopic] = (),
+    ) -> None:
+        self.replica_id: Final = replica_id
+        self.topics: Final = topics

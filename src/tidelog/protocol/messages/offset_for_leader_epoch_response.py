@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset(Message):
-    error_code: int = 0
-    partition: int = 0
-    leader_epoch: int = -1
-    end_offset: int = -1
+    __slots__ = (
+        "error_code",
+        "partition",
+        "leader_epoch",
+        "end_offset",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -24,11 +24,25 @@ class EpochEndOffset(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        partition: int = 0,
+        leader_epoch: int = -1,
+        end_offset: int = -1,
+    ) -> None:
+        self.error_code: Final = error_code
+        self.partition: Final = partition
+        self.leader_epoch: Final = leader_epoch
+        self.end_offset: Final = end_offset
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetForLeaderTopicResult(Message):
-    topic: str = ''
-    partitions: Sequence[EpochEndOffset] = ()
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic", "string", (0, LAST)),
@@ -37,11 +51,21 @@ class OffsetForLeaderTopicResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"EpochEndOffset": EpochEndOffset}
 
+    def __init__(
+        self,
+        *,
+        topic: str = '',
+        partitions: Sequence[EpochEndOffset] = (),
+    ) -> None:
+        self.topic: Final = topic
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class OffsetForLeaderEpochResponse(Message):
-    throttle_time_ms: int = 0
-    topics: Sequence[OffsetForLeaderTopicResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (2, LAST)),
@@ -49,3 +73,12 @@ class OffsetForLeaderEpochResponse(Message):
         ), valid=(2, 4), flexible=(4, LAST), api_key=23
     )
     STRUCTS: ClassVar[Structs] = {"OffsetForLeaderTopicResult": OffsetForLeaderTopicResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: Sequence[OffsetForLeaderTopicResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics

@@ -2,27 +2,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRecord(Message):
-    partition_id: int = -1
-    topic_id: bytes = b'\0' * 16
-    replicas: Sequence[int] = ()
-    isr: Sequence[int] = ()
-    removing_replicas: Sequence[int] = ()
-    adding_replicas: Sequence[int] = ()
-    leader: int = -1
-    leader_recovery_state: int = 0
-    leader_epoch: int = -1
-    partition_epoch: int = -1
-    directories: Sequence[bytes] = ()
-    eligible_leader_replicas: Sequence[int] | None = None
-    last_known_elr: Sequence[int] | None = None
+    __slots__ = (
+        "partition_id",
+        "topic_id",
+        "replicas",
+        "isr",
+        "removing_replicas",
+        "adding_replicas",
+        "leader",
+        "leader_recovery_state",
+        "leader_epoch",
+        "partition_epoch",
+        "directories",
+        "eligible_leader_replicas",
+        "last_known_elr",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_id", "int32", (0, LAST)),
@@ -41,3 +41,34 @@ class PartitionRecord(Message):
         ), valid=(0, 2), flexible=(0, LAST), api_key=3
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        partition_id: int = -1,
+        topic_id: bytes = b'\0' * 16,
+        replicas: Sequence[int] = (),
+        isr: Sequence[int] = (),
+        removing_replicas: Sequence[int] = (),
+        adding_replicas: Sequence[int] = (),
+        leader: int = -1,
+        leader_recovery_state: int = 0,
+        leader_epoch: int = -1,
+        partition_epoch: int = -1,
+        directories: Sequence[bytes] = (),
+        eligible_leader_replicas: Sequence[int] | None = None,
+        last_known_elr: Sequence[int] | None = None,
+    ) -> None:
+        self.partition_id: Final = partition_id
+        self.topic_id: Final = topic_id
+        self.replicas: Final = replicas
+        self.isr: Final = isr
+        self.removing_replicas: Final = removing_replicas
+        self.adding_replicas: Final = adding_replicas
+        self.leader: Final = leader
+        self.leader_recovery_state: Final = leader_recovery_state
+        self.leader_epoch: Final = leader_epoch
+        self.partition_epoch: Final = partition_epoch
+        self.directories: Final = directories
+        self.eligible_leader_replicas: Final = eligible_leader_replicas
+        self.last_known_elr: Final = last_known_elr

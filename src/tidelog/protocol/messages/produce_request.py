@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.codec import Buffer
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionProduceData(Message):
-    index: int = 0
-    records: Buffer | None = None
+    __slots__ = (
+        "index",
+        "records",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("index", "int32", (0, LAST)),
@@ -21,12 +21,22 @@ class PartitionProduceData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        index: int = 0,
+        records: Buffer | None = None,
+    ) -> None:
+        self.index: Final = index
+        self.records: Final = records
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicProduceData(Message):
-    name: str = ''
-    topic_id: bytes = b'\0' * 16
-    partition_data: Sequence[PartitionProduceData] = ()
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partition_data",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, 12)),
@@ -36,13 +46,25 @@ class TopicProduceData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionProduceData": PartitionProduceData}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        topic_id: bytes = b'\0' * 16,
+        partition_data: Sequence[PartitionProduceData] = (),
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id
+        self.partition_data: Final = partition_data
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ProduceRequest(Message):
-    transactional_id: str | None = None
-    acks: int = 0
-    timeout_ms: int = 0
-    topic_data: Sequence[TopicProduceData] = ()
+    __slots__ = (
+        "transactional_id",
+        "acks",
+        "timeout_ms",
+        "topic_data",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("transactional_id", "string", (3, LAST), nullable=(3, LAST)),
@@ -52,3 +74,16 @@ class ProduceRequest(Message):
         ), valid=(3, 13), flexible=(9, LAST), api_key=0
     )
     STRUCTS: ClassVar[Structs] = {"TopicProduceData": TopicProduceData}
+
+    def __init__(
+        self,
+        *,
+        transactional_id: str | None = None,
+        acks: int = 0,
+        timeout_ms: int = 0,
+        topic_data: Sequence[TopicProduceData] = (),
+    ) -> None:
+        self.transactional_id: Final = transactional_id
+        self.acks: Final = acks
+        self.timeout_ms: Final = timeout_ms
+        self.topic_data: Final = topic_data

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchIndexAndErrorMessage(Message):
-    batch_index: int = 0
-    batch_index_error_message: str | None = None
+    __slots__ = (
+        "batch_index",
+        "batch_index_error_message",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("batch_index", "int32", (8, LAST)),
@@ -20,11 +20,21 @@ class BatchIndexAndErrorMessage(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        batch_index: int = 0,
+        batch_index_error_message: str | None = None,
+    ) -> None:
+        self.batch_index: Final = batch_index
+        self.batch_index_error_message: Final = batch_index_error_message
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class LeaderIdAndEpoch(Message):
-    leader_id: int = -1
-    leader_epoch: int = -1
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("leader_id", "int32", (10, LAST)),
@@ -33,17 +43,27 @@ class LeaderIdAndEpoch(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        leader_id: int = -1,
+        leader_epoch: int = -1,
+    ) -> None:
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class PartitionProduceResponse(Message):
-    index: int = 0
-    error_code: int = 0
-    base_offset: int = 0
-    log_append_time_ms: int = -1
-    log_start_offset: int = -1
-    record_errors: Sequence[BatchIndexAndErrorMessage] = ()
-    error_message: str | None = None
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    __slots__ = (
+        "index",
+        "error_code",
+        "base_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+        "record_errors",
+        "error_message",
+        "current_leader",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("index", "int32", (0, LAST)),
@@ -58,12 +78,34 @@ class PartitionProduceResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {"BatchIndexAndErrorMessage": BatchIndexAndErrorMessage, "LeaderIdAndEpoch": LeaderIdAndEpoch}
 
+    def __init__(
+        self,
+        *,
+        index: int = 0,
+        error_code: int = 0,
+        base_offset: int = 0,
+        log_append_time_ms: int = -1,
+        log_start_offset: int = -1,
+        record_errors: Sequence[BatchIndexAndErrorMessage] = (),
+        error_message: str | None = None,
+        current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch(),
+    ) -> None:
+        self.index: Final = index
+        self.error_code: Final = error_code
+        self.base_offset: Final = base_offset
+        self.log_append_time_ms: Final = log_append_time_ms
+        self.log_start_offset: Final = log_start_offset
+        self.record_errors: Final = record_errors
+        self.error_message: Final = error_message
+        self.current_leader: Final = current_leader
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicProduceResponse(Message):
-    name: str = ''
-    topic_id: bytes = b'\0' * 16
-    partition_responses: Sequence[PartitionProduceResponse] = ()
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partition_responses",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, 12)),
@@ -73,13 +115,25 @@ class TopicProduceResponse(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionProduceResponse": PartitionProduceResponse}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        topic_id: bytes = b'\0' * 16,
+        partition_responses: Sequence[PartitionProduceResponse] = (),
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id
+        self.partition_responses: Final = partition_responses
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class NodeEndpoint(Message):
-    node_id: int = 0
-    host: str = ''
-    port: int = 0
-    rack: str | None = None
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("node_id", "int32", (10, LAST)),
@@ -90,12 +144,26 @@ class NodeEndpoint(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        node_id: int = 0,
+        host: str = '',
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id: Final = node_id
+        self.host: Final = host
+        self.port: Final = port
+        self.rack: Final = rack
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class ProduceResponse(Message):
-    responses: Sequence[TopicProduceResponse] = ()
-    throttle_time_ms: int = 0
-    node_endpoints: Sequence[NodeEndpoint] = ()
+    __slots__ = (
+        "responses",
+        "throttle_time_ms",
+        "node_endpoints",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("responses", "[]TopicProduceResponse", (0, LAST)),
@@ -104,3 +172,14 @@ class ProduceResponse(Message):
         ), valid=(3, 13), flexible=(9, LAST), api_key=0
     )
     STRUCTS: ClassVar[Structs] = {"TopicProduceResponse": TopicProduceResponse, "NodeEndpoint": NodeEndpoint}
+
+    def __init__(
+        self,
+        *,
+        responses: Sequence[TopicProduceResponse] = (),
+        throttle_time_ms: int = 0,
+        node_endpoints: Sequence[NodeEndpoint] = (),
+    ) -> None:
+        self.responses: Final = responses
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.node_endpoints: Final = node_endpoints

@@ -1,17 +1,17 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerIdsRecord(Message):
-    broker_id: int = 0
-    broker_epoch: int = -1
-    next_producer_id: int = 0
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "next_producer_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("broker_id", "int32", (0, LAST)),
@@ -20,3 +20,14 @@ class ProducerIdsRecord(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=15
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = -1,
+        next_producer_id: int = 0,
+    ) -> None:
+        self.broker_id: Final = broker_id
+        self.broker_epoch: Final = broker_epoch
+        self.next_producer_id: Final = next_producer_id

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Voter(Message):
-    voter_id: int = 0
+    __slots__ = (
+        "voter_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("voter_id", "int32", (0, 0)),
@@ -18,16 +18,24 @@ class Voter(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        voter_id: int = 0,
+    ) -> None:
+        self.voter_id: Final = voter_id
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class QuorumStateData(Message):
-    cluster_id: str = ''
-    leader_id: int = -1
-    leader_epoch: int = -1
-    voted_id: int = -1
-    voted_directory_id: bytes = b'\0' * 16
-    applied_offset: int = 0
-    current_voters: Sequence[Voter] | None = ()
+    __slots__ = (
+        "cluster_id",
+        "leader_id",
+        "leader_epoch",
+        "voted_id",
+        "voted_directory_id",
+        "applied_offset",
+        "current_voters",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("cluster_id", "string", (0, 0)),
@@ -40,3 +48,22 @@ class QuorumStateData(Message):
         ), valid=(0, 1), flexible=(0, LAST)
     )
     STRUCTS: ClassVar[Structs] = {"Voter": Voter}
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str = '',
+        leader_id: int = -1,
+        leader_epoch: int = -1,
+        voted_id: int = -1,
+        voted_directory_id: bytes = b'\0' * 16,
+        applied_offset: int = 0,
+        current_voters: Sequence[Voter] | None = (),
+    ) -> None:
+        self.cluster_id: Final = cluster_id
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
+        self.voted_id: Final = voted_id
+        self.voted_directory_id: Final = voted_directory_id
+        self.applied_offset: Final = applied_offset
+        self.current_voters: Final = current_voters

@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerEndpoint(Message):
-    name: str = ''
-    host: str = ''
-    port: int = 0
-    security_protocol: int = 0
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "security_protocol",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -24,12 +24,26 @@ class BrokerEndpoint(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        host: str = '',
+        port: int = 0,
+        security_protocol: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.host: Final = host
+        self.port: Final = port
+        self.security_protocol: Final = security_protocol
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class BrokerFeature(Message):
-    name: str = ''
-    min_supported_version: int = 0
-    max_supported_version: int = 0
+    __slots__ = (
+        "name",
+        "min_supported_version",
+        "max_supported_version",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -39,20 +53,32 @@ class BrokerFeature(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        min_supported_version: int = 0,
+        max_supported_version: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.min_supported_version: Final = min_supported_version
+        self.max_supported_version: Final = max_supported_version
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class RegisterBrokerRecord(Message):
-    broker_id: int = 0
-    is_migrating_zk_broker: bool = False
-    incarnation_id: bytes = b'\0' * 16
-    broker_epoch: int = 0
-    end_points: Sequence[BrokerEndpoint] = ()
-    features: Sequence[BrokerFeature] = ()
-    rack: str | None = ''
-    fenced: bool = True
-    in_controlled_shutdown: bool = False
-    log_dirs: Sequence[bytes] = ()
-    cordoned_log_dirs: Sequence[bytes] | None = None
+    __slots__ = (
+        "broker_id",
+        "is_migrating_zk_broker",
+        "incarnation_id",
+        "broker_epoch",
+        "end_points",
+        "features",
+        "rack",
+        "fenced",
+        "in_controlled_shutdown",
+        "log_dirs",
+        "cordoned_log_dirs",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("broker_id", "int32", (0, LAST)),
@@ -69,3 +95,30 @@ class RegisterBrokerRecord(Message):
         ), valid=(0, 4), flexible=(0, LAST), api_key=0
     )
     STRUCTS: ClassVar[Structs] = {"BrokerEndpoint": BrokerEndpoint, "BrokerFeature": BrokerFeature}
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        is_migrating_zk_broker: bool = False,
+        incarnation_id: bytes = b'\0' * 16,
+        broker_epoch: int = 0,
+        end_points: Sequence[BrokerEndpoint] = (),
+        features: Sequence[BrokerFeature] = (),
+        rack: str | None = '',
+        fenced: bool = True,
+        in_controlled_shutdown: bool = False,
+        log_dirs: Sequence[bytes] = (),
+        cordoned_log_dirs: Sequence[bytes] | None = None,
+    ) -> None:
+        self.broker_id: Final = broker_id
+        self.is_migrating_zk_broker: Final = is_migrating_zk_broker
+        self.incarnation_id: Final = incarnation_id
+        self.broker_epoch: Final = broker_epoch
+        self.end_points: Final = end_points
+        self.features: Final = features
+        self.rack: Final = rack
+        self.fenced: Final = fenced
+        self.in_controlled_shutdown: Final = in_controlled_shutdown
+        self.log_dirs: Final = log_dirs
+        self.cordoned_log_dirs: Final = cordoned_log_dirs

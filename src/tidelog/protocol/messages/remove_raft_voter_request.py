@@ -1,17 +1,17 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveRaftVoterRequest(Message):
-    cluster_id: str | None = ''
-    voter_id: int = 0
-    voter_directory_id: bytes = b'\0' * 16
+    __slots__ = (
+        "cluster_id",
+        "voter_id",
+        "voter_directory_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("cluster_id", "string", (0, LAST), nullable=(0, LAST)),
@@ -20,3 +20,14 @@ class RemoveRaftVoterRequest(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=81
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = '',
+        voter_id: int = 0,
+        voter_directory_id: bytes = b'\0' * 16,
+    ) -> None:
+        self.cluster_id: Final = cluster_id
+        self.voter_id: Final = voter_id
+        self.voter_directory_id: Final = voter_directory_id

@@ -1,18 +1,25 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveTopicRecord(Message):
-    topic_id: bytes = b'\0' * 16
+    __slots__ = (
+        "topic_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_id", "uuid", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=9
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = b'\0' * 16,
+    ) -> None:
+        self.topic_id: Final = topic_id

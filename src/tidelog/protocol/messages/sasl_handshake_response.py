@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, NEVER, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SaslHandshakeResponse(Message):
-    error_code: int = 0
-    mechanisms: Sequence[str] = ()
+    __slots__ = (
+        "error_code",
+        "mechanisms",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("error_code", "int16", (0, LAST)),
@@ -19,3 +19,12 @@ class SaslHandshakeResponse(Message):
         ), valid=(0, 1), flexible=NEVER, api_key=17
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        mechanisms: Sequence[str] = (),
+    ) -> None:
+        self.error_code: Final = error_code
+        self.mechanisms: Final = mechanisms

@@ -1,18 +1,25 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFooterRecord(Message):
-    version: int = 0
+    __slots__ = (
+        "version",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("version", "int16", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST)
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        version: int = 0,
+    ) -> None:
+        self.version: Final = version

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroupRequestAssignment(Message):
-    member_id: str = ''
-    assignment: bytes = b''
+    __slots__ = (
+        "member_id",
+        "assignment",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("member_id", "string", (0, LAST)),
@@ -20,16 +20,26 @@ class SyncGroupRequestAssignment(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        member_id: str = '',
+        assignment: bytes = b'',
+    ) -> None:
+        self.member_id: Final = member_id
+        self.assignment: Final = assignment
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class SyncGroupRequest(Message):
-    group_id: str = ''
-    generation_id: int = 0
-    member_id: str = ''
-    group_instance_id: str | None = None
-    protocol_type: str | None = None
-    protocol_name: str | None = None
-    assignments: Sequence[SyncGroupRequestAssignment] = ()
+    __slots__ = (
+        "group_id",
+        "generation_id",
+        "member_id",
+        "group_instance_id",
+        "protocol_type",
+        "protocol_name",
+        "assignments",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("group_id", "string", (0, LAST)),
@@ -42,3 +52,22 @@ class SyncGroupRequest(Message):
         ), valid=(0, 5), flexible=(4, LAST), api_key=14
     )
     STRUCTS: ClassVar[Structs] = {"SyncGroupRequestAssignment": SyncGroupRequestAssignment}
+
+    def __init__(
+        self,
+        *,
+        group_id: str = '',
+        generation_id: int = 0,
+        member_id: str = '',
+        group_instance_id: str | None = None,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+        assignments: Sequence[SyncGroupRequestAssignment] = (),
+    ) -> None:
+        self.group_id: Final = group_id
+        self.generation_id: Final = generation_id
+        self.member_id: Final = member_id
+        self.group_instance_id: Final = group_instance_id
+        self.protocol_type: Final = protocol_type
+        self.protocol_name: Final = protocol_name
+        self.assignments: Final = assignments

@@ -1,16 +1,16 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRecord(Message):
-    name: str = ''
-    topic_id: bytes = b'\0' * 16
+    __slots__ = (
+        "name",
+        "topic_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -18,3 +18,12 @@ class TopicRecord(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=2
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        topic_id: bytes = b'\0' * 16,
+    ) -> None:
+        self.name: Final = name
+        self.topic_id: Final = topic_id

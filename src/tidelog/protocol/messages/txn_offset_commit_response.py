@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TxnOffsetCommitResponsePartition(Message):
-    partition_index: int = 0
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,11 +20,21 @@ class TxnOffsetCommitResponsePartition(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TxnOffsetCommitResponseTopic(Message):
-    name: str = ''
-    partitions: Sequence[TxnOffsetCommitResponsePartition] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -33,11 +43,21 @@ class TxnOffsetCommitResponseTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {"TxnOffsetCommitResponsePartition": TxnOffsetCommitResponsePartition}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[TxnOffsetCommitResponsePartition] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TxnOffsetCommitResponse(Message):
-    throttle_time_ms: int = 0
-    topics: Sequence[TxnOffsetCommitResponseTopic] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -45,3 +65,12 @@ class TxnOffsetCommitResponse(Message):
         ), valid=(0, 5), flexible=(3, LAST), api_key=28
     )
     STRUCTS: ClassVar[Structs] = {"TxnOffsetCommitResponseTopic": TxnOffsetCommitResponseTopic}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: Sequence[TxnOffsetCommitResponseTopic] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.topics: Final = topics

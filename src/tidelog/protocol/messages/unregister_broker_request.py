@@ -1,18 +1,25 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnregisterBrokerRequest(Message):
-    broker_id: int = 0
+    __slots__ = (
+        "broker_id",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("broker_id", "int32", (0, LAST)),
         ), valid=(0, 0), flexible=(0, LAST), api_key=64
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+    ) -> None:
+        self.broker_id: Final = broker_id

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatableFeatureResult(Message):
-    feature: str = ''
-    error_code: int = 0
-    error_message: str | None = ''
+    __slots__ = (
+        "feature",
+        "error_code",
+        "error_message",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("feature", "string", (0, LAST)),
@@ -22,13 +22,25 @@ class UpdatableFeatureResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        feature: str = '',
+        error_code: int = 0,
+        error_message: str | None = '',
+    ) -> None:
+        self.feature: Final = feature
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class UpdateFeaturesResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ''
-    results: Sequence[UpdatableFeatureResult] = ()
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "results",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -38,3 +50,16 @@ class UpdateFeaturesResponse(Message):
         ), valid=(0, 2), flexible=(0, LAST), api_key=57
     )
     STRUCTS: ClassVar[Structs] = {"UpdatableFeatureResult": UpdatableFeatureResult}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = '',
+        results: Sequence[UpdatableFeatureResult] = (),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.error_message: Final = error_message
+        self.results: Final = results

@@ -1,18 +1,18 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentLeader(Message):
-    leader_id: int = -1
-    leader_epoch: int = -1
-    host: str = ''
-    port: int = 0
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+        "host",
+        "port",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("leader_id", "int32", (0, LAST)),
@@ -23,12 +23,26 @@ class CurrentLeader(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        leader_id: int = -1,
+        leader_epoch: int = -1,
+        host: str = '',
+        port: int = 0,
+    ) -> None:
+        self.leader_id: Final = leader_id
+        self.leader_epoch: Final = leader_epoch
+        self.host: Final = host
+        self.port: Final = port
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class UpdateRaftVoterResponse(Message):
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    current_leader: CurrentLeader = field(default_factory=CurrentLeader)
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "current_leader",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("throttle_time_ms", "int32", (0, LAST)),
@@ -37,3 +51,14 @@ class UpdateRaftVoterResponse(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=82
     )
     STRUCTS: ClassVar[Structs] = {"CurrentLeader": CurrentLeader}
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        current_leader: CurrentLeader = CurrentLeader(),
+    ) -> None:
+        self.throttle_time_ms: Final = throttle_time_ms
+        self.error_code: Final = error_code
+        self.current_leader: Final = current_leader

@@ -1,20 +1,20 @@
 # Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UserScramCredentialRecord(Message):
-    name: str = ''
-    mechanism: int = 0
-    salt: bytes = b''
-    stored_key: bytes = b''
-    server_key: bytes = b''
-    iterations: int = 0
+    __slots__ = (
+        "name",
+        "mechanism",
+        "salt",
+        "stored_key",
+        "server_key",
+        "iterations",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -26,3 +26,20 @@ class UserScramCredentialRecord(Message):
         ), valid=(0, 0), flexible=(0, LAST), api_key=11
     )
     STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        mechanism: int = 0,
+        salt: bytes = b'',
+        stored_key: bytes = b'',
+        server_key: bytes = b'',
+        iterations: int = 0,
+    ) -> None:
+        self.name: Final = name
+        self.mechanism: Final = mechanism
+        self.salt: Final = salt
+        self.stored_key: Final = stored_key
+        self.server_key: Final = server_key
+        self.iterations: Final = iterations

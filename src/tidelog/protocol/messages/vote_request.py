@@ -2,22 +2,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    partition_index: int = 0
-    replica_epoch: int = 0
-    replica_id: int = 0
-    replica_directory_id: bytes = b'\0' * 16
-    voter_directory_id: bytes = b'\0' * 16
-    last_offset_epoch: int = 0
-    last_offset: int = 0
-    pre_vote: bool = False
+    __slots__ = (
+        "partition_index",
+        "replica_epoch",
+        "replica_id",
+        "replica_directory_id",
+        "voter_directory_id",
+        "last_offset_epoch",
+        "last_offset",
+        "pre_vote",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -32,11 +32,33 @@ class PartitionData(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        replica_epoch: int = 0,
+        replica_id: int = 0,
+        replica_directory_id: bytes = b'\0' * 16,
+        voter_directory_id: bytes = b'\0' * 16,
+        last_offset_epoch: int = 0,
+        last_offset: int = 0,
+        pre_vote: bool = False,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.replica_epoch: Final = replica_epoch
+        self.replica_id: Final = replica_id
+        self.replica_directory_id: Final = replica_directory_id
+        self.voter_directory_id: Final = voter_directory_id
+        self.last_offset_epoch: Final = last_offset_epoch
+        self.last_offset: Final = last_offset
+        self.pre_vote: Final = pre_vote
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class TopicData(Message):
-    topic_name: str = ''
-    partitions: Sequence[PartitionData] = ()
+    __slots__ = (
+        "topic_name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topic_name", "string", (0, LAST)),
@@ -45,12 +67,22 @@ class TopicData(Message):
     )
     STRUCTS: ClassVar[Structs] = {"PartitionData": PartitionData}
 
+    def __init__(
+        self,
+        *,
+        topic_name: str = '',
+        partitions: Sequence[PartitionData] = (),
+    ) -> None:
+        self.topic_name: Final = topic_name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class VoteRequest(Message):
-    cluster_id: str | None = None
-    voter_id: int = -1
-    topics: Sequence[TopicData] = ()
+    __slots__ = (
+        "cluster_id",
+        "voter_id",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("cluster_id", "string", (0, LAST), nullable=(0, LAST)),
@@ -59,3 +91,14 @@ class VoteRequest(Message):
         ), valid=(0, 2), flexible=(0, LAST), api_key=52
     )
     STRUCTS: ClassVar[Structs] = {"TopicData": TopicData}
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = None,
+        voter_id: int = -1,
+        topics: Sequence[TopicData] = (),
+    ) -> None:
+        self.cluster_id: Final = cluster_id
+        self.voter_id: Final = voter_id
+        self.topics: Final = topics

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WritableTxnMarkerTopic(Message):
-    name: str = ''
-    partition_indexes: Sequence[int] = ()
+    __slots__ = (
+        "name",
+        "partition_indexes",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -20,15 +20,25 @@ class WritableTxnMarkerTopic(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partition_indexes: Sequence[int] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partition_indexes: Final = partition_indexes
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class WritableTxnMarker(Message):
-    producer_id: int = 0
-    producer_epoch: int = 0
-    transaction_result: bool = False
-    topics: Sequence[WritableTxnMarkerTopic] = ()
-    coordinator_epoch: int = 0
-    transaction_version: int = 0
+    __slots__ = (
+        "producer_id",
+        "producer_epoch",
+        "transaction_result",
+        "topics",
+        "coordinator_epoch",
+        "transaction_version",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("producer_id", "int64", (0, LAST)),
@@ -41,13 +51,38 @@ class WritableTxnMarker(Message):
     )
     STRUCTS: ClassVar[Structs] = {"WritableTxnMarkerTopic": WritableTxnMarkerTopic}
 
+    def __init__(
+        self,
+        *,
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        transaction_result: bool = False,
+        topics: Sequence[WritableTxnMarkerTopic] = (),
+        coordinator_epoch: int = 0,
+        transaction_version: int = 0,
+    ) -> None:
+        self.producer_id: Final = producer_id
+        self.producer_epoch: Final = producer_epoch
+        self.transaction_result: Final = transaction_result
+        self.topics: Final = topics
+        self.coordinator_epoch: Final = coordinator_epoch
+        self.transaction_version: Final = transaction_version
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class WriteTxnMarkersRequest(Message):
-    markers: Sequence[WritableTxnMarker] = ()
+    __slots__ = (
+        "markers",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("markers", "[]WritableTxnMarker", (0, LAST)),
         ), valid=(1, 2), flexible=(1, LAST), api_key=27
     )
     STRUCTS: ClassVar[Structs] = {"WritableTxnMarker": WritableTxnMarker}
+
+    def __init__(
+        self,
+        *,
+        markers: Sequence[WritableTxnMarker] = (),
+    ) -> None:
+        self.markers: Final = markers

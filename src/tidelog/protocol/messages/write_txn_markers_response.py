@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WritableTxnMarkerPartitionResult(Message):
-    partition_index: int = 0
-    error_code: int = 0
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("partition_index", "int32", (0, LAST)),
@@ -20,11 +20,21 @@ class WritableTxnMarkerPartitionResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {}
 
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: Final = partition_index
+        self.error_code: Final = error_code
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class WritableTxnMarkerTopicResult(Message):
-    name: str = ''
-    partitions: Sequence[WritableTxnMarkerPartitionResult] = ()
+    __slots__ = (
+        "name",
+        "partitions",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("name", "string", (0, LAST)),
@@ -33,11 +43,21 @@ class WritableTxnMarkerTopicResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"WritableTxnMarkerPartitionResult": WritableTxnMarkerPartitionResult}
 
+    def __init__(
+        self,
+        *,
+        name: str = '',
+        partitions: Sequence[WritableTxnMarkerPartitionResult] = (),
+    ) -> None:
+        self.name: Final = name
+        self.partitions: Final = partitions
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class WritableTxnMarkerResult(Message):
-    producer_id: int = 0
-    topics: Sequence[WritableTxnMarkerTopicResult] = ()
+    __slots__ = (
+        "producer_id",
+        "topics",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("producer_id", "int64", (0, LAST)),
@@ -46,13 +66,30 @@ class WritableTxnMarkerResult(Message):
     )
     STRUCTS: ClassVar[Structs] = {"WritableTxnMarkerTopicResult": WritableTxnMarkerTopicResult}
 
+    def __init__(
+        self,
+        *,
+        producer_id: int = 0,
+        topics: Sequence[WritableTxnMarkerTopicResult] = (),
+    ) -> None:
+        self.producer_id: Final = producer_id
+        self.topics: Final = topics
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class WriteTxnMarkersResponse(Message):
-    markers: Sequence[WritableTxnMarkerResult] = ()
+    __slots__ = (
+        "markers",
+    )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("markers", "[]WritableTxnMarkerResult", (0, LAST)),
         ), valid=(1, 2), flexible=(1, LAST), api_key=27
     )
     STRUCTS: ClassVar[Structs] = {"WritableTxnMarkerResult": WritableTxnMarkerResult}
+
+    def __init__(
+        self,
+        *,
+        markers: Sequence[WritableTxnMarkerResult] = (),
+    ) -> None:
+        self.markers: Final = markers
