@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from support.transaction_driver import TRANSACTIONAL_ID, Coordinator
+
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.coordinators.transactions.records import encode_record, read_transaction
 from tidelog.coordinators.transactions.transaction import Transaction
