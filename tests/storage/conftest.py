@@ -16,7 +16,7 @@ from tidelog.records.batch import iterate_headers, parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.storage.filesystem import File, FileSystem, Lock
-from tidelog.storage.local_filesystem import LocalFileSystem
+from tidelog.storage.local_filesystem import LocalFile, LocalFileSystem
 from tidelog.storage.log import Log
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_directory import LoadReport, LogDirectory
@@ -25,6 +25,24 @@ from tidelog.storage.log_results import AppendRefusal, AppendResult, ReadResult
 PARTITION = TopicPartition("topic", 0)
 TOPIC_ID = Uuid(bytes(range(16)))
 NOW = 1_700_000_000_000
+
+
+class _UnsyncedFile(LocalFile):
+    __slots__ = ()
+
+    def sync(self) -> None:
+        pass
+
+
+class UnsyncedFileSystem(LocalFileSystem):
+    """The real one without waiting for the device: what a killed process has written stays without that."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return _UnsyncedFile(os.open(path, flags, 0o644))
+
+    def sync_directory(self, path: str) -> None:
+        pass
 
 
 class SeededRandomness:
@@ -131,7 +149,7 @@ def harness(tmp_path: Path) -> Callable[..., Harness]:
     def make(
         config: LogConfig | None = None, *, filesystem: FileSystem | None = None, path: str | None = None
     ) -> Harness:
-        created = Harness(path or str(tmp_path / "logs"), filesystem or LocalFileSystem(), config or LogConfig())
+        created = Harness(path or str(tmp_path / "logs"), filesystem or UnsyncedFileSystem(), config or LogConfig())
         made.append(created)
         return created
 
@@ -186,7 +204,7 @@ class FaultyFileSystem:
         self.fail_at = fail_at
         self._error = error
         self._kinds = kinds
-        self._real = LocalFileSystem()
+        self._real = UnsyncedFileSystem()
 
     @property
     def failed(self) -> bool:
@@ -247,6 +265,11 @@ class FaultyFileSystem:
 @pytest.fixture
 def faulty_filesystem() -> type[FaultyFileSystem]:
     return FaultyFileSystem
+
+
+@pytest.fixture
+def quick_filesystem() -> FileSystem:
+    return UnsyncedFileSystem()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ its logs, until the broker is started again; the others do not notice.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -90,11 +91,10 @@ class LogDirectory:
             raise DirectoryInUse(
                 f"the log directory {path} is in use by another broker; stop it, or give this one another log.dirs"
             )
-        try:
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(lock.release)
             meta = read_meta_properties(filesystem, path)
-        except (OSError, CorruptCheckpoint):
-            lock.release()
-            raise
+            on_failure.pop_all()
         environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=DiskHealth(), path=path)
         return cls(environment, lock, meta)
 

@@ -94,6 +94,8 @@ class TransactionIndex:
         """Raises CorruptIndex."""
         if file_size % TRANSACTION_ENTRY.size:
             raise CorruptIndex(f"{self.path}: {file_size} bytes are not a multiple of {TRANSACTION_ENTRY.size}")
+        last_offset = self._base_offset - 1
         for transaction in self.entries():
-            if transaction.last_offset < self._base_offset or transaction.first_offset < 0:
-                raise CorruptIndex(f"{self.path}: {transaction} does not belong to this segment")
+            if not 0 <= transaction.first_offset < transaction.last_offset > last_offset:
+                raise CorruptIndex(f"{self.path}: {transaction} does not belong there")
+            last_offset = transaction.last_offset
