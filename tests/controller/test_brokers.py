@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -26,15 +25,15 @@ from tidelog.protocol.messages.unregister_broker_request import UnregisterBroker
 
 MakeCluster = Callable[..., ClusterImage]
 
-ASKED = BrokerRegistrationRequest(
-    broker_id=1,
-    cluster_id="cluster",
-    incarnation_id=b"new-incarnation!",
-    listeners=(Listener(name="PLAINTEXT", host="localhost", port=9092, security_protocol=0),),
-    features=(Feature(name="metadata.version", min_supported_version=7, max_supported_version=METADATA_VERSION),),
-    rack="r",
-    log_dirs=(b"directory-of-001",),
-)
+ASKED: dict[str, Any] = {
+    "broker_id": 1,
+    "cluster_id": "cluster",
+    "incarnation_id": b"new-incarnation!",
+    "listeners": (Listener(name="PLAINTEXT", host="localhost", port=9092, security_protocol=0),),
+    "features": (Feature(name="metadata.version", min_supported_version=7, max_supported_version=METADATA_VERSION),),
+    "rack": "r",
+    "log_dirs": (b"directory-of-001",),
+}
 
 
 def never(topic: str) -> bool:
@@ -42,7 +41,7 @@ def never(topic: str) -> bool:
 
 
 def register(image: ClusterImage, session_alive: bool = False, **changes: Any) -> Decision[BrokerRegistrationResponse]:
-    request = dataclasses.replace(ASKED, **changes)
+    request = BrokerRegistrationRequest(**{**ASKED, **changes})
     return register_broker(image, request, next_offset=50, session_alive=session_alive, unclean=never)
 
 

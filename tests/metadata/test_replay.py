@@ -481,6 +481,13 @@ def test_unchanged_topics_are_shared_between_images() -> None:
     assert after.brokers is image.brokers
 
 
+def test_a_record_that_sets_what_is_already_so_is_no_change() -> None:
+    image = image_of(TOPIC, partition(0), BROKER)
+    after, delta = apply(image, [partition(0), BROKER, FeatureLevelRecord(name="absent", feature_level=0)])
+    assert after == image
+    assert (delta.partitions, delta.brokers, delta.topics_created, delta.features) == ((), (), (), False)
+
+
 def test_a_controller_registration_survives_a_snapshot() -> None:
     image = image_of(RegisterControllerRecord(controller_id=3, incarnation_id=b"c" * 16))
     assert image.controllers[3].incarnation_id == b"c" * 16
