@@ -1,0 +1,306 @@
+"""Scenario 24: whatever arrives, the broker answers with an error or closes the connection, stays within its memory,
+and serves its other clients.
+
+The frames are mutations of valid requests over every API key and version that the broker serves, plus keys and
+versions that it does not, sent over real sockets to a real process. The seed makes a failure repeatable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from support.message_samples import sample
+from support.tidelog_process import TidelogBroker, running_tidelog
+
+from tidelog.protocol.api import request_class
+from tidelog.protocol.frames import request_frame
+from tidelog.records.batch import parse_header, restamp_crc
+from tidelog.records.compression import Compression, compress
+from tidelog.records.record import assemble_batch, encode_batch
+from tidelog.server.handlers.registry import SERVED
+
+FRAMES = 100_000
+SEED = int(os.environ.get("TIDELOG_FUZZ_SEED", "20261115"))
+CONNECTIONS = 8
+# A mutated length may announce up to 100 MiB, of which only what arrives is kept; this is what may stay in use.
+MEMORY_GROWTH_BYTES = 400 << 20
+
+Address = tuple[str, int]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TidelogBroker]:
+    with running_tidelog(tmp_path_factory.mktemp("bad-input")) as running:
+        yield running
+
+
+def address(broker: TidelogBroker) -> Address:
+    host, _, port = broker.bootstrap_servers.partition(":")
+    return host, int(port)
+
+
+def process_of(broker: TidelogBroker) -> psutil.Process:
+    port = address(broker)[1]
+    for each in psutil.process_iter(["pid", "cmdline"]):
+        command = each.info["cmdline"] or []
+        if "up" in command and str(port) in command:
+            return each
+    raise AssertionError("the broker's process is gone")
+
+
+def assert_serves(broker: TidelogBroker, topic: str) -> None:
+    """Another client produces and consumes as if nothing had happened."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 20_000})
+    errors: list[object] = []
+    for number in range(20):
+        producer.produce(topic, f"good-{number}".encode(), on_delivery=lambda error, _: error and errors.append(error))
+    assert producer.flush(30) == 0
+    assert errors == []
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "unused"})
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
+    consumer.assign([TopicPartition(topic, 0, end - 20)])
+    values = []
+    deadline = time.monotonic() + 30
+    while len(values) < 20 and time.monotonic() < deadline:
+        values += [message.value() for message in consumer.consume(20, timeout=1) if message.error() is None]
+    consumer.close()
+    assert values == [f"good-{number}".encode() for number in range(20)]
+
+
+def mutate(frame: bytearray, random: Random) -> bytearray:
+    """Change bytes, insert, cut, or turn numbers into extreme ones; the length stays right most of the time."""
+    body = frame[4:]
+    for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
+        kind = random.random()
+        at = random.randrange(len(body)) if body else 0
+        if kind < 0.5 and body:
+            body[at] = random.randrange(256)
+        elif kind < 0.7 and len(body) >= 8:
+            extreme = random.choice((0, -1, 2**31 - 1, -(2**31), 65_536))
+            at = random.randrange(len(body) - 4)
+            body[at : at + 4] = struct.pack(">i", extreme)
+        elif kind < 0.8:
+            del body[at:]
+        elif kind < 0.9:
+            body[at:at] = random.randbytes(random.randrange(1, 12))
+        elif len(body) >= 4:
+            struct.pack_into(">h", body, random.choice((0, 2)), random.randrange(-2, 100))
+    length = len(body) if random.random() < 0.97 else random.choice((-1, 0, 2**31 - 1, len(body) + 7, 50))
+    return bytearray(struct.pack(">i", length)) + body
+
+
+def valid_frames(random: Random) -> Iterator[bytearray]:
+    """Requests over all APIs and versions, over and over, with random content."""
+    batch = encode_batch([(1, b"k", b"v" * 50, ()), (2, None, b"w", (("h", b"x"),))], compression=Compression.GZIP)
+    while True:
+        for key, (low, high) in SERVED.items():
+            for version in range(low, high + 1):
+                request = sample(request_class(key), version, random)
+                frame = b"".join(request_frame(key, version, random.randrange(1000), "fuzz", request))
+                if random.random() < 0.1:
+                    frame = frame.replace(b"a", batch[: random.randrange(len(batch))], 1)
+                yield bytearray(frame)
+
+
+class Sender:
+    """Keeps some connections open, replaces those that the broker closes, and throws replies away."""
+
+    def __init__(self, target: Address) -> None:
+        self._target = target
+        self._selector = selectors.DefaultSelector()
+        self._sockets = [self._connect() for _ in range(CONNECTIONS)]
+        self.closed_by_broker = 0
+        self.reply_bytes = 0
+
+    def _connect(self) -> socket.socket:
+        fresh = socket.create_connection(self._target, timeout=20)
+        fresh.settimeout(5)
+        self._selector.register(fresh, selectors.EVENT_READ)
+        return fresh
+
+    def _replace(self, number: int) -> None:
+        self._selector.unregister(self._sockets[number])
+        self._sockets[number].close()
+        self._sockets[number] = self._connect()
+
+    def send(self, number: int, data: bytearray) -> None:
+        try:
+            self._sockets[number].sendall(data)
+        except (OSError, TimeoutError):
+            self.closed_by_broker += 1
+            self._replace(number)
+
+    def drain(self) -> None:
+        for key, _ in self._selector.select(timeout=0):
+            number = self._sockets.index(key.fileobj)  # type: ignore[arg-type]
+            try:
+                received = self._sockets[number].recv(1 << 18)
+            except OSError:
+                received = b""
+            if received:
+                self.reply_bytes += len(received)
+            else:
+                self.closed_by_broker += 1
+                self._replace(number)
+
+    def refresh(self, number: int) -> None:
+        """A frame that is never completed, or a group that is waited for, would keep a connection busy for ever."""
+        self._replace(number)
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
+        self._selector.close()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_mutated_frames_neither_end_nor_bloat_the_broker(broker: TidelogBroker) -> None:
+    random = Random(SEED)
+    process = process_of(broker)
+    assert_serves(broker, "before")
+    memory_before = process.memory_info().rss
+    peak = memory_before
+    sender = Sender(address(broker))
+    frames = valid_frames(random)
+    for sent in range(FRAMES):
+        number = random.randrange(CONNECTIONS)
+        sender.send(number, mutate(next(frames), random))
+        if sent % 4 == 0:
+            sender.drain()
+        if sent % 16 == 0:
+            sender.refresh(random.randrange(CONNECTIONS))
+        if sent % 2000 == 0:
+            peak = max(peak, process.memory_info().rss)
+    sender.close()
+    assert process.is_running(), f"the broker ended; TIDELOG_FUZZ_SEED={SEED} repeats it"
+    assert sender.closed_by_broker > 1000
+    assert sender.reply_bytes > 100_000
+    assert peak - memory_before < MEMORY_GROWTH_BYTES
+    assert_serves(broker, "after")
+
+
+@pytest.mark.parametrize("length", [-1, 0, 2**31 - 1, 101 << 20])
+def test_impossible_frame_lengths_close_the_connection(broker: TidelogBroker, length: int) -> None:
+    with socket.create_connection(address(broker), timeout=20) as raw:
+        raw.sendall(struct.pack(">i", length) + b"\x00\x12\x00\x00")
+        raw.settimeout(10)
+        assert raw.recv(100) == b""
+
+
+def test_an_unknown_api_key_closes_the_connection(broker: TidelogBroker) -> None:
+    with socket.create_connection(address(broker), timeout=20) as raw:
+        raw.sendall(struct.pack(">ihhih", 10, 999, 0, 1, -1))
+        raw.settimeout(10)
+        assert raw.recv(100) == b""
+
+
+def test_a_newer_api_versions_request_is_answered_in_version_0(broker: TidelogBroker) -> None:
+    with socket.create_connection(address(broker), timeout=20) as raw:
+        raw.sendall(struct.pack(">ihhih", 10, 18, 99, 7, -1))
+        raw.settimeout(10)
+        size, correlation, error, count = struct.unpack(">iihi", raw.recv(14, socket.MSG_WAITALL))
+        assert (correlation, error) == (7, 35)
+        assert count == len(SERVED)
+        assert size == 4 + 2 + 4 + 6 * count
+
+
+def test_clients_that_send_a_byte_now_and_then_do_not_disturb_others(broker: TidelogBroker) -> None:
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection(address(broker), timeout=20)) for _ in range(100)]
+        for each in slow:
+            each.sendall(struct.pack(">i", 90 << 20) + b"\x00\x00")
+        before = process_of(broker).memory_info().rss
+        for _ in range(5):
+            for each in slow:
+                each.sendall(b"\x00")
+        assert_serves(broker, "beside-slow-clients")
+        assert process_of(broker).memory_info().rss - before < 60 << 20
+
+
+def produce_error(broker: TidelogBroker, topic: str, records: bytes) -> int:
+    """The error code that a Produce request (version 7, acks=1) with these bytes gets."""
+    body = struct.pack(">hhi", -1, 1, 5000)[0:0] + struct.pack(">h", -1) + struct.pack(">hi", 1, 5000)
+    body += struct.pack(">i", 1) + struct.pack(">h", len(topic)) + topic.encode()
+    body += struct.pack(">ii", 1, 0) + struct.pack(">i", len(records)) + records
+    frame = struct.pack(">hhih", 0, 7, 1, -1) + body
+    with socket.create_connection(address(broker), timeout=20) as raw:
+        raw.settimeout(20)
+        raw.sendall(struct.pack(">i", len(frame)) + frame)
+        (size,) = struct.unpack(">i", raw.recv(4, socket.MSG_WAITALL))
+        reply = raw.recv(size, socket.MSG_WAITALL)
+    at = 4 + 4 + 2 + len(topic) + 4 + 4
+    (code,) = struct.unpack_from(">h", reply, at)
+    return int(code)
+
+
+@pytest.fixture(scope="module")
+def topic(broker: TidelogBroker) -> str:
+    assert_serves(broker, "bad-batches")
+    return "bad-batches"
+
+
+GOOD = encode_batch([(1_700_000_000_000, b"k", b"v", ())])
+CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE = 2, 87, 10
+
+
+def flipped(at: int) -> bytes:
+    changed = bytearray(GOOD)
+    changed[at] ^= 0xFF
+    return bytes(changed)
+
+
+def with_count(count: int, last_offset_delta: int) -> bytes:
+    changed = bytearray(GOOD)
+    struct.pack_into(">i", changed, 57, count)
+    struct.pack_into(">i", changed, 23, last_offset_delta)
+    restamp_crc(changed, 0, len(changed))
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "codes"),
+    [
+        ("a good batch", GOOD, {0}),
+        ("a wrong checksum", flipped(17), {CORRUPT_MESSAGE}),
+        ("a changed record", flipped(len(GOOD) - 1), {CORRUPT_MESSAGE}),
+        ("trailing garbage", GOOD + b"garbage", {CORRUPT_MESSAGE, INVALID_RECORD}),
+        ("two batches", GOOD + GOOD, {INVALID_RECORD}),
+        ("half a batch", GOOD[: len(GOOD) // 2], {CORRUPT_MESSAGE, INVALID_RECORD}),
+        ("magic 1", flipped(16)[:16] + b"\x01" + GOOD[17:], {CORRUPT_MESSAGE, INVALID_RECORD, 43}),
+        ("more records than offsets", with_count(5, 0), {INVALID_RECORD}),
+        ("more offsets than records", with_count(1, 7), {INVALID_RECORD}),
+        ("nothing", b"", {INVALID_RECORD, CORRUPT_MESSAGE}),
+    ],
+)
+def test_bad_batches_get_the_right_error(
+    broker: TidelogBroker, topic: str, name: str, records: bytes, codes: set[int]
+) -> None:
+    assert produce_error(broker, topic, records) in codes, name
+
+
+def test_a_decompression_bomb_does_not_grow_the_broker(broker: TidelogBroker, tmp_path: Path) -> None:
+    """A topic that needs keys makes the broker look into the batch: 512 MB of zeros in a few hundred kilobytes."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    created = admin.create_topics([NewTopic("bombs", 1, 1, config={"cleanup.policy": "compact"})])
+    created["bombs"].result(20)
+    header = parse_header(GOOD)
+    bomb = compress(Compression.ZSTD, bytes(512 << 20))
+    batch = assemble_batch(header._replace(attributes=Compression.ZSTD), bomb)
+    process = process_of(broker)
+    before = process.memory_info().rss
+    assert produce_error(broker, "bombs", batch) in {CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE}
+    assert process.memory_info().rss - before < 150 << 20
+    assert_serves(broker, "after-the-bomb")
