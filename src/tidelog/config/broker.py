@@ -42,7 +42,7 @@ BROKER_DEFINITIONS = by_name(
 _ONE_MEBIBYTE = 1 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection, TransactionSection):
     """The effective settings of one node. Build it with `from_properties`."""
 

@@ -7,7 +7,7 @@ such fields are `tidelog.config.topic.TopicConfig` and the sections under `tidel
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 from tidelog.config.definitions import (
     Between,
@@ -28,6 +28,19 @@ LOW = Importance.LOW
 READ_ONLY = UpdateMode.READ_ONLY
 CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 PER_BROKER = UpdateMode.PER_BROKER
+
+
+T = TypeVar("T")
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=())
+def section(cls: type[T]) -> type[T]:
+    """Marks a table of broker properties, of which BrokerConfig is made by inheritance.
+
+    Without slots, which classes with several parents cannot have; and without the methods of a dataclass, because
+    only BrokerConfig itself is ever made and writing them takes a noticeable part of a broker's start.
+    """
+    return dataclasses.dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)(cls)
 
 
 # The functions below return Any, as dataclasses.field does, so that they can stand for a default of any type.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.config.definitions import Between, OneOf
-from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, string
+from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, section, string
 from tidelog.config.topic import DAY_MS
 
 _POSITIVE = Between(1)
@@ -14,7 +12,7 @@ _NOT_NEGATIVE = Between(0)
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
-@dataclass(frozen=True, kw_only=True)
+@section
 class ClusterSection:
     auto_create_topics_enable: bool = boolean(
         True, "Whether a topic comes into being when a client first asks for it.", None, HIGH

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.config.definitions import Between, OneOf
-from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, short, string, words
+from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, section, short, string, words
 from tidelog.config.topic import DAY_MS, HOUR_MS, SEGMENT_BYTES
 
 _MAX_INT = (1 << 31) - 1
@@ -16,7 +14,7 @@ _NOT_NEGATIVE = Between(0)
 _CODECS = Between(0, 4)
 
 
-@dataclass(frozen=True, kw_only=True)
+@section
 class GroupSection:
     group_initial_rebalance_delay_ms: int = integer(
         3000, "How long the first member of an empty classic group waits for others before partitions are given out."
@@ -94,7 +92,7 @@ class GroupSection:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@section
 class TransactionSection:
     transaction_max_timeout_ms: int = integer(
         900_000, "The longest transaction timeout that a producer may ask for.", _POSITIVE, HIGH

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.config.definitions import Between, OneOf
-from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, integer, long, string
+from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, integer, long, section, string
 
 _MAX_INT = (1 << 31) - 1
 _POSITIVE = Between(1)
 _NOT_NEGATIVE = Between(0)
 
 
-# No slots: BrokerConfig inherits from several of these sections, which slots do not allow.
-@dataclass(frozen=True, kw_only=True)
+@section
 class NetworkSection:
     connections_max_idle_ms: int = long(
         600_000, "How long a connection may be silent before the broker closes it; below 0 for ever."

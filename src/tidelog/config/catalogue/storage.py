@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.config.definitions import Between, Only
-from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, double, integer, long, string, words
+from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, double, integer, long, section, string, words
 from tidelog.config.topic import (
     CLEANUP_POLICIES,
     COMPRESSION_TYPES,
@@ -25,7 +23,7 @@ _NOT_NEGATIVE = Between(0)
 _NO_TIERED_STORAGE = "tidelog keeps all segments on the broker's own disk"
 
 
-@dataclass(frozen=True, kw_only=True)
+@section
 class StorageSection:
     compression_type: str = string(
         "producer", "The default of a topic's compression.type.", COMPRESSION_TYPES, HIGH, CLUSTER_WIDE
