@@ -166,7 +166,7 @@ def test_two_fast_failovers_need_a_second_question() -> None:
     assert min(follower.end_offset_for(answer.epoch, log_end_offset=15).end_offset, answer.end_offset) == 10
 
 
-histories = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30)
+histories = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=3, max_size=30)
 
 
 @given(histories)

@@ -201,6 +201,7 @@ steps = st.lists(
         st.tuples(st.just("answer"), st.booleans(), st.just(0)),
         st.tuples(st.just("wait"), st.integers(1, 2 * LAG), st.just(0)),
     ),
+    min_size=15,
     max_size=60,
 )
 

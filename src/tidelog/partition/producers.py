@@ -22,7 +22,7 @@ from tidelog.partition.verification import (
     TransactionVerifications,
     VerificationGuard,
 )
-from tidelog.records.batch import BatchHeader, Buffer
+from tidelog.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, BatchHeader, Buffer
 from tidelog.records.control import EndTransactionMarker, read_end_transaction_marker
 
 # producer.id.expiration.ms
@@ -32,6 +32,7 @@ LATE_TRANSACTION_GRACE_MS = 300_000
 
 TRANSACTIONS_V2 = 2
 _LARGEST_EPOCH = 32767
+_SPECIAL = TRANSACTIONAL_MASK | CONTROL_MASK
 
 
 class AppendOrigin(Enum):
@@ -117,8 +118,8 @@ class ProducerStates:
         with their coordinator (see `begin_verification`); `transaction_version` is the version under which a marker
         was sent.
         """
-        if len(headers) == 1 and headers[0].producer_id < 0:
-            return ProducerPlan(_end_of(headers[0], first_offset, origin), _NO_ENTRIES)
+        if len(headers) == 1 and (usual := self._plan_usual(headers[0], first_offset, origin)) is not None:
+            return usual
         draft = _Draft(self, origin, transaction_version)
         position = 0
         offset = first_offset
@@ -247,6 +248,24 @@ class ProducerStates:
             del self._entries[producer_id]
         self._verifications.expire(now_ms - self.expiration_ms)
         return len(expired)
+
+    def _plan_usual(self, header: BatchHeader, first_offset: int, origin: AppendOrigin) -> ProducerPlan | None:
+        """What nearly all batches need, at about half the cost: no producer, or the next batch of a known one."""
+        if header.producer_id < 0:
+            return ProducerPlan(_end_of(header, first_offset, origin), _NO_ENTRIES)
+        entry = self._entries.get(header.producer_id)
+        if (
+            entry is not None
+            and origin is AppendOrigin.CLIENT
+            and entry.epoch == header.producer_epoch
+            and entry.transaction_first_offset < 0
+            and not header.attributes & _SPECIAL
+            and entry.expects_sequence(header.base_sequence)
+            and self._verifications.get(header.producer_id) is None
+        ):
+            end_offset = first_offset + header.last_offset_delta + 1
+            return ProducerPlan(end_offset, {header.producer_id: entry.after_data(header, first_offset)})
+        return None
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         return not entry.has_open_transaction and now_ms - entry.last_timestamp >= self.expiration_ms
