@@ -318,7 +318,8 @@ def test_an_emptied_batch_still_tells_its_producers_last_sequence(codec: Compres
     assert decode_batch(emptied) == []
     after = parse_header(emptied)
     assert (after.last_offset, after.last_sequence, after.record_count) == (12, 10, 0)
-    assert after.max_timestamp == header.max_timestamp
+    assert after.max_timestamp == after.base_timestamp == header.max_timestamp
+    assert after.compression == Compression.NONE
 
 
 def test_a_delete_horizon_replaces_the_base_timestamp_but_no_records_timestamp() -> None:

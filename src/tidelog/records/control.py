@@ -26,6 +26,8 @@ class ControlType(IntEnum):
     KRAFT_VOTERS = 6
 
 
+_KNOWN_TYPES = frozenset(ControlType)
+
 _KEY = Struct(">hh")
 _MARKER_VALUE = Struct(">hi")
 _CURRENT_KEY_VERSION = 0
@@ -86,7 +88,7 @@ def decode_control_record(key: bytes | None, value: bytes | None) -> ControlReco
         if marker_version < 0:
             raise CorruptBatch(HEADER_SIZE, f"version {marker_version} of a transaction marker does not exist")
         return EndTransactionMarker(commit=number == ControlType.COMMIT, coordinator_epoch=coordinator_epoch)
-    if number in ControlType._value2member_map_:
+    if number in _KNOWN_TYPES:
         return QuorumControl(type=ControlType(number), version=version, value=value or b"")
     return UnknownControl(type=number, version=version)
 

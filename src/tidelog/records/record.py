@@ -341,6 +341,13 @@ def encode_retained(header: BatchHeader, records: Sequence[Record], *, delete_ho
     Offsets, the offset range, the producer's fields and the codec stay. A batch may become empty and be kept, for the
     sake of its producer's last sequence. A delete horizon takes the place of the base timestamp (KIP-534).
     """
+    if not records:
+        emptied = header._replace(
+            attributes=header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_MASK),
+            base_timestamp=header.max_timestamp,
+            record_count=0,
+        )
+        return assemble_batch(emptied, b"")
     attributes = header.attributes
     base_timestamp = header.base_timestamp
     if delete_horizon_ms is not None:
@@ -350,16 +357,15 @@ def encode_retained(header: BatchHeader, records: Sequence[Record], *, delete_ho
     payload, max_timestamp = _encode_records(
         ((record.offset - base_offset, record[1:]) for record in records), base_timestamp
     )
-    if not records or attributes & TIMESTAMP_TYPE_MASK:
+    if attributes & TIMESTAMP_TYPE_MASK:
         max_timestamp = header.max_timestamp
-    codec = Compression(header.compression)
     rewritten = header._replace(
         attributes=attributes,
         base_timestamp=base_timestamp,
         max_timestamp=max_timestamp,
         record_count=len(records),
     )
-    return assemble_batch(rewritten, compress(codec, payload) if codec and records else payload)
+    return assemble_batch(rewritten, compress(Compression(header.compression), payload))
 
 
 def assemble_batch(header: BatchHeader, payload: Buffer) -> bytes:
