@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.apache_kafka import TOOL_TIMEOUT_SECONDS, java_command, running_apache_kafka
-from support.log_corpus import dumpable_files, write_corpus
+from support.log_corpus import SAME_BYTES_TOPIC, dumpable_files, write_corpus
 from support.tidelog_process import running_tidelog
 
 from tidelog.cli.dump_log import dump
@@ -26,20 +26,28 @@ class LogDirectory:
     files: list[str]
 
 
+@pytest.fixture(scope="module")
+def tidelog_directory(tmp_path_factory: pytest.TempPathFactory) -> LogDirectory:
+    with running_tidelog(tmp_path_factory.mktemp("dump-tidelog")) as broker:
+        write_corpus(broker.bootstrap_servers, transactions=False)
+    return LogDirectory(path=broker.log_directory, files=dumpable_files(broker.log_directory))
+
+
+@pytest.fixture(scope="module")
+def apache_directory(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> LogDirectory:
+    with running_apache_kafka(jars, tmp_path_factory.mktemp("dump-apache")) as broker:
+        write_corpus(broker.bootstrap_servers, transactions=True)
+    return LogDirectory(path=broker.log_directory, files=dumpable_files(broker.log_directory))
+
+
 @pytest.fixture(scope="module", params=["tidelog", "apache"])
-def written(request: pytest.FixtureRequest, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> LogDirectory:
+def written(request: pytest.FixtureRequest) -> LogDirectory:
     """The directory of a broker that was filled and then stopped cleanly."""
-    folder = tmp_path_factory.mktemp(f"dump-{request.param}")
-    if request.param == "tidelog":
-        with running_tidelog(folder) as broker:
-            write_corpus(broker.bootstrap_servers, transactions=False)
-    else:
-        with running_apache_kafka(jars, folder) as broker:
-            write_corpus(broker.bootstrap_servers, transactions=True)
-    files = dumpable_files(broker.log_directory)
-    # Both need something to disagree about.
-    assert len([name for name in files if name.startswith("segments-") and name.endswith(".log")]) >= 4
-    return LogDirectory(path=broker.log_directory, files=files)
+    directory: LogDirectory = request.getfixturevalue(f"{request.param}_directory")
+    # The tools need something to disagree about.
+    segments = [name for name in directory.files if name.startswith("segments-") and name.endswith(".log")]
+    assert len(segments) >= 4
+    return directory
 
 
 def run_theirs(jars: Path, directory: LogDirectory, files: list[str], *options: str) -> tuple[bytes, list[str]]:
@@ -100,3 +108,19 @@ def test_both_tools_print_the_same_lines(
     # Compared as lists: a difference then shows as the line that differs.
     assert ours.split(b"\n") == theirs.split(b"\n")
     assert (our_complaints, their_complaints) == ([], [])
+
+
+def test_both_brokers_write_the_same_bytes(tidelog_directory: LogDirectory, apache_directory: LogDirectory) -> None:
+    ours, theirs = (
+        {
+            path.name: path.read_bytes()
+            for path in (directory.path / f"{SAME_BYTES_TOPIC}-0").iterdir()
+            # The id of the topic is in there.
+            if path.name != "partition.metadata"
+        }
+        for directory in (tidelog_directory, apache_directory)
+    )
+    assert sorted(ours) == sorted(theirs)
+    assert len([name for name in theirs if name.endswith(".log")]) >= 3
+    for name, content in theirs.items():
+        assert ours[name] == content, name

@@ -14,6 +14,10 @@ from support.clients.contract import ALL_CODECS, OPERATION_TIMEOUT_SECONDS
 # The smallest segment that Kafka allows.
 SEGMENT_BYTES = 1 << 20
 
+# A topic whose files must come out the same, byte for byte, whoever writes them.
+SAME_BYTES_TOPIC = "same-bytes"
+_START_MS = int(time.time() * 1000) - 3_600_000
+
 DUMPED_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
 
 
@@ -26,6 +30,7 @@ def write_corpus(bootstrap_servers: str, *, transactions: bool) -> None:
         NewTopic("segments", 2, 1, config=many_entries),
         NewTopic("append-time", 1, 1, config={"message.timestamp.type": "LogAppendTime"}),
         NewTopic("empty", 1, 1),
+        NewTopic(SAME_BYTES_TOPIC, 1, 1, config=many_entries),
     ]
     if transactions:
         topics.append(NewTopic("transactions", 1, 1, config=many_entries))
@@ -36,6 +41,7 @@ def write_corpus(bootstrap_servers: str, *, transactions: bool) -> None:
     for codec in ALL_CODECS:
         _write_all_kinds({**settings, "compression.type": codec})
     _write_segments({**settings, "enable.idempotence": True})
+    _write_same_bytes(settings)
     _produce(settings, "append-time", [{"value": b"v%d" % number} for number in range(3)])
     if transactions:
         for number in range(3):
@@ -77,6 +83,24 @@ def _write_segments(settings: dict[str, Any]) -> None:
         if number % 2:
             _flush(producer)
     _flush(producer)
+
+
+def _write_same_bytes(settings: dict[str, Any]) -> None:
+    """Batches of fixed sizes with fixed timestamps, some of them out of order, over several segments."""
+    source = random.Random(2)
+    producer = Producer({**settings, "linger.ms": 1000, "batch.size": 4 << 20, "message.max.bytes": 1 << 20})
+    timestamp = _START_MS
+    for _ in range(60):
+        for _ in range(source.randint(1, 5)):
+            timestamp += source.randint(-50, 200)
+            producer.produce(
+                SAME_BYTES_TOPIC,
+                key=source.randbytes(source.randint(0, 20)),
+                value=source.randbytes(source.choice((10, 300, 2_000, 40_000))),
+                timestamp=timestamp,
+            )
+        # Flushing ends the linger: what was produced since the last time becomes one batch.
+        _flush(producer)
 
 
 def _write_transactions(settings: dict[str, Any], name: str) -> None:

@@ -31,8 +31,9 @@ class ConfluentClient:
         return _error_code(self._admin.delete_topics([topic])[topic])
 
     def partition_count(self, topic: str) -> int:
-        metadata = self._admin.list_topics(topic, timeout=OPERATION_TIMEOUT_SECONDS).topics[topic]
-        return len(metadata.partitions)
+        # All topics: to ask for one would create it.
+        topics = self._admin.list_topics(timeout=OPERATION_TIMEOUT_SECONDS).topics
+        return len(topics[topic].partitions) if topic in topics else 0
 
     def describe_topic(self, topic: str) -> Mapping[str, str | None]:
         resource = ConfigResource(ResourceType.TOPIC, topic)
