@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import struct
+import zlib
 
 import pytest
 
@@ -314,7 +315,8 @@ def test_messages_of_old_formats_are_refused_and_not_cut(filled) -> None:
     base = h.log.segments.active.base_offset
     h.crash()
     path = h.file(".log", base)
-    message = struct.pack(">qiIbbii", 24, 14, 0, 1, 0, -1, -1)
+    body = struct.pack(">bbqii", 1, 0, h.now, -1, -1)
+    message = struct.pack(">qiI", 24, len(body) + 4, zlib.crc32(body)) + body
     path.write_bytes(path.read_bytes() + message + bytes(40))
     size = path.stat().st_size
     with pytest.raises(UnsupportedFormat, match="format v1"):

@@ -5,11 +5,13 @@ Knows nothing of indexes; `tidelog.storage.segment` knows where to begin.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
 from tidelog.records.batch import (
+    BATCH_LENGTH_AT,
     CURRENT_MAGIC,
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -29,6 +31,8 @@ _CHECK_READ = 1 << 20
 # baseOffset i64, batchLength i32, then up to lastOffsetDelta i32 at 23.
 _OFFSET_LENGTH_DELTA = Struct(">qi11xi")
 _MIN_LENGTH = HEADER_SIZE - LOG_OVERHEAD
+# Of the formats before v2: crc, magic, attributes, and the lengths of key and value.
+_MIN_OLD_LENGTH = 14
 
 
 class UnsupportedFormat(Exception):
@@ -74,7 +78,7 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         if at + HEADER_SIZE > len(block):
             block_at, at = position, 0
             block = file.read(position, min(_SCAN_READ, end - position))
-        header = _checked_header(block, at, position, end)
+        header = _checked_header(file, block, at, position, end)
         yield position, header
         position += header.batch_length + LOG_OVERHEAD
 
@@ -91,7 +95,7 @@ def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         if at + HEADER_SIZE > len(block):
             block_at, at = position, 0
             block = memoryview(file.read(position, min(_CHECK_READ, end - position)))
-        header = _checked_header(block, at, position, end)
+        header = _checked_header(file, block, at, position, end)
         size = header.batch_length + LOG_OVERHEAD
         if at + size > len(block):
             block_at, at = position, 0
@@ -105,14 +109,13 @@ def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += size
 
 
-def _checked_header(block: bytes | memoryview, at: int, position: int, end: int) -> BatchHeader:
+def _checked_header(file: File, block: bytes | memoryview, at: int, position: int, end: int) -> BatchHeader:
     if len(block) - at < HEADER_SIZE:
-        if len(block) - at > MAGIC_AT:
-            _refuse_old_format(block, at, position, end)
+        _refuse_old_format(file, position, end)
         raise CorruptBatch(position, f"{len(block) - at} bytes are too few for a batch header")
     header = parse_header(block, at)
     if header.magic != CURRENT_MAGIC:
-        _refuse_old_format(block, at, position, end)
+        _refuse_old_format(file, position, end)
         raise CorruptBatch(position, f"magic {header.magic} is unknown")
     if header.batch_length < _MIN_LENGTH or header.last_offset_delta < 0:
         raise CorruptBatch(
@@ -123,13 +126,18 @@ def _checked_header(block: bytes | memoryview, at: int, position: int, end: int)
     return header
 
 
-def _refuse_old_format(block: bytes | memoryview, at: int, position: int, end: int) -> None:
-    """Raise UnsupportedFormat for bytes that look like a whole message of format v0 or v1; zeroes do not."""
-    length = int.from_bytes(block[at + 8 : at + 12], "big", signed=True)
-    magic = block[at + MAGIC_AT]
-    # The smallest message of the old formats: crc, magic, attributes, and two lengths of 4 bytes.
-    if magic in (0, 1) and length >= 14 and position + LOG_OVERHEAD + length <= end:
+def _refuse_old_format(file: File, position: int, end: int) -> None:
+    """Raise UnsupportedFormat for a whole and valid message of format v0 or v1, which no torn batch can look like."""
+    start = file.read(position, min(MAGIC_AT + 1, end - position))
+    if len(start) <= MAGIC_AT or start[MAGIC_AT] not in (0, 1):
+        return
+    length = int.from_bytes(start[BATCH_LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
+    if length < _MIN_OLD_LENGTH or position + LOG_OVERHEAD + length > end:
+        return
+    message = file.read(position + LOG_OVERHEAD, length)
+    # The checksum comes first and covers the rest.
+    if zlib.crc32(message[4:]) == int.from_bytes(message[:4], "big"):
         raise UnsupportedFormat(
-            f"at byte {position} is a message of format v{magic}; tidelog reads only v2. "
+            f"at byte {position} is a message of format v{start[MAGIC_AT]}; tidelog reads only v2. "
             "Copy the topic into a new one with Apache Kafka (a consumer and a producer) and use the copy."
         )

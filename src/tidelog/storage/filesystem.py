@@ -111,6 +111,15 @@ def read_whole(filesystem: FileSystem, path: str) -> bytes:
         file.close()
 
 
+def sync_path(filesystem: FileSystem, path: str) -> None:
+    """Sync a file that nobody holds open, or that somebody else does."""
+    file = filesystem.open(path)
+    try:
+        file.sync()
+    finally:
+        file.close()
+
+
 def replace_file(filesystem: FileSystem, path: str, content: Buffer, *, sync: bool = True) -> None:
     """Put `content` at `path` so that after a crash there is the old or the new content, never a mixture.
 

@@ -6,13 +6,14 @@ the log then takes note of how far it is safe. Appends may go on meanwhile; they
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.storage.checkpoints import write_leader_epoch_checkpoint
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import LEADER_EPOCH_CHECKPOINT
-from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.filesystem import FileSystem, sync_path
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.producer_snapshot import SnapshotFiles
 from tidelog.storage.segments import Segments
@@ -52,20 +53,11 @@ class Flush:
                 path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
                 write_leader_epoch_checkpoint(self._filesystem, path, self._epochs)
             for path in self._paths:
-                self._sync_path(path)
+                # There may be no such index, and retention or a truncation may have removed the segment meanwhile.
+                with contextlib.suppress(FileNotFoundError):
+                    sync_path(self._filesystem, path)
             if self._paths:
                 self._filesystem.sync_directory(self._directory)
-
-    def _sync_path(self, path: str) -> None:
-        try:
-            file = self._filesystem.open(path)
-        except FileNotFoundError:
-            # There may be no such index, and retention or a truncation may have removed the segment meanwhile.
-            return
-        try:
-            file.sync()
-        finally:
-            file.close()
 
 
 class Flusher:

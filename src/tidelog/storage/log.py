@@ -27,6 +27,7 @@ from tidelog.records.batch import (
 )
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import DELETED_SUFFIX, partition_directory
+from tidelog.storage.filesystem import sync_path
 from tidelog.storage.flush import Flush, Flusher
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_reader import (
@@ -425,6 +426,7 @@ class Log:
             if self.leader_epochs.truncate_from_end(offset):
                 self._flusher.epochs_changed = True
             self._reload_producers(now_ms)
+            self._filesystem.sync_directory(self.directory)
         return removals
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> list[FileRemoval]:
@@ -440,6 +442,8 @@ class Log:
             self.leader_epochs.clear()
             self._flusher.epochs_changed = True
             self.producer_states.reset(offset)
+            # The old segments must be gone for good before the first record of the new ones is written.
+            self._filesystem.sync_directory(self.directory)
         return removals
 
     def _drop_segments_above(self, offset: int, now_ms: int) -> list[FileRemoval]:
@@ -468,8 +472,11 @@ class Log:
         """Sync everything and leave what makes the next start quick: complete indexes and a producer snapshot."""
         if self._closed:
             return
+        active = self.segments.active
         with self._guard:
-            self.segments.active.seal()
+            if active.seal():
+                for path in (active.offset_index.path, active.time_index.path):
+                    sync_path(self._filesystem, path)
             # At an unchanged end there is nothing new to say.
             if self.log_end_offset not in self._snapshots.offsets:
                 self._snapshots.write(self.log_end_offset, self.producer_states.snapshot(), sync=True)

@@ -39,6 +39,7 @@ from tidelog.storage.meta_properties import MetaProperties, read_meta_properties
 from tidelog.storage.partition_metadata import write_partition_metadata
 from tidelog.storage.recovery import LoadRequest, RecoveryProgress, load_log
 from tidelog.storage.removal import DirectoryRemoval, FileRemoval
+from tidelog.storage.segment import Segment
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +168,7 @@ class LogDirectory:
             directory = f"{self.path}/{partition_directory(topic_partition)}"
             with self._guard:
                 if not self._filesystem.exists(directory):
-                    self._create_directory(directory, topic_id)
+                    self._create_directory(directory, topic_id, now_ms)
             log = self._load(topic_partition, config, now_ms, progress)
         if topic_id is not None and log.topic_id is None:
             with self._guard:
@@ -179,10 +180,14 @@ class LogDirectory:
             )
         return log
 
-    def _create_directory(self, directory: str, topic_id: Uuid | None) -> None:
+    def _create_directory(self, directory: str, topic_id: Uuid | None, now_ms: int) -> None:
+        """The first segment comes before the topic id, whose writing syncs the names of both."""
         self._filesystem.make_directory(directory)
+        Segment.create(self._filesystem, directory, 0, created_ms=now_ms).release()
         if topic_id is not None:
             write_partition_metadata(self._filesystem, directory, topic_id)
+        else:
+            self._filesystem.sync_directory(directory)
         self._filesystem.sync_directory(self.path)
 
     def _take_checkpoints(self) -> None:

@@ -208,6 +208,8 @@ class _Loader:
                 jitter_ms=self._environment.draw_jitter_ms(self._config),
             )
         )
+        # Were this name lost while that of a later segment is kept, the log would seem to begin there.
+        self._filesystem.sync_directory(self._directory)
 
     def _index_problem(self, segment: Segment, sizes: Sequence[int], missing: set[str]) -> str | None:
         if missing:
@@ -257,6 +259,13 @@ class _Loader:
         checked_bytes = 0
         end_offset = first.base_offset
         for segment in unchecked:
+            if segment.base_offset > end_offset and not self._config.compact:
+                # The end of the segment before it was lost, just at the end of a batch: what follows has no place.
+                # Only the cleaner makes gaps, and in a segment that was synced.
+                logger.warning("%s ends at %d: dropping %s, which lies behind it", self._directory, end_offset, segment)
+                self._remove_after(segment.base_offset - 1)
+                self._snapshots.remove_above(end_offset)
+                break
             if segment is not first:
                 self._snapshots.write(segment.base_offset, self._producers.snapshot(), sync=False)
             recovered = recover_segment(

@@ -179,22 +179,23 @@ class Segment:
         limit = config.segment_index_bytes
         return self.offset_index.is_full(limit) or self.time_index.is_full(limit)
 
-    def seal(self) -> None:
-        """No more is appended: complete the indexes.
+    def seal(self) -> bool:
+        """No more is appended: complete the indexes. Whether there was something to write.
 
         The log file stays open until the flush has synced it: as long as somebody holds it, the kernel cannot forget
         that writing it back has failed.
         """
         if self._max_timestamp != _UNKNOWN and self._max_timestamp >= 0:
             self.time_index.append_timestamp(self._max_timestamp, self._max_timestamp_offset)
-        self.write_pending()
         self._recent = []
         self._recent_last_offsets = []
         self._recent_after = _UNKNOWN
+        return self.write_pending()
 
-    def write_pending(self) -> None:
-        self.offset_index.write_pending()
-        self.time_index.write_pending()
+    def write_pending(self) -> bool:
+        wrote_offsets = self.offset_index.write_pending()
+        wrote_times = self.time_index.write_pending()
+        return wrote_offsets or wrote_times
 
     def truncate_to(self, offset: int, created_ms: int) -> int:
         """Cut off the batch that holds `offset` and all after it. Returns the number of bytes cut."""
@@ -209,6 +210,8 @@ class Segment:
             if found is not None:
                 cut = self.size - found.position
                 file.truncate(found.position)
+                # Otherwise a loss of power could bring records back behind those that are appended now.
+                file.sync()
                 self.size = found.position
         finally:
             self._release(file)
@@ -288,7 +291,9 @@ class Segment:
 
     def cut(self, size: int) -> None:
         """Cut the log file, whose indexes are rebuilt already; for recovery."""
-        self.open_log().truncate(size)
+        file = self.open_log()
+        file.truncate(size)
+        file.sync()
         self.size = size
         self.forget_timestamps()
         if size == 0:

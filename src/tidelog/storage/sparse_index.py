@@ -50,9 +50,10 @@ class SparseIndex:
         if len(self._pending) >= _WRITE_AT_PENDING_ENTRIES * self._entry.size:
             self.write_pending()
 
-    def write_pending(self) -> None:
+    def write_pending(self) -> bool:
+        """Whether there was something to write."""
         if not self._pending:
-            return
+            return False
         file = self._filesystem.open(self.path, create=True)
         try:
             file.write(self._written * self._entry.size, self._pending)
@@ -60,6 +61,7 @@ class SparseIndex:
             file.close()
         self._written = len(self)
         self._pending = bytearray()
+        return True
 
     def last(self) -> Entry | None:
         if self._last is None and len(self):
