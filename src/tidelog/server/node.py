@@ -13,13 +13,14 @@ from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.metadata.records import METADATA_VERSION, METADATA_VERSION_FEATURE
 from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import Uuid
+from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.api_versions_response import ApiVersion
 from tidelog.server.connections import Connections
 from tidelog.server.controller import ControllerRuntime
+from tidelog.server.coordinators.assembly import group_coordinator
 from tidelog.server.fetch_sessions import FetchSessions
 from tidelog.server.handlers.registry import ADVERTISED_MINIMUM, SERVED
 from tidelog.server.metadata_log import MetadataLog
@@ -77,6 +78,7 @@ class Node:
             metrics=self.metrics,
         )
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
+        self.groups = group_coordinator(self)
         # Requests that come while the node starts wait for this.
         self.ready = asyncio.Event()
         self._versions = [
@@ -85,6 +87,7 @@ class Node:
         ]
         self.metrics.gauge("tidelog_connections", "Open connections", lambda: len(self.connections))
         self.metrics.gauge("tidelog_partitions", "Partitions on this broker", lambda: len(self.replicas))
+        self.metrics.gauge("tidelog_groups", "Groups that this broker coordinates", self.groups.group_count)
         self.metrics.gauge(
             "tidelog_fetch_sessions", "Fetch sessions that are remembered", lambda: len(self.fetch_sessions)
         )
@@ -141,6 +144,9 @@ class Node:
             # A broker property is the default of a topic property.
             topics.update(image.topics)
         self.follow_image(topics)
+        deleted = [TopicPartition(topic.name, number) for topic in delta.topics_deleted for number in topic.partitions]
+        if deleted:
+            self.groups.partitions_deleted(deleted)
 
     async def _allocate_producer_ids(self) -> Block:
         request = AllocateProducerIdsRequest(broker_id=self.config.node_id, broker_epoch=self.broker_epoch)

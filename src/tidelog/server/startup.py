@@ -117,6 +117,8 @@ class RunningNode:
         for replica in node.replicas:
             for waiting in list(replica.fetch_waits):
                 waiting.wake()
+        # So would members that wait for a rebalance to end.
+        node.groups.close()
         await node.connections.close_all()
         if self._housekeeping is not None:
             await self._housekeeping.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from coordinators.groups.driver import GROUP, REBALANCE_MS, SESSION_MS, Driver, subscription
+from support.group_driver import GROUP, REBALANCE_MS, SESSION_MS, Driver, subscription
 
 from tidelog.model.errors import ErrorCode
 

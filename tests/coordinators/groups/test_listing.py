@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from coordinators.groups.driver import GROUP, Driver, subscription
+from support.group_driver import GROUP, Driver, subscription
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from coordinators.groups.driver import GROUP, SESSION_MS, START_MS, Driver, subscription
+from support.group_driver import GROUP, SESSION_MS, START_MS, Driver, subscription
 
 from tidelog.coordinators.groups.offset_expiry import MAX_GROUPS_AT_A_TIME
 from tidelog.model.errors import ErrorCode

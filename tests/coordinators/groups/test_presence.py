@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from coordinators.groups.driver import GROUP, SESSION_MS, Driver
+from support.group_driver import GROUP, SESSION_MS, Driver
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from coordinators.groups.driver import Driver, subscription
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.group_driver import Driver, subscription
 
 from tidelog.coordinators.decision import Token
 from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value

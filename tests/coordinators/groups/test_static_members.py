@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinators.groups.driver import REBALANCE_MS, SESSION_MS, Driver, subscription
+from support.group_driver import REBALANCE_MS, SESSION_MS, Driver, subscription
 
 from tidelog.model.errors import ErrorCode
 

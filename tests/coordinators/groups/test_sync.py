@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from coordinators.groups.driver import REBALANCE_MS, Driver
+from support.group_driver import REBALANCE_MS, Driver
 
 from tidelog.model.errors import ErrorCode
 

@@ -1,0 +1,107 @@
+"""The log of a coordinator on top of this broker's replicas."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from tidelog.model.ports import Clock
+from tidelog.partition.producers import AppendOrigin
+from tidelog.records.batch import parse_header
+from tidelog.records.compression import Compression
+from tidelog.records.record import encode_batch
+from tidelog.server.coordinators.port import EncodedRecord
+from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replicas.replica import Replica
+from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.log_results import AppendRefusal, OffsetOutOfRange
+
+
+class ReplicaLog:
+    """A `CoordinatorLog`."""
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        replicas: Replicas,
+        flusher: Flusher,
+        clock: Clock,
+        compression: Compression = Compression.NONE,
+    ) -> None:
+        self._topic = topic
+        self._replicas = replicas
+        self._flusher = flusher
+        self._clock = clock
+        self._compression = compression
+
+    def append(self, partition: int, records: Sequence[EncodedRecord], producer: ProducerIdentity | None = None) -> int:
+        replica = self._leader(partition)
+        now_ms = self._clock.now_ms()
+        batch = bytearray(
+            encode_batch(
+                [(now_ms, key, value, ()) for key, value in records],
+                compression=self._compression,
+                producer_id=NO_PRODUCER_ID if producer is None else producer.producer_id,
+                producer_epoch=NO_PRODUCER_EPOCH if producer is None else producer.producer_epoch,
+                transactional=producer is not None,
+            )
+        )
+        limit = replica.settings.config.max_message_bytes
+        if len(batch) > limit:
+            raise ApiError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"{len(records)} records take {len(batch)} bytes, max.message.bytes of {self._topic} is {limit}",
+            )
+        try:
+            result = replica.append(batch, [parse_header(batch)], origin=AppendOrigin.COORDINATOR, all_in_sync=True)
+        except StorageFailure as failure:
+            self._replicas.storage_failed(replica, failure)
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
+        if isinstance(result, AppendRefusal):
+            raise ApiError(result.code, result.message)
+        return result.base_offset
+
+    def start_offset(self, partition: int) -> int:
+        return self._leader(partition).log.log_start_offset
+
+    def end_offset(self, partition: int) -> int:
+        return self._leader(partition).log.log_end_offset
+
+    def is_settled(self, partition: int) -> bool:
+        replica = self._leader(partition)
+        return replica.all_committed() and not replica.log.flush_due(self._clock.now_ms())
+
+    async def settle(self, partition: int) -> None:
+        replica = self._leader(partition)
+        end_offset = replica.log.log_end_offset
+        try:
+            if replica.log.flush_due(self._clock.now_ms()):
+                await self._flusher.flush(replica)
+        except StorageFailure as failure:
+            self._replicas.storage_failed(replica, failure)
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
+        await replica.wait_committed(end_offset)
+
+    async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
+        # To the end of the log and not only to the watermark: what a leader has it will commit.
+        replica = self._leader(partition)
+        log = replica.log
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(None, log.read, offset, max_bytes)
+        except StorageFailure as failure:
+            self._replicas.storage_failed(replica, failure)
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
+        if isinstance(found, OffsetOutOfRange):
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{self._topic}-{partition} has no offset {offset}")
+        return found.records
+
+    def _leader(self, partition: int) -> Replica:
+        replica = self._replicas.leader(self._topic, partition)
+        if isinstance(replica, ErrorCode):
+            raise ApiError(replica, f"{self._topic}-{partition} is not led by this broker")
+        return replica

@@ -1,0 +1,17 @@
+"""LeaveGroup: members go, or are removed; see `tidelog.coordinators.groups.presence`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest
+from tidelog.protocol.schema import Message
+from tidelog.server.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+
+def handle(node: Node, request: LeaveGroupRequest, context: RequestContext) -> Message | Awaitable[Message]:
+    return node.groups.ask(request.group_id, request, context)
