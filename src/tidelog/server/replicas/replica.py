@@ -16,6 +16,7 @@ from tidelog.model.ids import NO_LEADER_EPOCH, TopicPartition
 from tidelog.model.ports import Clock
 from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.progress import PartitionProgress
+from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.server.logs import STATE_CHANGE_LOGGER
 from tidelog.server.replicas.waits import CommitWaits, FetchWait
@@ -123,9 +124,20 @@ class Replica:
     # -- writing -------------------------------------------------------------------------------------------------
 
     def append(
-        self, data: Buffer, headers: Sequence[BatchHeader], *, origin: AppendOrigin, all_in_sync: bool
+        self,
+        data: Buffer,
+        headers: Sequence[BatchHeader],
+        *,
+        origin: AppendOrigin,
+        all_in_sync: bool,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
     ) -> AppendResult | AppendRefusal:
-        """Append as the leader. `all_in_sync` is acks=all, which needs min.insync.replicas."""
+        """Append as the leader. `all_in_sync` is acks=all, which needs min.insync.replicas.
+
+        `guard` shows that the coordinator was asked about the transaction (see `ProducerStates.begin_verification`);
+        `transaction_version` is that of a marker.
+        """
         progress = self.progress
         if progress is None:
             return AppendRefusal(code=ErrorCode.NOT_LEADER_OR_FOLLOWER, message="")
@@ -139,7 +151,15 @@ class Replica:
         end_before = self.log.log_end_offset
         # Offsets are stamped in place; only what the broker itself has encoded comes as bytes.
         writable = bytearray(data) if isinstance(data, bytes) else data
-        result = self.log.append_as_leader(writable, headers, self.leader_epoch, now_ms, origin=origin)
+        result = self.log.append_as_leader(
+            writable,
+            headers,
+            self.leader_epoch,
+            now_ms,
+            origin=origin,
+            guard=guard,
+            transaction_version=transaction_version,
+        )
         grown = self.log.log_end_offset != end_before
         if grown and progress.record_append(self.log.log_end_offset, now_ms):
             self._watermark_moved(len(data))

@@ -1,0 +1,338 @@
+"""Runs one shard of the transaction coordinator: one partition of `__transaction_state` that this broker leads.
+
+Deciding, appending to the local log and replaying happen in one go on the event loop, as with groups. Answers wait
+until the records they rest on are committed, and so do markers: what a coordinator may yet lose must not have been told
+to anybody. Markers that could not be written are tried again until they are, or until the shard is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from typing import Protocol
+
+from tidelog.coordinators.decision import Decision, Moment, Request, Token
+from tidelog.coordinators.transactions import replies
+from tidelog.coordinators.transactions.markers import MarkerOutcome, MarkerWork, marker_outcome
+from tidelog.coordinators.transactions.records import UnknownRecordType, decode_record, encode_record
+from tidelog.coordinators.transactions.settings import TransactionSettings
+from tidelog.coordinators.transactions.shard import TransactionShard
+from tidelog.coordinators.transactions.state import ProducerIdNeeded
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.model.ports import Clock
+from tidelog.protocol.codec import ProtocolError
+from tidelog.protocol.schema import Message
+from tidelog.records.batch import CorruptBatch
+from tidelog.records.record import Record
+from tidelog.server.coordinators.group_shard import ShardLimits
+from tidelog.server.coordinators.loading import load
+from tidelog.server.coordinators.port import CoordinatorLog, meaning_for_clients
+
+logger = logging.getLogger(__name__)
+
+# Tombstones of expired ids, which need not be in one batch.
+RECORDS_PER_BATCH = 500
+# Between two attempts to write a marker; doubled up to the longest.
+FIRST_MARKER_RETRY_SECONDS = 0.02
+LONGEST_MARKER_RETRY_SECONDS = 1.0
+
+# A request is answered by its own decision, so one token does for all.
+_TOKEN = Token(0)
+
+MarkerCodes = Mapping[TopicPartition, ErrorCode]
+
+
+class MarkerWriter(Protocol):
+    """Brings markers to the leaders of partitions, wherever they are."""
+
+    def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Awaitable[MarkerCodes]:
+        """What became of each; NONE once the marker is committed. At once if nothing has to be waited for."""
+        ...
+
+
+class ProducerIdSource(Protocol):
+    async def next(self) -> int:
+        """Raises ApiError."""
+        ...
+
+
+class TransactionShardRuntime:
+    """Begins to load when it is made; `close` when the broker stops leading the partition."""
+
+    def __init__(
+        self,
+        partition: int,
+        *,
+        coordinator_epoch: int,
+        log: CoordinatorLog,
+        markers: MarkerWriter,
+        producer_ids: ProducerIdSource,
+        settings: TransactionSettings,
+        limits: ShardLimits,
+        clock: Clock,
+        broken: Callable[[int], None],
+    ) -> None:
+        self.partition = partition
+        self.shard = TransactionShard(settings, coordinator_epoch=coordinator_epoch)
+        # What requests are told instead of an answer; NONE once the shard is loaded.
+        self.unavailable = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        self._log = log
+        self._markers = markers
+        self._producer_ids = producer_ids
+        self._limits = limits
+        self._clock = clock
+        self._broken = broken
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at_ms = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._spawn(self._load())
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def ask(self, message: Message, version: int) -> Message | Awaitable[Message]:
+        """The reply, or what to await for it."""
+        outcome = self._ask(message, version, None)
+        if isinstance(outcome, ProducerIdNeeded):
+            return self._ask_with_producer_id(message, version)
+        return outcome
+
+    async def _ask_with_producer_id(self, message: Message, version: int) -> Message:
+        try:
+            producer_id = await self._producer_ids.next()
+        except ApiError as error:
+            return replies.refused(message, meaning_for_clients(error.code), version)
+        outcome = self._ask(message, version, producer_id)
+        assert not isinstance(outcome, ProducerIdNeeded), "it has one"
+        return outcome if isinstance(outcome, Message) else await outcome
+
+    def _ask(
+        self, message: Message, version: int, fresh_producer_id: int | None
+    ) -> Message | Awaitable[Message] | ProducerIdNeeded:
+        if self.unavailable:
+            return replies.refused(message, self.unavailable, version)
+        request = Request(token=_TOKEN, message=message, version=version)
+        try:
+            decision = self.shard.decide(request, self._now(), fresh_producer_id)
+            if isinstance(decision, ProducerIdNeeded):
+                return decision
+            settled = self._carry_out(decision)
+        except ApiError as error:
+            logger.warning("__transaction_state-%d takes no records: %s", self.partition, error)
+            return replies.refused(message, meaning_for_clients(error.code), version)
+        except Exception:
+            self._give_up()
+            return replies.refused(message, ErrorCode.UNKNOWN_SERVER_ERROR, version)
+        ((_, response),) = decision.answers
+        if settled is None:
+            return response
+        return self._answer_when_settled(settled, message, response, version)
+
+    async def _answer_when_settled(
+        self, settled: asyncio.Task[None], message: Message, response: Message, version: int
+    ) -> Message:
+        """The records get committed, or lost, whether or not the client waits for it: hence the shield."""
+        try:
+            async with asyncio.timeout(self._limits.commit_timeout_ms / 1000):
+                await asyncio.shield(settled)
+        except TimeoutError:
+            return replies.refused(message, meaning_for_clients(ErrorCode.REQUEST_TIMED_OUT), version)
+        except ApiError as error:
+            return replies.refused(message, meaning_for_clients(error.code), version)
+        except asyncio.CancelledError:
+            if settled.cancelled():
+                return replies.refused(message, self.unavailable or ErrorCode.NOT_COORDINATOR, version)
+            raise
+        return response
+
+    def close(self, code: ErrorCode) -> None:
+        """From now on everybody who asks, or still waits, is told `code`."""
+        self.unavailable = code
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+
+    def is_settled(self) -> bool:
+        """Whether what the shard says now is committed. Raises ApiError."""
+        return self._log.is_settled(self.partition)
+
+    async def settle(self) -> None:
+        """Until what the shard says now is committed. Raises ApiError, TimeoutError."""
+        async with asyncio.timeout(self._limits.commit_timeout_ms / 1000):
+            await self._log.settle(self.partition)
+
+    # -- decisions -----------------------------------------------------------------------------------------------
+
+    def _carry_out(self, decision: Decision) -> asyncio.Task[None] | None:
+        """Append and replay; markers follow when that is committed. What to wait for, if not nothing.
+
+        Raises ApiError if the log takes no records, and then nothing has changed.
+        """
+        records = decision.records
+        step = len(records) if decision.atomic else RECORDS_PER_BATCH
+        for first in range(0, len(records), step or 1):
+            part = records[first : first + step]
+            self._log.append(self.partition, [encode_record(record) for record in part])
+            for record in part:
+                self.shard.replay(record)
+        self._set_timer()
+        work = self.shard.take_marker_work()
+        if self._log.is_settled(self.partition):
+            for each in work:
+                self._mark(each)
+            return None
+        if not work and not decision.answers:
+            return None
+        return self._spawn(self._settle(work))
+
+    async def _settle(self, work: list[MarkerWork]) -> None:
+        """As long as it takes: the records stay in the log, and the markers must follow them."""
+        await self._log.settle(self.partition)
+        for each in work:
+            self._mark(each)
+
+    def _act(self, decide: Callable[[], Decision]) -> bool:
+        """For decisions that nobody asked for; whether the log took them."""
+        try:
+            self._carry_out(decide())
+        except ApiError as error:
+            logger.warning("__transaction_state-%d takes no records: %s", self.partition, error)
+            self._set_timer()
+            return False
+        except Exception:
+            self._give_up()
+            return False
+        return True
+
+    def _give_up(self) -> None:
+        """A shard in which something is wrong is thrown away and loaded anew."""
+        logger.exception("the coordinator of __transaction_state-%d is broken and will be reloaded", self.partition)
+        self.close(ErrorCode.UNKNOWN_SERVER_ERROR)
+        self._broken(self.partition)
+
+    # -- markers -------------------------------------------------------------------------------------------------
+
+    def _mark(self, work: MarkerWork) -> None:
+        """Where nothing has to be waited for, the transaction is complete before its producer gets the answer."""
+        outcome = self._markers.write(work, work.partitions)
+        left = work.partitions
+        if isinstance(outcome, Mapping):
+            after = self._take_outcome(work, left, outcome)
+            if after is None:
+                return
+            self._spawn(self._keep_marking(work, after))
+        else:
+            self._spawn(self._keep_marking(work, left, outcome))
+
+    async def _keep_marking(
+        self, work: MarkerWork, left: frozenset[TopicPartition], first: Awaitable[MarkerCodes] | None = None
+    ) -> None:
+        delay = FIRST_MARKER_RETRY_SECONDS
+        outcome: MarkerCodes | Awaitable[MarkerCodes] | None = first
+        while True:
+            if outcome is None:
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, LONGEST_MARKER_RETRY_SECONDS)
+                outcome = self._markers.write(work, left)
+            codes = outcome if isinstance(outcome, Mapping) else await outcome
+            after = self._take_outcome(work, left, codes)
+            if after is None:
+                return
+            left, outcome = after, None
+
+    def _take_outcome(
+        self, work: MarkerWork, left: frozenset[TopicPartition], codes: MarkerCodes
+    ) -> frozenset[TopicPartition] | None:
+        """What is left to write; None if that is no longer this coordinator's affair."""
+        outcomes = {
+            partition: marker_outcome(codes.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)) for partition in left
+        }
+        if MarkerOutcome.DEPOSED in outcomes.values():
+            logger.warning("another coordinator ends the transaction of %r", work.transactional_id)
+            return None
+        written = [partition for partition, outcome in outcomes.items() if outcome is MarkerOutcome.WRITTEN]
+        for partition, outcome in outcomes.items():
+            if outcome is MarkerOutcome.RETRY:
+                logger.info(
+                    "the marker of %r for %s could not be written yet: %s",
+                    work.transactional_id,
+                    partition,
+                    codes.get(partition),
+                )
+        recorded = self._act(lambda: self.shard.on_markers_written(work, written, self._now()))
+        rest = left.difference(written)
+        return None if recorded and not rest else rest
+
+    # -- time ----------------------------------------------------------------------------------------------------
+
+    def _now(self) -> Moment:
+        return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
+
+    def _set_timer(self) -> None:
+        deadline_ms = self.shard.next_deadline()
+        if deadline_ms is None or self.unavailable:
+            return
+        if self._timer is not None:
+            # One that fires too early finds nothing to do and is set again.
+            if self._timer_at_ms <= deadline_ms:
+                return
+            self._timer.cancel()
+        self._timer_at_ms = deadline_ms
+        delay_ms = max(deadline_ms - self._clock.monotonic_ms(), 0.0)
+        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        if not self.unavailable:
+            self._act(lambda: self.shard.on_time(self._now()))
+
+    # -- loading -------------------------------------------------------------------------------------------------
+
+    async def _load(self) -> None:
+        started_ms = self._clock.monotonic_ms()
+        try:
+            count = await load(self._log, self.partition, self, read_bytes=self._limits.load_buffer_bytes)
+        except Exception as problem:
+            # Whatever it is, clients must not be told for ever that the shard is loading.
+            expected = isinstance(problem, ApiError | CorruptBatch | ProtocolError)
+            logger.error("__transaction_state-%d cannot be loaded: %s", self.partition, problem, exc_info=not expected)
+            self.close(ErrorCode.NOT_COORDINATOR)
+            return
+        self.unavailable = ErrorCode.NONE
+        logger.info(
+            "loaded %d transactional ids from %d records of __transaction_state-%d in %.0f ms",
+            len(self.shard.transactions),
+            count,
+            self.partition,
+            self._clock.monotonic_ms() - started_ms,
+        )
+        self.shard.on_loaded(self._now())
+        # Transactions that were decided but not completed: their markers are written (again).
+        self._act(Decision)
+
+    def record_read(self, record: Record, producer_id: int | None) -> None:
+        assert record.key is not None
+        try:
+            decoded = decode_record(record.key, record.value)
+        except UnknownRecordType as unknown:
+            logger.warning("offset %d of __transaction_state-%d is skipped: %s", record.offset, self.partition, unknown)
+            return
+        self.shard.replay(decoded, offset=record.offset)
+
+    def marker_read(self, producer_id: int, *, commit: bool) -> None:
+        """Nobody writes to this topic in a transaction."""
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(partial(_finished, self._tasks))
+        return task
+
+
+def _finished(tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
+    tasks.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, ApiError):
+        logger.error("a task of the transaction coordinator failed", exc_info=error)
