@@ -132,3 +132,17 @@ def test_failed_sync_takes_the_directory_offline_and_is_never_retried(harness, f
     h.close()
     assert filesystem.calls == failed_at
     assert not (h.partition_path.parent / ".kafka_cleanshutdown").exists()
+
+
+def test_closing_during_a_flush_brings_everything_to_the_device(harness) -> None:
+    h = harness()
+    log = h.open()
+    h.append(b"a", epoch=4)
+    flush = log.start_flush(h.now, everything=True)
+    h.append(b"b", epoch=5)
+    h.close()
+    assert log.recovery_point == 2
+    assert (h.partition_path / "leader-epoch-checkpoint").read_bytes() == b"0\n2\n4 0\n5 1\n"
+    # The thread comes to its end later.
+    log.finish_flush(flush)
+    assert log.recovery_point == 2

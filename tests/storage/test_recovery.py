@@ -377,3 +377,29 @@ def test_crash_at_any_step_of_recovery_is_harmless(filled, faulty_filesystem, st
         break
     assert step > 20
     check(h, expected)
+
+
+def test_segment_behind_a_lost_end_is_dropped(filled) -> None:
+    """The last batches of a sealed segment never reached the device, and the cut happens to be at a batch."""
+    h = filled
+    offsets = h.log.segments.base_offsets
+    second = h.log.segments.floor(offsets[1])
+    position, header = list(second.headers())[-2]
+    h.crash()
+    path = h.file(".log", offsets[1])
+    path.write_bytes(path.read_bytes()[: position + header.size])
+    h.open()
+    assert h.log.segments.base_offsets == offsets[:2]
+    check(h, offsets[2] - 1)
+
+
+def test_gaps_between_segments_of_a_compacted_topic_are_kept(harness) -> None:
+    h = harness(LogConfig(compact=True))
+    h.open()
+    h.log.append_as_follower(h.batch(b"a", leader_epoch=0), h.now)
+    h.log.roll(h.now)
+    h.log.append_as_follower(h.batch(b"b", base_offset=10, leader_epoch=0), h.now)
+    h.log.roll(h.now)
+    h.log.append_as_follower(h.batch(b"c", base_offset=20, leader_epoch=0), h.now)
+    h.crash_and_reopen()
+    assert h.values() == [(0, b"a"), (10, b"b"), (20, b"c")]

@@ -125,8 +125,15 @@ class Flusher:
         self.epochs_changed = False
         return self.running
 
+    def disregard_running(self) -> None:
+        """What the running flush achieves counts no more; it may still run to its end."""
+        if self.running is not None:
+            self.epochs_changed = True
+            self.running = None
+
     def finish(self, flush: Flush, log_end_offset: int) -> None:
-        assert flush is self.running
+        if flush is not self.running:
+            return
         self.running = None
         self.recovery_point = max(self.recovery_point, min(flush.end_offset, log_end_offset))
         active = self._segments.active

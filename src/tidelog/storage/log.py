@@ -298,7 +298,7 @@ class Log:
     def start_flush(self, now_ms: int, *, everything: bool = False) -> Flush | None:
         """Prepare a flush of what is due, or of everything. To be run, and then handed to `finish_flush`.
 
-        None if there is nothing to do or a flush is under way. The log must not be closed before it is finished.
+        None if there is nothing to do or a flush is under way.
         """
         self._require_open()
         return self._flusher.start(self.config, self.log_end_offset, now_ms, everything=everything)
@@ -308,7 +308,11 @@ class Log:
         self._flusher.finish(flush, self.log_end_offset)
 
     def flush(self, now_ms: int) -> None:
-        """Bring everything to the device, in the calling thread. Raises StorageFailure."""
+        """Bring everything to the device, in the calling thread. Raises StorageFailure.
+
+        A flush that another thread is running is not waited for: this one does the same work, and more.
+        """
+        self._flusher.disregard_running()
         flush = self.start_flush(now_ms, everything=True)
         if flush is not None:
             flush.run()
@@ -357,7 +361,7 @@ class Log:
     def max_timestamp_offset(self) -> TimestampedOffset | None:
         """The record with the largest timestamp; None if there is no record with a timestamp."""
         with self._read_guard:
-            return find_max_timestamp(self.segments)
+            return find_max_timestamp(self.segments, self.config)
 
     # Moving the bounds
 
@@ -413,13 +417,15 @@ class Log:
             return []
         if offset < self.segments.first.base_offset:
             return self.truncate_fully_and_start_at(offset, now_ms)
+        target = self.segments.floor(offset)
+        assert target is not None, "the first segment begins at or before the offset"
         with self._guard:
+            # Repairs an index that would lead astray, or fails before anything has changed.
+            locate(target, self.config, offset)
             self._flusher.forget_from(offset)
             removals = self._drop_segments_above(offset, now_ms)
             self._snapshots.remove_above(offset)
-            # Also repairs an index that would lead astray.
-            locate(self.segments.active, self.config, offset)
-            self.segments.active.truncate_to(offset, now_ms)
+            target.truncate_to(offset, now_ms)
             self.log_end_offset = offset
             self.log_start_offset = min(self.log_start_offset, offset)
             self.high_watermark = min(self.high_watermark, offset)

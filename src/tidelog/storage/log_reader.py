@@ -120,14 +120,14 @@ def find_by_timestamp(
     return None
 
 
-def find_max_timestamp(segments: Segments) -> TimestampedOffset | None:
+def find_max_timestamp(segments: Segments, config: LogConfig) -> TimestampedOffset | None:
     """The first record of the batch that has the largest timestamp of the log, with that timestamp."""
     segment = max(segments, key=lambda candidate: candidate.max_timestamp)
     largest = segment.max_timestamp
     if largest < 0:
         return None
-    _, start = segment.offset_index.position_before(segment.max_timestamp_offset)
-    for position, header in segment.headers(start):
+    found = locate(segment, config, segment.max_timestamp_offset)
+    for position, header in segment.headers(found.position if found is not None else 0):
         if header.max_timestamp == largest:
             for record_timestamp, offset in _records_of(segment, position, header):
                 if record_timestamp == largest:

@@ -280,8 +280,7 @@ class _Loader:
             if recovered.valid_bytes < segment.size:
                 self._cut(segment, recovered.valid_bytes, end_offset, recovered.problem)
                 break
-            if segment is not self._segments.active:
-                segment.release()
+            segment.release()
         self._epochs_changed = True
         self._recovered = True
         return end_offset
