@@ -1,0 +1,285 @@
+"""`tidelog topics`: the options of Kafka's kafka-topics, and its lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.session import (
+    DEFAULT_SERVERS,
+    BootstrapServer,
+    CommandConfig,
+    CommandFailure,
+    Json,
+    client_options,
+    run,
+    split_properties,
+)
+from tidelog.cli.topics_description import Report, describe_lines
+from tidelog.client.admin import Admin, ConfigEntry, ConfigResource, NewTopic, ResourceType, TopicDescription
+from tidelog.client.config import Options
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import format_uuid
+
+
+def topics(
+    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
+    create: Annotated[bool, typer.Option("--create", help="Create a topic.")] = False,
+    list_topics: Annotated[bool, typer.Option("--list", help="List the names of all topics.")] = False,
+    describe: Annotated[bool, typer.Option("--describe", help="Show partitions, leaders and replicas.")] = False,
+    alter: Annotated[bool, typer.Option("--alter", help="Raise the number of partitions.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete topics.")] = False,
+    topic: Annotated[
+        str | None,
+        typer.Option(
+            "--topic", help="The topic; except for --create also a regular expression, or several with commas."
+        ),
+    ] = None,
+    partitions: Annotated[int | None, typer.Option("--partitions", min=1, help="How many partitions.")] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option("--replication-factor", min=1, help="How many replicas each partition has.")
+    ] = None,
+    replica_assignment: Annotated[
+        str | None,
+        typer.Option("--replica-assignment", metavar="1:2,2:3,...", help="The brokers of each partition, by hand."),
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", metavar="NAME=VALUE", help="With --create: a property of the topic. Repeatable."),
+    ] = None,
+    if_exists: Annotated[
+        bool, typer.Option("--if-exists", help="With --alter, --describe, --delete: no error if there is none.")
+    ] = False,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="With --create: no error if the topic is already there.")
+    ] = False,
+    exclude_internal: Annotated[
+        bool, typer.Option("--exclude-internal", help="Leave out the system's own topics.")
+    ] = False,
+    under_replicated: Annotated[
+        bool, typer.Option("--under-replicated-partitions", help="Describe partitions that lack in-sync replicas.")
+    ] = False,
+    unavailable: Annotated[
+        bool, typer.Option("--unavailable-partitions", help="Describe partitions without a leader.")
+    ] = False,
+    under_min_isr: Annotated[
+        bool, typer.Option("--under-min-isr-partitions", help="Describe partitions below min.insync.replicas.")
+    ] = False,
+    at_min_isr: Annotated[
+        bool, typer.Option("--at-min-isr-partitions", help="Describe partitions exactly at min.insync.replicas.")
+    ] = False,
+    with_overrides: Annotated[
+        bool, typer.Option("--topics-with-overrides", help="Describe only topics with properties of their own.")
+    ] = False,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+) -> None:
+    """Create, list, describe, alter and delete topics, with the options of kafka-topics.
+
+    \b
+    Examples:
+      tidelog topics --create --topic orders --partitions 3 --config retention.ms=3600000
+      tidelog topics --list
+      tidelog topics --describe --topic orders
+      tidelog topics --alter --topic orders --partitions 6
+      tidelog topics --delete --topic 'test-.*'
+    """
+    chosen = [name for name, given in _actions(create, list_topics, describe, alter, delete) if given]
+    if len(chosen) != 1:
+        raise typer.BadParameter("exactly one of --create, --list, --describe, --alter and --delete is needed")
+    options = client_options(bootstrap_server, command_config)
+    match chosen[0]:
+        case "create":
+            new_topic = _new_topic(topic, partitions, replication_factor, replica_assignment, config or ())
+            run(_create(options, new_topic, if_not_exists, as_json))
+        case "list":
+            run(_list(options, topic, exclude_internal, as_json))
+        case "describe":
+            report = Report(
+                under_replicated=under_replicated,
+                unavailable=unavailable,
+                under_min_in_sync=under_min_isr,
+                at_min_in_sync=at_min_isr,
+                only_with_overrides=with_overrides,
+            )
+            run(_describe(options, topic, exclude_internal, if_exists, report, as_json))
+        case "alter":
+            if config:
+                raise typer.BadParameter(
+                    f"use `tidelog configs --alter --entity-type topics --add-config {config[0]}`",
+                    param_hint="--config",
+                )
+            if topic is None or partitions is None:
+                raise typer.BadParameter("--alter needs --topic and --partitions")
+            placed = None if replica_assignment is None else _parse_assignment(replica_assignment)
+            run(_alter(options, topic, partitions, placed, if_exists, as_json))
+        case _:
+            if topic is None:
+                raise typer.BadParameter("--delete needs --topic")
+            run(_delete(options, topic, if_exists, as_json))
+
+
+def _actions(create: bool, list_topics: bool, describe: bool, alter: bool, delete: bool) -> Sequence[tuple[str, bool]]:
+    return (
+        ("create", create),
+        ("list", list_topics),
+        ("describe", describe),
+        ("alter", alter),
+        ("delete", delete),
+    )
+
+
+def _new_topic(
+    name: str | None,
+    partitions: int | None,
+    replication_factor: int | None,
+    replica_assignment: str | None,
+    configs: Sequence[str],
+) -> NewTopic:
+    if name is None:
+        raise typer.BadParameter("--create needs --topic")
+    assignment: dict[int, list[int]] = {}
+    if replica_assignment is not None:
+        if partitions is not None or replication_factor is not None:
+            raise typer.BadParameter(
+                "it says how many partitions and replicas there are; leave --partitions and --replication-factor out",
+                param_hint="--replica-assignment",
+            )
+        assignment = dict(enumerate(_parse_assignment(replica_assignment)))
+    return NewTopic(
+        name=name,
+        partitions=-1 if partitions is None else partitions,
+        replication_factor=-1 if replication_factor is None else replication_factor,
+        assignment=assignment,
+        configs=dict(split_properties("--config", configs)),
+    )
+
+
+def _parse_assignment(text: str) -> list[list[int]]:
+    try:
+        placed = [[int(node) for node in replicas.split(":")] for replicas in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r}: expected are broker ids, with colons between replicas and commas between partitions: 1:2,2:3",
+            param_hint="--replica-assignment",
+        ) from None
+    for number, replicas in enumerate(placed):
+        if len(set(replicas)) != len(replicas):
+            raise typer.BadParameter(f"partition {number} names a broker twice", param_hint="--replica-assignment")
+        if len(replicas) != len(placed[0]):
+            raise typer.BadParameter(
+                f"partition {number} has {len(replicas)} replicas, partition 0 has {len(placed[0])}",
+                param_hint="--replica-assignment",
+            )
+    return placed
+
+
+async def _create(options: Options, topic: NewTopic, if_not_exists: bool, as_json: bool) -> None:
+    async with Admin(config=options) as admin:
+        result = (await admin.create_topics([topic]))[topic.name]
+    if isinstance(result, ApiError):
+        if result.code == ErrorCode.TOPIC_ALREADY_EXISTS and if_not_exists:
+            if as_json:
+                print_json({"topic": topic.name, "created": False})
+            return
+        if result.code == ErrorCode.TOPIC_ALREADY_EXISTS:
+            raise CommandFailure(f"topic {topic.name!r} already exists; --if-not-exists makes that fine") from result
+        raise result
+    if as_json:
+        print_json(
+            {
+                "topic": result.name,
+                "topicId": format_uuid(result.topic_id),
+                "partitions": result.partitions,
+                "replicationFactor": result.replication_factor,
+                "created": True,
+            }
+        )
+    else:
+        print_lines([f"Created topic {topic.name}."])
+
+
+async def _list(options: Options, pattern: str | None, exclude_internal: bool, as_json: bool) -> None:
+    async with Admin(config=options) as admin:
+        names = await _matching(admin, pattern, exclude_internal)
+    if as_json:
+        print_json(names)
+    else:
+        print_lines(names)
+
+
+async def _describe(
+    options: Options, pattern: str | None, exclude_internal: bool, if_exists: bool, report: Report, as_json: bool
+) -> None:
+    async with Admin(config=options) as admin:
+        names = await _matching(admin, pattern, exclude_internal)
+        _require(names, pattern, if_exists)
+        if not names:
+            return
+        described = Admin.raise_any(await admin.describe_topics(names))
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        configs = Admin.raise_any(await admin.describe_configs(resources))
+        live = {node.node_id for node in (await admin.describe_cluster()).nodes}
+    if as_json:
+        print_json([_as_json(described[name], configs[ConfigResource(ResourceType.TOPIC, name)]) for name in names])
+        return
+    for name in names:
+        print_lines(describe_lines(described[name], configs[ConfigResource(ResourceType.TOPIC, name)], report, live))
+
+
+def _as_json(topic: TopicDescription, configs: Sequence[ConfigEntry]) -> dict[str, Any]:
+    return {
+        "topic": topic.name,
+        "topicId": format_uuid(topic.topic_id),
+        "internal": topic.internal,
+        "partitionCount": len(topic.partitions),
+        "replicationFactor": topic.replication_factor,
+        "configs": {entry.name: entry.value for entry in configs if not entry.is_default},
+        "partitions": [asdict(part) for part in topic.partitions],
+    }
+
+
+async def _alter(
+    options: Options, pattern: str, partitions: int, placed: list[list[int]] | None, if_exists: bool, as_json: bool
+) -> None:
+    async with Admin(config=options) as admin:
+        names = await _matching(admin, pattern, False)
+        _require(names, pattern, if_exists)
+        assignments = None
+        if placed is not None:
+            described = Admin.raise_any(await admin.describe_topics(names))
+            assignments = {name: placed[len(described[name].partitions) :] for name in names}
+        Admin.raise_any(await admin.create_partitions(dict.fromkeys(names, partitions), assignments=assignments))
+    if as_json:
+        print_json([{"topic": name, "partitions": partitions} for name in names])
+
+
+async def _delete(options: Options, pattern: str, if_exists: bool, as_json: bool) -> None:
+    async with Admin(config=options) as admin:
+        names = await _matching(admin, pattern, False)
+        _require(names, pattern, if_exists)
+        Admin.raise_any(await admin.delete_topics(names))
+    if as_json:
+        print_json([{"topic": name, "deleted": True} for name in names])
+
+
+async def _matching(admin: Admin, pattern: str | None, exclude_internal: bool) -> list[str]:
+    names = [topic.name for topic in await admin.list_topics(internal=not exclude_internal)]
+    if pattern is None:
+        return names
+    try:
+        # Commas stand for alternatives, as in Kafka's tools.
+        expression = re.compile(pattern.strip().replace(",", "|"))
+    except re.error as error:
+        raise typer.BadParameter(f"{pattern!r} is not a regular expression: {error}", param_hint="--topic") from error
+    return [name for name in names if expression.fullmatch(name)]
+
+
+def _require(names: Sequence[str], pattern: str | None, if_exists: bool) -> None:
+    if pattern is not None and not names and not if_exists:
+        raise CommandFailure(f"topic {pattern!r} does not exist; `tidelog topics --list` shows those that do")

@@ -1,0 +1,88 @@
+"""The lines of `tidelog topics --describe`, column by column those of Kafka's tool. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from tidelog.client.admin import ConfigEntry, PartitionDescription, TopicDescription
+from tidelog.model.ids import ZERO_UUID, format_uuid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Which partitions to show: all, or (any of these) those with a problem."""
+
+    under_replicated: bool = False
+    unavailable: bool = False
+    under_min_in_sync: bool = False
+    at_min_in_sync: bool = False
+    only_with_overrides: bool = False
+
+    @property
+    def selects_partitions(self) -> bool:
+        return self.under_replicated or self.unavailable or self.under_min_in_sync or self.at_min_in_sync
+
+
+def describe_lines(
+    topic: TopicDescription, configs: Sequence[ConfigEntry], report: Report, live_brokers: Collection[int]
+) -> list[str]:
+    lines: list[str] = []
+    overrides = [f"{entry.name}={entry.value}" for entry in configs if not entry.is_default]
+    if not report.selects_partitions and (overrides or not report.only_with_overrides):
+        lines.append(_topic_line(topic, overrides))
+    if report.only_with_overrides:
+        return lines
+    min_in_sync = _min_in_sync(configs)
+    for partition in topic.partitions:
+        if not report.selects_partitions or _has_problem(partition, report, min_in_sync, live_brokers):
+            lines.append(_partition_line(topic.name, partition))
+    return lines
+
+
+def _topic_line(topic: TopicDescription, overrides: Sequence[str]) -> str:
+    parts = [f"Topic: {topic.name}"]
+    if topic.topic_id != ZERO_UUID:
+        parts.append(f"TopicId: {format_uuid(topic.topic_id)}")
+    parts.append(f"PartitionCount: {len(topic.partitions)}")
+    parts.append(f"ReplicationFactor: {topic.replication_factor}")
+    parts.append(f"Configs: {','.join(overrides)}")
+    return "\t".join(parts)
+
+
+def _partition_line(topic: str, partition: PartitionDescription) -> str:
+    return "\t" + "\t".join(
+        (
+            f"Topic: {topic}",
+            f"Partition: {partition.partition}",
+            f"Leader: {'none' if partition.leader is None else partition.leader}",
+            f"Replicas: {_numbers(partition.replicas)}",
+            f"Isr: {_numbers(partition.in_sync)}",
+            f"Elr: {_numbers(partition.eligible_leaders)}",
+            f"LastKnownElr: {_numbers(partition.last_known_eligible)}",
+        )
+    )
+
+
+def _numbers(numbers: Sequence[int] | None) -> str:
+    return "N/A" if numbers is None else ",".join(map(str, numbers))
+
+
+def _min_in_sync(configs: Sequence[ConfigEntry]) -> int:
+    for entry in configs:
+        if entry.name == "min.insync.replicas" and entry.value is not None:
+            return int(entry.value)
+    return 1
+
+
+def _has_problem(
+    partition: PartitionDescription, report: Report, min_in_sync: int, live_brokers: Collection[int]
+) -> bool:
+    in_sync = len(partition.in_sync)
+    leaderless = partition.leader is None
+    return (
+        (report.under_replicated and in_sync < len(partition.replicas))
+        or (report.unavailable and (leaderless or partition.leader not in live_brokers))
+        or (report.under_min_in_sync and (leaderless or in_sync < min_in_sync))
+        or (report.at_min_in_sync and in_sync == min_in_sync)
+    )
