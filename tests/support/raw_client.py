@@ -1,0 +1,81 @@
+"""A client that sends single messages and gets single messages, in the version that a test wants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tidelog.protocol.api import response_class, response_header_version
+from tidelog.protocol.codec import decode_whole
+from tidelog.protocol.frames import request_frame, skip_tagged_fields
+from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from tidelog.protocol.schema import Message
+from tidelog.records.record import encode_batch
+
+TIMEOUT_SECONDS = 20.0
+
+
+class RawClient:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._next_id = 0
+
+    def send(self, request: Message, version: int | None = None) -> tuple[int, int]:
+        """Send without waiting; what `receive` needs to read the reply."""
+        api_key = request.SCHEMA.api_key
+        version = request.SCHEMA.valid[1] if version is None else version
+        self._next_id += 1
+        self._writer.writelines(request_frame(api_key, version, self._next_id, "raw", request))
+        return api_key, version
+
+    async def receive(self, asked: tuple[int, int]) -> Any:
+        api_key, version = asked
+        size = int.from_bytes(await asyncio.wait_for(self._reader.readexactly(4), TIMEOUT_SECONDS), "big")
+        frame = await asyncio.wait_for(self._reader.readexactly(size), TIMEOUT_SECONDS)
+        position = 4
+        if response_header_version(api_key, version) == 1:
+            position = skip_tagged_fields(frame, position)
+        return decode_whole(response_class(api_key), frame[position:], version)
+
+    async def ask(self, request: Message, version: int | None = None) -> Any:
+        return await self.receive(self.send(request, version))
+
+    async def closed_by_broker(self) -> bool:
+        return await asyncio.wait_for(self._reader.read(1), TIMEOUT_SECONDS) == b""
+
+    async def produce(
+        self,
+        topic: str,
+        *values: bytes,
+        partition: int = 0,
+        acks: int = -1,
+        timestamp: int = 1_700_000_000_000,
+        **batch: Any,
+    ) -> Any:
+        """Produce one batch of records without keys; the reply for the partition."""
+        records = encode_batch([(timestamp, None, value, ()) for value in values], **batch)
+        return await self.produce_batch(topic, records, partition=partition, acks=acks)
+
+    async def produce_batch(self, topic: str, records: bytes, *, partition: int = 0, acks: int = -1) -> Any:
+        response = await self.ask(produce_request(topic, records, partition=partition, acks=acks), 11)
+        return response.responses[0].partition_responses[0]
+
+
+def produce_request(topic: str, records: bytes, *, partition: int = 0, acks: int = -1) -> ProduceRequest:
+    data = PartitionProduceData(index=partition, records=records)
+    return ProduceRequest(
+        acks=acks, timeout_ms=10_000, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+    )
+
+
+@asynccontextmanager
+async def raw_client(bootstrap_servers: str) -> AsyncIterator[RawClient]:
+    host, _, port = bootstrap_servers.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        yield RawClient(reader, writer)
+    finally:
+        writer.close()
