@@ -35,6 +35,14 @@ def single_node_properties(
     }
 
 
+# Fifty partitions of each internal topic make sense where they are spread over brokers; in a program or a test they
+# only cost time when the first group or transaction comes.
+EMBEDDED_PROPERTIES = {
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+}
+
+
 class Broker:
     """`async with tidelog.Broker(port=0) as broker:` then `broker.bootstrap_servers`.
 
@@ -77,7 +85,10 @@ class Broker:
         if self._given_data_dir is None:
             self._data_dir = tempfile.mkdtemp(prefix="tidelog-")
         properties = single_node_properties(
-            host=self._host, port=self._port, data_dir=self.data_dir, properties=self._properties
+            host=self._host,
+            port=self._port,
+            data_dir=self.data_dir,
+            properties={**EMBEDDED_PROPERTIES, **(self._properties or {})},
         )
         running = RunningNode(BrokerConfig.from_properties(properties))
         await running.start()

@@ -27,7 +27,7 @@ from tidelog.server.node import Node, Ports
 from tidelog.server.registration import register
 from tidelog.server.router import Router
 from tidelog.server.system import SystemClock, SystemRandomness
-from tidelog.storage.local_filesystem import LocalFileSystem
+from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_directory import LogDirectory
 from tidelog.storage.meta_properties import MetaProperties
@@ -85,6 +85,8 @@ class RunningNode:
     async def _start(self) -> None:
         loop = asyncio.get_running_loop()
         config, ports = self._config, self._ports
+        for name in config.properties_without_effect:
+            logger.warning("%s has no effect here", name)
         self._directories = _open_directories(config, ports)
         metadata_directory = self._metadata_directory()
         metadata_log = MetadataLog.open(metadata_directory, config.node_id, ports.clock)
@@ -119,6 +121,7 @@ class RunningNode:
                 waiting.wake()
         # So would members that wait for a rebalance to end.
         node.groups.close()
+        node.transactions.close()
         await node.connections.close_all()
         if self._housekeeping is not None:
             await self._housekeeping.stop()
@@ -254,4 +257,5 @@ def run(properties: Mapping[str, str], announce: Callable[[RunningNode], None]) 
     """Like `serve`, for a process of its own: on uvloop, until a signal comes. Raises InvalidConfig as well."""
     import uvloop
 
+    raise_descriptor_limit()
     uvloop.run(serve(BrokerConfig.from_properties(properties), announce))
