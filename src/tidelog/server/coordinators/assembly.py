@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.coordinators.groups.settings import GroupSettings
-from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
+from tidelog.coordinators.transactions.settings import TransactionSettings
+from tidelog.model.ids import TopicPartition
+from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.records.compression import Compression
 from tidelog.server.coordinators.group_shard import ShardLimits
 from tidelog.server.coordinators.groups import GroupCoordinator
+from tidelog.server.coordinators.markers import MarkerAppends, Markers
 from tidelog.server.coordinators.replica_log import ReplicaLog
+from tidelog.server.coordinators.transactions import TransactionCoordinator
 from tidelog.server.replicas.registry import LeadershipListener
 from tidelog.server.replicas.replica import Replica
 
@@ -57,6 +61,62 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
         offsets_retention_minutes=config.offsets_retention_minutes,
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+    )
+
+
+def transaction_coordinator(node: Node) -> TransactionCoordinator:
+    """Coordinates the transactional ids of all partitions of `__transaction_state` that this broker leads."""
+    config = node.config
+
+    def partition_count() -> int:
+        topic = node.image.topics.get(TRANSACTION_STATE_TOPIC)
+        return node.config.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
+
+    def exists(partition: TopicPartition) -> bool:
+        topic = node.image.topics.get(partition.topic)
+        return topic is not None and partition.partition in topic.partitions
+
+    transactions = TransactionCoordinator(
+        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=node.replicas, flusher=node.flusher, clock=node.clock),
+        markers=Markers(
+            node.marker_appends,
+            leads=lambda partition: isinstance(node.replicas.leader(*partition), Replica),
+            exists=exists,
+        ),
+        producer_ids=node.producer_ids,
+        settings=lambda: transaction_settings(node.config),
+        limits=ShardLimits(
+            commit_timeout_ms=config.request_timeout_ms, load_buffer_bytes=config.transaction_state_log_load_buffer_size
+        ),
+        partition_count=partition_count,
+        clock=node.clock,
+    )
+
+    def lead(replica: Replica) -> None:
+        if replica.topic_partition.topic == TRANSACTION_STATE_TOPIC:
+            transactions.lead(replica.topic_partition.partition, replica.leader_epoch)
+
+    node.replicas.became_leader.append(lead)
+    node.replicas.stopped_leading.append(_of_topic(TRANSACTION_STATE_TOPIC, transactions.stop_leading))
+    return transactions
+
+
+def marker_appends(node: Node) -> MarkerAppends:
+    """For this broker's own coordinator and for those of other brokers."""
+    return MarkerAppends(replicas=node.replicas, flusher=node.flusher, clock=node.clock, offsets=node.groups)
+
+
+def transaction_settings(config: BrokerConfig) -> TransactionSettings:
+    return TransactionSettings(
+        transaction_max_timeout_ms=config.transaction_max_timeout_ms,
+        transactional_id_expiration_ms=config.transactional_id_expiration_ms,
+        transaction_remove_expired_transaction_cleanup_interval_ms=(
+            config.transaction_remove_expired_transaction_cleanup_interval_ms
+        ),
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=(
+            config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        ),
+        transaction_two_phase_commit_enable=config.transaction_two_phase_commit_enable,
     )
 
 

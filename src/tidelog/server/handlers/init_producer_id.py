@@ -1,7 +1,8 @@
-"""InitProducerId: a number for an idempotent producer.
+"""InitProducerId: a number for an idempotent producer, and the start of a transactional one.
 
-Version 3 lets a producer ask for a new epoch of its own id after it lost track (KIP-360). Ids come from the blocks that
-the controller hands out, so that no two brokers ever give out the same one.
+Version 3 lets a producer ask for a new epoch of its own id after it lost track (KIP-360). Version 6 brings two-phase
+commit (KIP-939). Ids come from the blocks that the controller hands out, so that no two brokers ever give out the same
+one. With a transactional id the coordinator decides, in `tidelog.coordinators.transactions.init_producer_id`.
 """
 
 from __future__ import annotations
@@ -13,20 +14,19 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_PRODUCER_ID
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
+from tidelog.protocol.schema import Message
 from tidelog.server.context import RequestContext
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
 
 
-def handle(
-    node: Node, request: InitProducerIdRequest, context: RequestContext
-) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
-    if request.transactional_id is not None:
-        if not request.transactional_id:
-            return _refused(ErrorCode.INVALID_REQUEST)
-        return _refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return _give(node)
+def handle(node: Node, request: InitProducerIdRequest, context: RequestContext) -> Message | Awaitable[Message]:
+    if request.transactional_id is None:
+        return _give(node)
+    if not request.transactional_id:
+        return _refused(ErrorCode.INVALID_REQUEST)
+    return node.transactions.ask(request.transactional_id, request, context.version)
 
 
 async def _give(node: Node) -> InitProducerIdResponse:

@@ -1,7 +1,8 @@
 """Produce: batches of records, appended as they came.
 
-Version 7 allows zstd, 8 brought errors per record (KIP-467), 10 tells the new leader, 13 gives topic ids instead of
-names (KIP-516).
+Version 7 allows zstd, 8 brought errors per record (KIP-467), 10 tells the new leader, 11 knows TRANSACTION_ABORTABLE,
+with 12 the write itself adds the partition to the transaction (both KIP-890), 13 gives topic ids instead of names
+(KIP-516).
 
 acks=0 gets no reply; if something is wrong the connection is closed, which is the only way to tell. acks=1 is answered
 after the append, acks=all (-1) when all in-sync replicas have the records. A partition whose flush policy asks for it
@@ -16,9 +17,9 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import ZERO_UUID
 from tidelog.partition.producers import AppendOrigin
-from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from tidelog.partition.verification import VerificationGuard
+from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest
 from tidelog.protocol.messages.produce_response import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
@@ -27,6 +28,8 @@ from tidelog.protocol.messages.produce_response import (
 )
 from tidelog.records.validation import ProduceRejection, check_produced
 from tidelog.server.context import RequestContext
+from tidelog.server.coordinators.verification import Admission
+from tidelog.server.handlers.transactional_produce import WriteRefusal, admit_produce, guard_to_show, topic_name
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.topic_settings import writable_by_clients
 from tidelog.storage.filesystem import StorageFailure
@@ -55,6 +58,24 @@ class _Appended:
 
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    if request.transactional_id is None:
+        return _append_all(node, request, context, None)
+    admission = admit_produce(node, request, context.version)
+    if isinstance(admission, Admission):
+        return _append_all(node, request, context, admission)
+    return _append_when_admitted(node, request, context, admission)
+
+
+async def _append_when_admitted(
+    node: Node, request: ProduceRequest, context: RequestContext, admission: Awaitable[Admission]
+) -> ProduceResponse | None:
+    outcome = _append_all(node, request, context, await admission)
+    return await outcome if isinstance(outcome, Awaitable) else outcome
+
+
+def _append_all(
+    node: Node, request: ProduceRequest, context: RequestContext, admission: Admission | None
 ) -> ProduceResponse | Awaitable[ProduceResponse] | None:
     acks = request.acks
     topics: list[list[PartitionProduceResponse]] = []
@@ -62,10 +83,10 @@ def handle(
     failed = False
     for topic in request.topic_data:
         answers: list[PartitionProduceResponse] = []
-        name = _topic_name(node, topic)
+        name = topic_name(node, topic)
         for partition in topic.partition_data:
             replica = node.replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
-            answer = _append(node, name, partition, replica, acks, context.version)
+            answer = _append(node, name, partition, replica, acks, context.version, admission)
             failed = failed or answer.error_code != 0
             if not answer.error_code and isinstance(replica, Replica) and _must_wait(node, replica, answer, acks):
                 waiting.append(_Appended(len(topics), len(answers), replica, answer))
@@ -80,14 +101,14 @@ def handle(
     return _response(request, topics)
 
 
-def _topic_name(node: Node, topic: TopicProduceData) -> str | None:
-    if topic.topic_id == ZERO_UUID:
-        return topic.name
-    return node.topic_name(topic.topic_id)
-
-
 def _append(
-    node: Node, topic: str | None, data: PartitionProduceData, replica: Replica | ErrorCode, acks: int, version: int
+    node: Node,
+    topic: str | None,
+    data: PartitionProduceData,
+    replica: Replica | ErrorCode,
+    acks: int,
+    version: int,
+    admission: Admission | None,
 ) -> PartitionProduceResponse:
     if acks not in _KNOWN_ACKS:
         return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks} is none of 0, 1 and -1 (all)")
@@ -109,10 +130,16 @@ def _append(
             ],
             error_message=checked.message,
         )
+    guard: VerificationGuard | None = None
     if checked.headers[0].is_transactional:
-        return _refused(data.index, ErrorCode.INVALID_TXN_STATE, "this broker does not coordinate transactions yet")
+        shown = guard_to_show(node, replica.topic_partition, admission, version)
+        if isinstance(shown, WriteRefusal):
+            return _refused(data.index, shown.code, shown.message)
+        guard = shown.guard
     try:
-        result = replica.append(checked.data, checked.headers, origin=AppendOrigin.CLIENT, all_in_sync=acks == ACKS_ALL)
+        result = replica.append(
+            checked.data, checked.headers, origin=AppendOrigin.CLIENT, all_in_sync=acks == ACKS_ALL, guard=guard
+        )
     except StorageFailure as failure:
         node.replicas.storage_failed(replica, failure)
         return _refused(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(failure))

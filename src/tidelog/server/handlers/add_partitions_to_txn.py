@@ -1,0 +1,90 @@
+"""AddPartitionsToTxn: the partitions that a transaction writes to.
+
+Up to version 3 a producer asks for its one transaction. From version 4 on brokers ask for many at once, and may only
+want to know whether a partition was added (KIP-890); version 5 adds the partitions of producers that speak the second
+protocol version. Partitions that do not exist are refused here, and then none of the others is added; the rest is
+decided in `tidelog.coordinators.transactions.add_partitions`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.coordinators.transactions import replies
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.protocol.messages.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTransaction,
+)
+from tidelog.protocol.messages.add_partitions_to_txn_response import (
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+)
+from tidelog.protocol.schema import Message
+from tidelog.server.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+_SEVERAL_TRANSACTIONS_FROM = 4
+
+
+def handle(
+    node: Node, request: AddPartitionsToTxnRequest, context: RequestContext
+) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
+    several = context.version >= _SEVERAL_TRANSACTIONS_FROM
+    transactions = request.transactions if several else [_from_old_form(request)]
+    outcomes = [_add(node, transaction, context.version) for transaction in transactions]
+    if all(isinstance(outcome, Message) for outcome in outcomes):
+        return _joined([outcome for outcome in outcomes if isinstance(outcome, Message)], several=several)
+    return _joined_later(outcomes, several=several)
+
+
+def _add(node: Node, transaction: AddPartitionsToTxnTransaction, version: int) -> Message | Awaitable[Message]:
+    partitions = replies.partitions_of(transaction)
+    missing = {partition for partition in partitions if not _exists(node, partition)}
+    if missing:
+        codes = {
+            partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if partition in missing
+            else ErrorCode.OPERATION_NOT_ATTEMPTED
+            for partition in partitions
+        }
+        return replies.added(transaction.transactional_id, codes, version)
+    single = AddPartitionsToTxnRequest(transactions=[transaction])
+    return node.transactions.ask(transaction.transactional_id, single, version)
+
+
+def _exists(node: Node, partition: TopicPartition) -> bool:
+    topic = node.image.topics.get(partition.topic)
+    return topic is not None and partition.partition in topic.partitions
+
+
+def _from_old_form(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+    return AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+
+async def _joined_later(
+    outcomes: Sequence[Message | Awaitable[Message]], *, several: bool
+) -> AddPartitionsToTxnResponse:
+    waiting = [outcome for outcome in outcomes if not isinstance(outcome, Message)]
+    arrived = iter(await asyncio.gather(*waiting))
+    return _joined([each if isinstance(each, Message) else next(arrived) for each in outcomes], several=several)
+
+
+def _joined(outcomes: Sequence[Message], *, several: bool) -> AddPartitionsToTxnResponse:
+    results: list[AddPartitionsToTxnResult] = []
+    for outcome in outcomes:
+        assert isinstance(outcome, AddPartitionsToTxnResponse)
+        results += outcome.results_by_transaction
+    if several:
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)

@@ -1,0 +1,99 @@
+"""The part of Produce that concerns transactions: what the coordinator is asked, and what its answers mean here.
+
+Up to version 11 the producer has added the partitions before; from version 12 on its write does that (KIP-890). How the
+coordinator is asked is in `tidelog.server.coordinators.verification`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import ZERO_UUID, TopicPartition
+from tidelog.partition.verification import NO_GUARD, VerificationGuard
+from tidelog.protocol.messages.produce_request import ProduceRequest, TopicProduceData
+from tidelog.records.batch import CorruptBatch, parse_header
+from tidelog.server.coordinators.verification import Admission, ClientLevel, Write, admit, is_coordinator_away
+from tidelog.server.replicas.replica import Replica
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+_ABORTABLE_FROM = 11
+_SECOND_PROTOCOL_VERSION_FROM = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRefusal:
+    code: ErrorCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the append shows; None where nobody is asked."""
+
+    guard: VerificationGuard | None
+
+
+def topic_name(node: Node, topic: TopicProduceData) -> str | None:
+    if topic.topic_id == ZERO_UUID:
+        return topic.name
+    return node.topic_name(topic.topic_id)
+
+
+def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admission | Awaitable[Admission]:
+    """Ask for all transactional batches of a request at once. What else is wrong with them is found out later."""
+    writes: list[Write] = []
+    producers: set[ProducerIdentity] = set()
+    for topic in request.topic_data:
+        name = topic_name(node, topic)
+        for partition in topic.partition_data:
+            replica = ErrorCode.UNKNOWN_TOPIC_ID if name is None else node.replicas.leader(name, partition.index)
+            if not isinstance(replica, Replica) or partition.records is None:
+                continue
+            try:
+                header = parse_header(partition.records)
+            except CorruptBatch:
+                continue
+            if header.is_transactional and header.producer_id >= 0:
+                producers.add(ProducerIdentity(header.producer_id, header.producer_epoch))
+                writes.append(Write(replica, header.base_sequence))
+    if not writes:
+        return Admission()
+    if len(producers) > 1:
+        mixed = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        return Admission(refused={write.replica.topic_partition: mixed for write in writes})
+    assert request.transactional_id is not None
+    return admit(node, request.transactional_id, producers.pop(), writes, _level(version))
+
+
+def guard_to_show(
+    node: Node, partition: TopicPartition, admission: Admission | None, version: int
+) -> Shown | WriteRefusal:
+    """For a transactional batch that is about to be appended."""
+    if admission is None or (partition not in admission.guards and partition not in admission.refused):
+        # Nobody was asked, because the request names no transactional id: it is refused unless its transaction is
+        # open in the partition already.
+        return Shown(guard=NO_GUARD if node.config.transaction_partition_verification_enable else None)
+    code = admission.refused.get(partition)
+    if code is None:
+        return Shown(guard=admission.guards[partition])
+    if is_coordinator_away(code, _level(version)):
+        # Older producers know few errors that mean "try again". Of those this one makes them do nothing else besides.
+        return WriteRefusal(
+            code=ErrorCode.NOT_ENOUGH_REPLICAS,
+            message=f"the coordinator could not say whether {partition} belongs to the transaction: {code.name}",
+        )
+    if code is ErrorCode.INVALID_TXN_STATE:
+        return WriteRefusal(code=code, message=f"{partition} was not added to the transaction")
+    return WriteRefusal(code=code, message=f"{partition} cannot be written to in this transaction: {code.name}")
+
+
+def _level(version: int) -> ClientLevel:
+    if version >= _SECOND_PROTOCOL_VERSION_FROM:
+        return ClientLevel.V2
+    return ClientLevel.V1_ABORTABLE if version >= _ABORTABLE_FROM else ClientLevel.V1
