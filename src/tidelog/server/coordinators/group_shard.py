@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from tidelog.coordinators.decision import Answer, Decision, Moment, Request, Token
 from tidelog.coordinators.groups.records import UnknownRecordType, decode_record, encode_record
@@ -37,15 +38,17 @@ logger = logging.getLogger(__name__)
 MAX_BATCH_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sender:
-    """Who asks, and in which version of the API."""
+class Sender(Protocol):
+    """Who asks, and in which version of the API: the context of a request knows it."""
 
-    version: int
-    client_id: str
-    client_host: str
-    # Random text for the id of a new member.
-    fresh_id: str = ""
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def client_id(self) -> str | None: ...
+
+    @property
+    def client_host(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +93,8 @@ class GroupShardRuntime:
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def ask(self, message: Message, sender: Sender) -> Message | Awaitable[Message]:
-        """The reply, or what to await for it."""
+    def ask(self, message: Message, sender: Sender, fresh_id: str = "") -> Message | Awaitable[Message]:
+        """The reply, or what to await for it. `fresh_id` is random text for the id of a new member."""
         if self.unavailable:
             if isinstance(message, HeartbeatRequest) and self.unavailable is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 # Its member is about to be known again. Any error would only make it look for a coordinator.
@@ -105,9 +108,9 @@ class GroupShardRuntime:
             token=token,
             message=message,
             version=sender.version,
-            client_id=sender.client_id,
+            client_id=sender.client_id or "",
             client_host=sender.client_host,
-            fresh_id=sender.fresh_id,
+            fresh_id=fresh_id,
         )
         self._act(lambda: self.shard.decide(request, self._now()))
         self._asking = None

@@ -19,7 +19,6 @@ from tidelog.protocol.messages.list_groups_response import ListGroupsResponse
 from tidelog.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup
 from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponseGroup
 from tidelog.protocol.schema import Message
-from tidelog.server.context import RequestContext
 from tidelog.server.coordinators.group_shard import GroupShardRuntime, Sender, ShardLimits
 from tidelog.server.coordinators.port import CoordinatorLog, meaning_for_clients
 
@@ -91,19 +90,13 @@ class GroupCoordinator:
         """The partition whose leader coordinates the group."""
         return partition_for(group_id, self._partition_count())
 
-    def ask(self, group_id: str, message: Message, context: RequestContext) -> Message | Awaitable[Message]:
+    def ask(self, group_id: str, message: Message, sender: Sender) -> Message | Awaitable[Message]:
         """The reply to a request that concerns one group, or what to await for it."""
         shard = self._shards.get(self.partition_of(group_id))
         if shard is None:
             return refuse(message, ErrorCode.NOT_COORDINATOR)
         is_new = isinstance(message, JoinGroupRequest) and not message.member_id
-        sender = Sender(
-            version=context.version,
-            client_id=context.client_id or "",
-            client_host=context.client_host,
-            fresh_id=self._fresh_id() if is_new else "",
-        )
-        return shard.ask(message, sender)
+        return shard.ask(message, sender, self._fresh_id() if is_new else "")
 
     async def fetch_offsets(
         self, request: OffsetFetchRequestGroup, *, require_stable: bool
