@@ -1,0 +1,119 @@
+"""How `tidelog consume` prints a record: the properties and the columns of Kafka's console consumer. No I/O.
+
+Formatters are functions from a record to bytes. Others than the default one are found by name in `FORMATTERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tidelog.cli.line_reader import unescape
+from tidelog.cli.output import json_bytes, json_line
+from tidelog.client.fetched import ConsumerRecord
+from tidelog.config.definitions import nearest_name, unknown_name_problem
+
+Formatter = Callable[[ConsumerRecord], bytes]
+FormatterFactory = Callable[[Mapping[str, str]], Formatter]
+
+_PRINTED = ("timestamp", "partition", "offset", "epoch", "headers", "key", "value")
+KNOWN_PROPERTIES = (
+    *(f"print.{name}" for name in _PRINTED),
+    "headers.separator",
+    "key.separator",
+    "line.separator",
+    "null.literal",
+)
+# What Java's console consumer accepts, and what bytes that are printed as they are do not need.
+_WITHOUT_EFFECT = ("key.deserializer", "value.deserializer", "headers.deserializer")
+
+_TIMESTAMP_TYPES = {0: "CreateTime", 1: "LogAppendTime"}
+
+
+class InvalidFormat(Exception):
+    """A formatter or a property of it does not exist."""
+
+
+def default_formatter(properties: Mapping[str, str]) -> Formatter:
+    """Tab-separated columns, of which only the value is printed unless asked for."""
+    for name in properties:
+        if name not in KNOWN_PROPERTIES and not name.startswith(_WITHOUT_EFFECT):
+            raise InvalidFormat(unknown_name_problem("formatter", name, KNOWN_PROPERTIES))
+
+    def text(name: str, default: str) -> bytes:
+        return unescape(properties.get(name, default)).encode()
+
+    shown = [
+        name
+        for name in _PRINTED
+        if properties.get(f"print.{name}", "true" if name == "value" else "false").strip().lower() == "true"
+    ]
+    separator = text("key.separator", "\t")
+    line_end = text("line.separator", "\n")
+    headers_separator = text("headers.separator", ",")
+    null = text("null.literal", "null")
+
+    def headers_of(record: ConsumerRecord) -> bytes:
+        if not record.headers:
+            return b"NO_HEADERS"
+        return headers_separator.join(
+            name.encode() + b":" + (null if value is None else value) for name, value in record.headers
+        )
+
+    columns: dict[str, Formatter] = {
+        "timestamp": _timestamp,
+        "partition": lambda record: b"Partition:%d" % record.partition,
+        "offset": lambda record: b"Offset:%d" % record.offset,
+        "epoch": lambda record: b"Epoch:%d" % record.leader_epoch,
+        "headers": headers_of,
+        "key": lambda record: null if record.key is None else record.key,
+        "value": lambda record: null if record.value is None else record.value,
+    }
+    chosen = [columns[name] for name in shown]
+
+    def format_record(record: ConsumerRecord) -> bytes:
+        return separator.join([column(record) for column in chosen]) + line_end
+
+    return format_record
+
+
+def _timestamp(record: ConsumerRecord) -> bytes:
+    if record.timestamp_ms < 0:
+        return b"NO_TIMESTAMP"
+    return f"{_TIMESTAMP_TYPES.get(record.timestamp_type, 'CreateTime')}:{record.timestamp_ms}".encode()
+
+
+def json_formatter(properties: Mapping[str, str]) -> Formatter:
+    """One JSON object a line, with everything that a record has."""
+
+    def format_record(record: ConsumerRecord) -> bytes:
+        return json_line(
+            {
+                "topic": record.topic,
+                "partition": record.partition,
+                "offset": record.offset,
+                "timestamp": record.timestamp_ms,
+                "timestampType": _TIMESTAMP_TYPES.get(record.timestamp_type, "CreateTime"),
+                "key": json_bytes(record.key),
+                "value": json_bytes(record.value),
+                "headers": [{"name": name, "value": json_bytes(value)} for name, value in record.headers],
+            }
+        )
+
+    return format_record
+
+
+FORMATTERS: Mapping[str, FormatterFactory] = {
+    "default": default_formatter,
+    "json": json_formatter,
+    "kafka.tools.DefaultMessageFormatter": default_formatter,
+    "org.apache.kafka.tools.consumer.DefaultMessageFormatter": default_formatter,
+}
+
+
+def make_formatter(name: str, properties: Mapping[str, str]) -> Formatter:
+    factory = FORMATTERS.get(name)
+    if factory is None:
+        close = nearest_name(name, FORMATTERS)
+        meant = f"did you mean {close}?" if close else f"known are {', '.join(FORMATTERS)}"
+        raise InvalidFormat(f"there is no formatter {name!r}; {meant}")
+    return factory(properties)
