@@ -3,7 +3,8 @@
 A shard is one partition of `__consumer_offsets`, and `shard.GroupShard` is the only door to it.
 
     shard.py          decide, replay, timers: who is called for what
-    state.py          what a shard holds
+    state.py          what a shard holds, and its timers
+    settings.py       the properties it obeys
     group.py          one classic group: its states, who is in it, who waits
     members.py        one member of a classic group, and the vote for a protocol
     rebalance.py      from "somebody must rejoin" to "everybody has joined"
