@@ -30,6 +30,8 @@ class Load:
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 2,
+                # A batch has to fit into the small segments of the topic.
+                "batch.size": 50_000,
                 "message.timeout.ms": 120_000,
                 "retry.backoff.ms": 50,
                 "reconnect.backoff.max.ms": 500,
