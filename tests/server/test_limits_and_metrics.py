@@ -45,13 +45,15 @@ async def test_idle_connections_are_closed() -> None:
 
 
 async def test_metrics_count_requests_bytes_and_errors() -> None:
-    async with tidelog.Broker(properties={"tidelog.metrics.port": "0"}) as broker:
-        async with raw_client(broker.bootstrap_servers) as client:
-            await create_topic(client, "t")
-            for _ in range(3):
-                await client.produce("t", b"x" * 1000)
-            await client.produce("t", b"x", partition=9)
-            text = await asyncio.to_thread(scrape, broker)
+    async with (
+        tidelog.Broker(properties={"tidelog.metrics.port": "0"}) as broker,
+        raw_client(broker.bootstrap_servers) as client,
+    ):
+        await create_topic(client, "t")
+        for _ in range(3):
+            await client.produce("t", b"x" * 1000)
+        await client.produce("t", b"x", partition=9)
+        text = await asyncio.to_thread(scrape, broker)
     lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))
     assert float(lines['tidelog_requests_total{api="Produce",version="11"}']) == 4
     assert float(lines['tidelog_request_bytes_total{api="Produce"}']) > 3000
@@ -89,7 +91,7 @@ async def test_a_port_that_is_taken_is_named_and_nothing_stays_locked(tmp_path: 
 async def test_a_directory_of_another_node_is_refused(tmp_path: Any) -> None:
     async with tidelog.Broker(data_dir=str(tmp_path)):
         pass
-    with pytest.raises(StartFailure, match="belongs to node 1, but node.id=2"):
+    with pytest.raises(StartFailure, match=r"belongs to node 1, but node\.id=2"):
         await tidelog.Broker(data_dir=str(tmp_path), properties={"node.id": "2"}).start()
 
 
