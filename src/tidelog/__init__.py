@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["Broker", "__version__"]
+__all__ = ["Admin", "ApiError", "Broker", "Consumer", "Producer", "TopicPartition", "__version__"]
 
 if TYPE_CHECKING:
+    from tidelog.client.admin import Admin
+    from tidelog.client.consumer import Consumer
+    from tidelog.client.producer import Producer
+    from tidelog.model.errors import ApiError
+    from tidelog.model.ids import TopicPartition
     from tidelog.server.broker import Broker
 
-_HOMES = {"Broker": "tidelog.server.broker"}
+_HOMES = {
+    "Admin": "tidelog.client.admin",
+    "ApiError": "tidelog.model.errors",
+    "Broker": "tidelog.server.broker",
+    "Consumer": "tidelog.client.consumer",
+    "Producer": "tidelog.client.producer",
+    "TopicPartition": "tidelog.model.ids",
+}
 
 
 def __getattr__(name: str) -> Any:

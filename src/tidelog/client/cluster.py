@@ -13,6 +13,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TypeVar
 
+import tidelog
 from tidelog.client.backoff import Backoff
 from tidelog.client.config import Address, ClientConfig
 from tidelog.client.errors import ApiTimeout, NoBrokerAvailable, is_retriable, raise_for_code
@@ -66,7 +67,6 @@ class Cluster:
         network: Network | None = None,
         clock: Clock | None = None,
         randomness: Randomness | None = None,
-        software_version: str = "0.1.0",
     ) -> None:
         self.config = config
         self.clock: Clock = clock if clock is not None else SystemClock()
@@ -76,7 +76,7 @@ class Cluster:
         self._network: Network = network if network is not None else AsyncioNetwork()
         self._settings = ConnectionSettings(
             client_id=config.client_id,
-            software_version=software_version,
+            software_version=tidelog.__version__,
             connect_timeout_ms=config.socket_connection_setup_timeout_ms,
             request_timeout_ms=config.request_timeout_ms,
         )

@@ -1,0 +1,147 @@
+"""`tidelog doctor`: versions, and what works on this machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata, util
+from typing import Annotated, NamedTuple
+
+import typer
+
+import tidelog
+from tidelog.cli.output import print_json
+from tidelog.cli.session import Json
+
+_JAVA_TIMEOUT_SECONDS = 10
+# What one broker may need: connections, and a few open files for each partition.
+_COMFORTABLE_FILES = 4096
+
+
+class Finding(NamedTuple):
+    """`good` is None for what is neither needed nor missed."""
+
+    what: str
+    good: bool | None
+    detail: str
+
+
+def doctor(
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything needs attention.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show versions, and what works on this machine: event loop, compiled parts, Java, Spark.
+
+    \b
+    Examples:
+      tidelog doctor
+      tidelog doctor --json
+    """
+    findings = list(examine())
+    if as_json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        _print_table(findings)
+    if strict and any(finding.good is False for finding in findings):
+        raise typer.Exit(1)
+
+
+def examine() -> Iterator[Finding]:
+    yield Finding("tidelog", True, tidelog.__version__)
+    yield Finding("Python", sys.version_info >= (3, 11), f"{platform.python_version()} ({sys.executable})")
+    yield Finding("system", None, f"{platform.system()} {platform.release()}, {os.cpu_count()} cores")
+    yield _package("event loop", "uvloop", "the fastest loop for asyncio")
+    yield _checksum()
+    yield _package("compression", "cramjam", "gzip, snappy, lz4 and zstd, compiled")
+    yield _record_codec()
+    yield _open_files()
+    yield _java()
+    yield _spark()
+    for package, extra in (("pyarrow", "spark"), ("fastapi", "console"), ("psycopg", "postgres")):
+        yield _optional(package, extra)
+
+
+def _package(what: str, package: str, purpose: str) -> Finding:
+    version = _version(package)
+    if version is None:
+        return Finding(what, False, f"{package} is not installed: pip install {package}")
+    return Finding(what, True, f"{package} {version}: {purpose}")
+
+
+def _checksum() -> Finding:
+    try:
+        import crc32c
+    except ImportError:
+        return Finding("checksum", False, "crc32c is not installed: pip install crc32c")
+    how = "in hardware" if getattr(crc32c, "hardware_based", False) else "in software"
+    return Finding("checksum", True, f"crc32c {_version('crc32c') or ''}: {how}")
+
+
+def _record_codec() -> Finding:
+    """Whether the loops over records run as machine code."""
+    from tidelog.records import record
+
+    compiled = not str(record.__file__).endswith(".py")
+    return Finding("record codec", None, "compiled" if compiled else "plain Python")
+
+
+def _open_files() -> Finding:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < _COMFORTABLE_FILES:
+        return Finding("open files", False, f"{soft}, which is few for a broker: ulimit -n {min(hard, 65536)}")
+    return Finding("open files", True, f"up to {soft}")
+
+
+def _java() -> Finding:
+    path = shutil.which("java")
+    if path is None:
+        return Finding("Java", None, "not found; only Spark and the comparison with Apache Kafka need it")
+    try:
+        done = subprocess.run(
+            (path, "-version"), capture_output=True, text=True, timeout=_JAVA_TIMEOUT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("Java", False, f"{path} does not run: {error}")
+    first = next(iter((done.stderr or done.stdout).splitlines()), "")
+    return Finding("Java", done.returncode == 0, f"{first} ({path})")
+
+
+def _spark() -> Finding:
+    version = _version("pyspark")
+    if version is None:
+        return Finding("Spark", None, "pyspark is not installed: pip install 'tidelog[spark]'")
+    return Finding("Spark", True, f"pyspark {version}")
+
+
+def _optional(package: str, extra: str) -> Finding:
+    version = _version(package)
+    if version is None:
+        return Finding(package, None, f"not installed: pip install 'tidelog[{extra}]'")
+    return Finding(package, True, version)
+
+
+def _version(package: str) -> str | None:
+    if util.find_spec(package) is None:
+        return None
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+def _print_table(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    marks = {True: "[green]ok[/green]", False: "[red]look[/red]", None: "[dim]--[/dim]"}
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for finding in findings:
+        table.add_row(marks[finding.good], f"[bold]{finding.what}[/bold]", escape(finding.detail))
+    Console().print(table)
