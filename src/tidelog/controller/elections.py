@@ -3,6 +3,9 @@
 A clean leader always comes from the in-sync replicas, because only they have every acknowledged record. The last
 replica that was in sync stays in the set even when it is dead: whoever comes back without having been in sync must
 not lead, unless the topic allows unclean elections.
+
+Every change of a partition, whoever asks for it, becomes a record in `plan_change`: there a reassignment is completed
+as soon as the in-sync set allows it. Requests are decided in `in_sync`, `leader_election` and `reassignment`.
 """
 
 from __future__ import annotations
@@ -48,23 +51,51 @@ class Elected:
     unclean: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """Which brokers have replicas, the preferred leader first, and which of them come or go in a reassignment."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, partition: PartitionImage) -> Assignment:
+        return cls(replicas=partition.replicas, adding=partition.adding_replicas, removing=partition.removing_replicas)
+
+    def completed(self, isr: tuple[int, ...]) -> Assignment:
+        """Without the replicas that go, once all that stay are in sync; until then nothing changes."""
+        staying = tuple(broker for broker in self.replicas if broker not in self.removing)
+        if staying and set(staying) <= set(isr):
+            return Assignment(replicas=staying)
+        return self
+
+
 def elect(
-    partition: PartitionImage, *, isr: tuple[int, ...], acceptable: Callable[[int], bool], election: Election
+    partition: PartitionImage,
+    *,
+    isr: tuple[int, ...],
+    acceptable: Callable[[int], bool],
+    election: Election,
+    replicas: tuple[int, ...] | None = None,
 ) -> Elected:
-    """Choose the leader from the in-sync replicas `isr`. `acceptable` says whether a broker is able to lead now."""
+    """Choose the leader from the in-sync replicas `isr`. `acceptable` says whether a broker is able to lead now;
+    `replicas` are those of the partition where they are about to change.
+    """
+    candidates = partition.replicas if replicas is None else replicas
 
     def can_lead(broker: int) -> bool:
         return broker in isr and acceptable(broker)
 
-    if election is Election.PREFERRED and can_lead(partition.preferred_leader):
-        return Elected(leader=partition.preferred_leader)
+    if election is Election.PREFERRED and candidates and can_lead(candidates[0]):
+        return Elected(leader=candidates[0])
     if can_lead(partition.leader):
         return Elected(leader=partition.leader)
-    for broker in partition.replicas:
+    for broker in candidates:
         if can_lead(broker):
             return Elected(leader=broker)
     if election is Election.UNCLEAN:
-        for broker in partition.replicas:
+        for broker in candidates:
             if acceptable(broker):
                 return Elected(leader=broker, unclean=True)
     return Elected(leader=NO_LEADER)
@@ -78,9 +109,21 @@ def plan_change(
     isr: tuple[int, ...],
     acceptable: Callable[[int], bool],
     election: Election,
+    assignment: Assignment | None = None,
+    directory_of: Callable[[int], Uuid] | None = None,
+    recovered: bool = False,
 ) -> PartitionChangeRecord | None:
-    """The record that brings the partition to the new in-sync set and to its leader; None if nothing changes."""
-    elected = elect(partition, isr=isr, acceptable=acceptable, election=election)
+    """The record that brings the partition to the new in-sync set, to the new assignment, if there is one, and to the
+    leader that follows from both; None if nothing changes.
+
+    `directory_of` is needed for replicas that are new. `recovered` says that the leader has repaired what an unclean
+    election left behind.
+    """
+    before = Assignment.of(partition)
+    after = (before if assignment is None else assignment).completed(isr)
+    if after.replicas != before.replicas:
+        isr = tuple(broker for broker in isr if broker in after.replicas)
+    elected = elect(partition, isr=isr, acceptable=acceptable, election=election, replicas=after.replicas)
     leader_changes = elected.leader != partition.leader
     new_isr: tuple[int, ...] | None = None
     recovery = -1
@@ -89,16 +132,28 @@ def plan_change(
         new_isr = (elected.leader,)
         if partition.leader_recovery is not LeaderRecovery.RECOVERING:
             recovery = LeaderRecovery.RECOVERING
-    elif isr and isr != partition.isr:
-        new_isr = isr
-    if not leader_changes and new_isr is None:
+    else:
+        if isr and isr != partition.isr:
+            new_isr = isr
+        if recovered and partition.leader_recovery is not LeaderRecovery.RECOVERED:
+            recovery = LeaderRecovery.RECOVERED
+    # A replica that is taken away must not count any more, even where nobody has told it yet: its leader begins a
+    # new epoch, in which it is not known.
+    leaves = not set(before.replicas) <= set(after.replicas)
+    if not leader_changes and new_isr is None and recovery == -1 and after == before:
         return None
+    moves = after.replicas != before.replicas
+    locate = directory_of or partition.directory_of
     return PartitionChangeRecord(
         partition_id=number,
         topic_id=topic_id,
         isr=new_isr,
-        leader=elected.leader if leader_changes else NO_LEADER_CHANGE,
+        leader=elected.leader if leader_changes or leaves else NO_LEADER_CHANGE,
         leader_recovery_state=recovery,
+        replicas=after.replicas if moves else None,
+        adding_replicas=after.adding if after.adding != before.adding else None,
+        removing_replicas=after.removing if after.removing != before.removing else None,
+        directories=tuple(locate(broker) for broker in after.replicas) if moves else None,
     )
 
 

@@ -1,0 +1,95 @@
+"""What the active controller makes of a broker's heartbeat: unfence it, fence it, let it stop.
+
+Sessions are not in the log: a new controller gives every broker a whole timeout to be heard of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidelog.controller.brokers import begin_controlled_shutdown, fence_broker, unfence_broker
+from tidelog.controller.decision import Decision
+from tidelog.controller.elections import UncleanAllowed
+from tidelog.metadata.image import ClusterImage
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from tidelog.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from tidelog.protocol.schema import Message
+
+
+class BrokerSessions:
+    """When each broker was heard of last, on the controller's own clock."""
+
+    def __init__(self, timeout_ms: float) -> None:
+        self._timeout_ms = timeout_ms
+        self._heard_ms: dict[int, float] = {}
+
+    def heard(self, broker_id: int, now_ms: float) -> None:
+        self._heard_ms[broker_id] = now_ms
+
+    def forget(self, broker_id: int) -> None:
+        self._heard_ms.pop(broker_id, None)
+
+    def is_alive(self, broker_id: int, now_ms: float) -> bool:
+        heard = self._heard_ms.get(broker_id)
+        return heard is not None and now_ms - heard < self._timeout_ms
+
+    def begin(self, image: ClusterImage, now_ms: float) -> None:
+        """This node has become the active controller: nobody is late yet."""
+        self._heard_ms = {broker.id: now_ms for broker in image.brokers.values() if not broker.fenced}
+
+    def silent(self, image: ClusterImage, now_ms: float) -> list[int]:
+        """Brokers that serve but have not been heard of for too long."""
+        return [
+            broker.id
+            for broker in image.brokers.values()
+            if not broker.fenced and not self.is_alive(broker.id, now_ms)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    records: tuple[Message, ...]
+    fenced: bool
+    may_stop: bool = False
+
+
+def heartbeat(
+    image: ClusterImage, request: BrokerHeartbeatRequest, *, unclean: UncleanAllowed
+) -> Decision[BrokerHeartbeatResponse]:
+    """The caller counts the session as alive if the reply has no error."""
+    broker = image.brokers.get(request.broker_id)
+    if broker is None:
+        reply = BrokerHeartbeatResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED)
+        return Decision(records=(), reply=reply)
+    if broker.epoch != request.broker_epoch:
+        return Decision(records=(), reply=BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+    # The epoch is the offset of the broker's registration: who has read that far knows itself.
+    caught_up = request.current_metadata_offset >= broker.epoch
+    outcome = _decide(image, request, caught_up=caught_up, unclean=unclean)
+    return Decision(
+        records=outcome.records,
+        reply=BrokerHeartbeatResponse(
+            is_caught_up=caught_up, is_fenced=outcome.fenced, should_shut_down=outcome.may_stop
+        ),
+    )
+
+
+def _decide(
+    image: ClusterImage, request: BrokerHeartbeatRequest, *, caught_up: bool, unclean: UncleanAllowed
+) -> _Outcome:
+    broker = image.brokers[request.broker_id]
+    if request.want_shut_down:
+        if broker.fenced:
+            return _Outcome(records=(), fenced=True, may_stop=True)
+        decision = begin_controlled_shutdown(image, broker.id, unclean=unclean)
+        # It may go once it leads nothing that somebody else could lead.
+        leads = any(partition.leader == broker.id for _, _, partition in image.all_partitions())
+        return _Outcome(records=decision.records, fenced=False, may_stop=not leads and not decision.records)
+    if broker.fenced and not request.want_fence and caught_up:
+        decision = unfence_broker(image, broker.id, unclean=unclean)
+        return _Outcome(records=decision.records, fenced=False)
+    if not broker.fenced and request.want_fence:
+        decision = fence_broker(image, broker.id, unclean=unclean)
+        return _Outcome(records=decision.records, fenced=True)
+    return _Outcome(records=(), fenced=broker.fenced)
