@@ -236,3 +236,65 @@ def test_no_record_is_committed_that_a_member_of_a_possible_in_sync_set_lacks(
         if moved:
             assert progress.high_watermark <= min(has[member] for member in progress.maximal_in_sync)
         watermark = progress.high_watermark
+
+
+def test_a_broker_that_may_not_join_is_not_waited_for() -> None:
+    """A dead broker was caught up until it died; the others must not wait until its lag shows."""
+    alive = {2, 3}
+    progress = PartitionProgress(
+        local_id=1,
+        replicas=(1, 2, 3),
+        in_sync=(1, 2, 3),
+        log_end_offset=10,
+        high_watermark=0,
+        now_ms=NOW,
+        eligible=lambda broker_id, epoch: broker_id in alive,
+    )
+    progress.record_fetch(2, 10, 0, NOW)
+    progress.record_fetch(3, 10, 0, NOW)
+    alive.discard(3)
+    progress.confirm((1, 2), NOW)
+    progress.record_append(20, NOW)
+
+    assert progress.record_fetch(2, 20, 0, NOW)
+    assert progress.high_watermark == 20
+    assert not progress.may_join(3)
+
+
+def test_only_the_process_whose_fetches_were_seen_may_join() -> None:
+    progress = PartitionProgress(
+        local_id=1,
+        replicas=(1, 2),
+        in_sync=(1,),
+        log_end_offset=10,
+        high_watermark=0,
+        now_ms=NOW,
+        eligible=lambda broker_id, epoch: epoch == 8,
+    )
+    progress.record_fetch(2, 10, 0, NOW, broker_epoch=7)
+    assert not progress.may_join(2)
+    progress.record_fetch(2, 10, 0, NOW, broker_epoch=8)
+    assert progress.may_join(2)
+
+
+def test_out_of_sync_followers_count_for_nothing_even_when_the_clock_has_just_begun() -> None:
+    progress = PartitionProgress(
+        local_id=1, replicas=(1, 2), in_sync=(1,), log_end_offset=0, high_watermark=0, now_ms=0, max_lag_ms=LAG
+    )
+    assert progress.record_append(5, 1)
+    assert progress.high_watermark == 5
+
+
+def test_replicas_can_be_added_and_taken_away_while_a_leader_leads() -> None:
+    progress = leader_of(replicas=(1, 2), in_sync=(1, 2))
+    progress.record_fetch(2, 10, 0, NOW)
+    assert progress.high_watermark == 10
+    progress.change_replicas((3, 1, 2))
+    assert not progress.may_join(3)
+    progress.record_fetch(3, 10, 0, NOW)
+    assert progress.may_join(3)
+    known = progress.follower(2)
+    assert known is not None
+    assert known.log_end_offset == 10
+    progress.change_replicas((1, 2))
+    assert progress.follower(3) is None

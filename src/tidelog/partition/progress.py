@@ -7,11 +7,20 @@ the in-sync set and hands over the answers. Epochs of records are in `tidelog.pa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 UNKNOWN_OFFSET = -1
 UNKNOWN_BROKER_EPOCH = -1
+# Before any time that a clock can show; the moments here are on a clock that may begin at 0.
+NEVER_MS = -(1 << 62)
+
+# Whether a broker, of which a process with this epoch has fetched, may be in sync as far as the controller has told.
+Eligible = Callable[[int, int], bool]
+
+
+def everybody_eligible(broker_id: int, broker_epoch: int) -> bool:
+    return True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,9 +32,9 @@ class FollowerProgress:
     log_end_offset: int = UNKNOWN_OFFSET
     # The end of the leader's log when the last fetch came, and when that was.
     last_fetch_leader_end_offset: int = UNKNOWN_OFFSET
-    last_fetch_ms: int = 0
+    last_fetch_ms: int = NEVER_MS
     # The last moment at which the follower is known to have had everything.
-    last_caught_up_ms: int = 0
+    last_caught_up_ms: int = NEVER_MS
     broker_epoch: int = UNKNOWN_BROKER_EPOCH
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
@@ -41,6 +50,7 @@ class PartitionProgress:
     """
 
     __slots__ = (
+        "_eligible",
         "_followers",
         "epoch_start_offset",
         "high_watermark",
@@ -64,6 +74,7 @@ class PartitionProgress:
         now_ms: int,
         min_in_sync: int = 1,
         max_lag_ms: int = 30_000,
+        eligible: Eligible = everybody_eligible,
     ) -> None:
         self.local_id = local_id
         self.replicas = frozenset(replicas)
@@ -75,12 +86,13 @@ class PartitionProgress:
         self.high_watermark = high_watermark
         self.min_in_sync = min_in_sync
         self.max_lag_ms = max_lag_ms
-        # Those in the set get the benefit of the doubt until they had time to fetch; the others wait for no one.
+        self._eligible = eligible
+        # Those in the set get the benefit of the doubt until they had time to fetch; for the others nobody waits.
         self._followers = {
             broker_id: FollowerProgress(
-                broker_id=broker_id, last_caught_up_ms=now_ms if broker_id in self.in_sync else 0
+                broker_id=broker_id, last_caught_up_ms=now_ms if broker_id in self.in_sync else NEVER_MS
             )
-            for broker_id in self.replicas
+            for broker_id in replicas
             if broker_id != local_id
         }
 
@@ -100,6 +112,16 @@ class PartitionProgress:
 
     def follower(self, broker_id: int) -> FollowerProgress | None:
         return self._followers.get(broker_id)
+
+    def change_replicas(self, replicas: Collection[int]) -> None:
+        """A reassignment brings replicas in, or gives up those that it was to bring in."""
+        self.replicas = frozenset(replicas)
+        known = self._followers
+        self._followers = {
+            broker_id: known.get(broker_id) or FollowerProgress(broker_id=broker_id)
+            for broker_id in replicas
+            if broker_id != self.local_id
+        }
 
     def record_append(self, log_end_offset: int, now_ms: int) -> bool:
         """The leader's log has grown. Whether that moved the high watermark, as it does without followers."""
@@ -152,6 +174,7 @@ class PartitionProgress:
             and broker_id not in self.in_sync
             and follower.log_end_offset >= self.high_watermark
             and follower.log_end_offset >= self.epoch_start_offset
+            and self._eligible(broker_id, follower.broker_epoch)
         )
 
     def propose(self, in_sync: Iterable[int]) -> None:
@@ -176,7 +199,8 @@ class PartitionProgress:
         """Raise the high watermark to what all have. It never goes back, and stands still below min.insync.replicas.
 
         A follower that is caught up but has not joined yet is waited for as well: otherwise the watermark could run
-        ahead of it for ever, and it would never be allowed to join.
+        ahead of it for ever, and it would never be allowed to join. Not so for a broker that may not join, or a dead
+        one would hold everything up until its lag shows.
         """
         reached = self.log_end_offset
         if self._followers:
@@ -185,7 +209,11 @@ class PartitionProgress:
             maximal = self.maximal_in_sync
             for follower in self._followers.values():
                 if follower.log_end_offset < reached and (
-                    follower.broker_id in maximal or follower.is_caught_up(self.log_end_offset, now_ms, self.max_lag_ms)
+                    follower.broker_id in maximal
+                    or (
+                        follower.is_caught_up(self.log_end_offset, now_ms, self.max_lag_ms)
+                        and self._eligible(follower.broker_id, follower.broker_epoch)
+                    )
                 ):
                     reached = follower.log_end_offset
         if reached <= self.high_watermark:
