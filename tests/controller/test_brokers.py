@@ -30,7 +30,10 @@ ASKED: dict[str, Any] = {
     "cluster_id": "cluster",
     "incarnation_id": b"new-incarnation!",
     "listeners": (Listener(name="PLAINTEXT", host="localhost", port=9092, security_protocol=0),),
-    "features": (Feature(name="metadata.version", min_supported_version=7, max_supported_version=METADATA_VERSION),),
+    "features": (
+        Feature(name="metadata.version", min_supported_version=7, max_supported_version=METADATA_VERSION),
+        Feature(name="transaction.version", min_supported_version=0, max_supported_version=2),
+    ),
     "rack": "r",
     "log_dirs": (b"directory-of-001",),
 }
@@ -142,7 +145,7 @@ def test_producer_ids_end_before_they_wrap(make_cluster: MakeCluster) -> None:
 
 def test_a_new_cluster_starts_with_its_features() -> None:
     image, _ = apply(ClusterImage(cluster_id="c"), bootstrap_records())
-    assert image.features == {"metadata.version": METADATA_VERSION}
+    assert image.features == {"metadata.version": METADATA_VERSION, "transaction.version": 2}
 
 
 @given(st.binary(min_size=16, max_size=16))

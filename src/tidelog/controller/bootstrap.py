@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tidelog.metadata.records import METADATA_VERSION, METADATA_VERSION_FEATURE, FeatureLevelRecord
+from tidelog.metadata.records import (
+    METADATA_VERSION,
+    METADATA_VERSION_FEATURE,
+    TRANSACTION_VERSION,
+    TRANSACTION_VERSION_FEATURE,
+    FeatureLevelRecord,
+)
 from tidelog.model.ids import Uuid
 from tidelog.protocol.schema import Message
 
-INITIAL_FEATURES: Mapping[str, int] = MappingProxyType({METADATA_VERSION_FEATURE: METADATA_VERSION})
+INITIAL_FEATURES: Mapping[str, int] = MappingProxyType(
+    {METADATA_VERSION_FEATURE: METADATA_VERSION, TRANSACTION_VERSION_FEATURE: TRANSACTION_VERSION}
+)
 
 
 def bootstrap_records(features: Mapping[str, int] = INITIAL_FEATURES) -> tuple[Message, ...]:

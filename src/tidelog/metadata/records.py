@@ -46,6 +46,8 @@ __all__ = [
     "FRAME_VERSION",
     "METADATA_VERSION",
     "METADATA_VERSION_FEATURE",
+    "TRANSACTION_VERSION",
+    "TRANSACTION_VERSION_FEATURE",
     "AbortTransactionRecord",
     "AccessControlEntryRecord",
     "BeginTransactionRecord",
@@ -81,6 +83,10 @@ FRAME_VERSION = 1
 # table below is what 4.0-IV3 writes.
 METADATA_VERSION_FEATURE = "metadata.version"
 METADATA_VERSION = 25
+
+# Level 2 lets producers speak the second version of the transaction protocol (KIP-890).
+TRANSACTION_VERSION_FEATURE = "transaction.version"
+TRANSACTION_VERSION = 2
 
 _WRITTEN_VERSIONS: dict[type[Message], int] = {
     RegisterBrokerRecord: 3,

@@ -11,7 +11,12 @@ from tidelog.config.broker import BrokerConfig
 from tidelog.controller.producer_ids import allocate_producer_ids
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
-from tidelog.metadata.records import METADATA_VERSION, METADATA_VERSION_FEATURE
+from tidelog.metadata.records import (
+    METADATA_VERSION,
+    METADATA_VERSION_FEATURE,
+    TRANSACTION_VERSION,
+    TRANSACTION_VERSION_FEATURE,
+)
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock, Randomness
@@ -116,7 +121,10 @@ class Node:
 
     def supported_features(self) -> Mapping[str, tuple[int, int]]:
         """Features this node can work with, as ranges of levels."""
-        return {METADATA_VERSION_FEATURE: (METADATA_VERSION, METADATA_VERSION)}
+        return {
+            METADATA_VERSION_FEATURE: (METADATA_VERSION, METADATA_VERSION),
+            TRANSACTION_VERSION_FEATURE: (0, TRANSACTION_VERSION),
+        }
 
     def settings_of(self, topic: str) -> TopicSettings:
         """What the topic's own properties, and the broker's where it has none, come to."""
@@ -146,6 +154,8 @@ class Node:
             # A broker property is the default of a topic property.
             topics.update(image.topics)
         self.follow_image(topics)
+        if delta.features:
+            self.transactions.reconfigure()
         deleted = [TopicPartition(topic.name, number) for topic in delta.topics_deleted for number in topic.partitions]
         if deleted:
             self.groups.partitions_deleted(deleted)

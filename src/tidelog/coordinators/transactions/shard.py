@@ -40,6 +40,14 @@ class TransactionShard:
         return self._state.coordinator_epoch
 
     @property
+    def settings(self) -> TransactionSettings:
+        return self._state.settings
+
+    @settings.setter
+    def settings(self, settings: TransactionSettings) -> None:
+        self._state.settings = settings
+
+    @property
     def transactions(self) -> Collection[Transaction]:
         """To look at, not to touch."""
         return self._state.transactions.values()

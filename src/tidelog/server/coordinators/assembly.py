@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tidelog.config.broker import BrokerConfig
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.transactions.settings import TransactionSettings
+from tidelog.metadata.image import ClusterImage
+from tidelog.metadata.records import TRANSACTION_VERSION_FEATURE
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.records.compression import Compression
@@ -84,7 +86,7 @@ def transaction_coordinator(node: Node) -> TransactionCoordinator:
             exists=exists,
         ),
         producer_ids=node.producer_ids,
-        settings=lambda: transaction_settings(node.config),
+        settings=lambda: transaction_settings(node.config, node.image),
         limits=ShardLimits(
             commit_timeout_ms=config.request_timeout_ms, load_buffer_bytes=config.transaction_state_log_load_buffer_size
         ),
@@ -106,7 +108,7 @@ def marker_appends(node: Node) -> MarkerAppends:
     return MarkerAppends(replicas=node.replicas, flusher=node.flusher, clock=node.clock, offsets=node.groups)
 
 
-def transaction_settings(config: BrokerConfig) -> TransactionSettings:
+def transaction_settings(config: BrokerConfig, image: ClusterImage) -> TransactionSettings:
     return TransactionSettings(
         transaction_max_timeout_ms=config.transaction_max_timeout_ms,
         transactional_id_expiration_ms=config.transactional_id_expiration_ms,
@@ -117,6 +119,7 @@ def transaction_settings(config: BrokerConfig) -> TransactionSettings:
             config.transaction_abort_timed_out_transaction_cleanup_interval_ms
         ),
         transaction_two_phase_commit_enable=config.transaction_two_phase_commit_enable,
+        transaction_version=image.features.get(TRANSACTION_VERSION_FEATURE, 0),
     )
 
 

@@ -84,6 +84,11 @@ class TransactionCoordinator:
         for partition in list(self._shards):
             self.stop_leading(partition)
 
+    def reconfigure(self) -> None:
+        """The properties or the features of the cluster have changed."""
+        for shard in self._shards.values():
+            shard.shard.settings = self._settings()
+
     def _reload(self, partition: int) -> None:
         asyncio.get_running_loop().call_later(RELOAD_DELAY_SECONDS, self._lead_anew, partition)
 
