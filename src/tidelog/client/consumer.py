@@ -33,6 +33,7 @@ from tidelog.client.positioning import find_positions
 from tidelog.client.positions import PartitionPosition, Positions
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.network.port import Network
 from tidelog.records.batch import CorruptBatch
@@ -59,13 +60,15 @@ class Consumer:
         bootstrap_servers: OptionValue = None,
         config: Options | None = None,
         network: Network | None = None,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
         **options: OptionValue,
     ) -> None:
         given = {**(config or {}), **options}
         if bootstrap_servers is not None:
             given["bootstrap.servers"] = bootstrap_servers
         self._config = consumer_config(given)
-        self._cluster = Cluster(self._config, network=network)
+        self._cluster = Cluster(self._config, network=network, clock=clock, randomness=randomness)
         self._cluster.allow_auto_create = self._config.allow_auto_create_topics
         self._positions = Positions()
         self._topics: tuple[str, ...] = topics

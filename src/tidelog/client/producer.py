@@ -20,6 +20,7 @@ from tidelog.client.metadata import NO_NODE, TopicMetadata
 from tidelog.client.partitioner import Partitioner, UniformStickyPartitioner
 from tidelog.client.sender import Sender
 from tidelog.model.ids import TopicPartition
+from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.record import Header
@@ -98,13 +99,15 @@ class Producer:
         config: Options | None = None,
         partitioner: Partitioner | None = None,
         network: Network | None = None,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
         **options: OptionValue,
     ) -> None:
         given = {**(config or {}), **options}
         if bootstrap_servers is not None:
             given["bootstrap.servers"] = bootstrap_servers
         self._config = producer_config(given)
-        self._cluster = Cluster(self._config, network=network)
+        self._cluster = Cluster(self._config, network=network, clock=clock, randomness=randomness)
         self._cluster.allow_auto_create = True
         self._partitioner: Partitioner = partitioner or UniformStickyPartitioner(
             self._cluster.randomness, self._config.batch_size, ignore_keys=self._config.partitioner_ignore_keys

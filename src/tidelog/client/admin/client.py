@@ -17,6 +17,7 @@ from tidelog.client.admin.topics import TopicAdmin
 from tidelog.client.cluster import Cluster
 from tidelog.client.config import Options, OptionValue, client_config
 from tidelog.model.errors import ApiError
+from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 
 K = TypeVar("K")
@@ -32,12 +33,14 @@ class Admin(TopicAdmin, PartitionAdmin, ConfigAdmin, GroupAdmin, NodeAdmin):
         *,
         config: Options | None = None,
         network: Network | None = None,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
         **options: OptionValue,
     ) -> None:
         given = {**(config or {}), **options}
         if bootstrap_servers is not None:
             given["bootstrap.servers"] = bootstrap_servers
-        self._cluster = Cluster(client_config(given), network=network)
+        self._cluster = Cluster(client_config(given), network=network, clock=clock, randomness=randomness)
 
     async def __aenter__(self) -> Admin:
         await self._cluster.start()
