@@ -52,6 +52,7 @@ class ProducerBatch:
         "retry_at_ms",
         "size",
         "stored",
+        "unanswered",
     )
 
     def __init__(self, partition: TopicPartition, created_ms: float) -> None:
@@ -70,6 +71,8 @@ class ProducerBatch:
         self.producer_id = -1
         self.producer_epoch = -1
         self.base_sequence = -1
+        # At least one request with this batch got no answer: it may still arrive at the broker.
+        self.unanswered = False
         # The broker has said that this batch is not stored, because one before it is not.
         self.refused_in_order = False
         # Exactly one of these three is set when the outcome is known.
@@ -116,6 +119,7 @@ class ProducerBatch:
             half = ProducerBatch(self.partition, self.created_ms)
             half.open = False
             half.attempts = self.attempts
+            half.unanswered = self.unanswered
             for record in part:
                 half.add(record, size_of_record(record[1], record[2], record[3]))
             halves.append(half)

@@ -277,7 +277,7 @@ class Sender:
             case _ if is_retriable(error):
                 self._try_again(batch, error)
             case _:
-                self._fail(batch, DeliveryFailed(_not_stored(batch, error), error))
+                self._fail(batch, DeliveryFailed(_not_stored(batch, error), error), refused=True)
 
     def _refused(self, batch: ProducerBatch, error: ApiError, refusal: Refusal) -> None:
         if refusal is not Refusal.GAP:
@@ -287,7 +287,7 @@ class Sender:
             f"partition {batch.partition} lacks records that it had acknowledged before this one, so data is lost "
             f"there (was a replica that was not in sync elected?): {error}"
         )
-        self._fail(batch, DeliveryFailed(lost, error))
+        self._fail(batch, DeliveryFailed(lost, error), refused=True)
 
     def _split(self, batch: ProducerBatch) -> None:
         halves = batch.split()
@@ -304,6 +304,7 @@ class Sender:
         for batch in batches:
             self._landed(batch)
             if isinstance(problem, ConnectionProblem):
+                batch.unanswered = True
                 self._try_again(batch, problem)
             else:
                 self._fail(batch, DeliveryFailed(_not_stored(batch, problem), _as_exception(problem)))
@@ -333,9 +334,9 @@ class Sender:
         batch.succeed(stored)
         self._on_done(batch)
 
-    def _fail(self, batch: ProducerBatch, failure: DeliveryFailed) -> None:
+    def _fail(self, batch: ProducerBatch, failure: DeliveryFailed, *, refused: bool = False) -> None:
         if self.sequences is not None:
-            self.sequences.give_up(batch)
+            self.sequences.give_up(batch, refused=refused)
         self._accumulator.finished(batch)
         batch.fail(failure)
         self._on_done(batch)

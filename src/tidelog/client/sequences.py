@@ -7,6 +7,10 @@ When a batch is given up for good, the numbers behind it have a gap. The batches
 may not have been stored, so they first go on under their old numbers, until the broker has either taken each of them or
 refused it as out of order, which proves that it is not stored. Only then the producer's epoch is raised and the rest
 is numbered anew from zero. Nothing is stored twice, and nothing fails that did not have to.
+
+One case needs more care. A request whose answer was lost may still lie in a buffer of the broker. If the batch that was
+given up may still arrive in this way, and then one behind it too, the proof above is none. Such a batch is tried under
+its old number until it is stored or its time is over.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ class Refusal(Enum):
 
 
 class _Partition:
-    __slots__ = ("broken", "epoch", "next_sequence", "producer_id", "unresolved")
+    __slots__ = ("broken", "epoch", "gap_may_close", "next_sequence", "producer_id", "unresolved")
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         self.producer_id = producer_id
@@ -44,6 +48,8 @@ class _Partition:
         self.unresolved: list[ProducerBatch] = []
         # A number has been given up.
         self.broken = False
+        # The batch with that number may still reach the leader.
+        self.gap_may_close = False
 
 
 class Sequences:
@@ -105,6 +111,8 @@ class Sequences:
         """The broker did not take the batch because of its sequence number."""
         partition = self._partitions[batch.partition]
         if partition.broken:
+            if partition.gap_may_close and batch.unanswered:
+                return Refusal.AGAIN
             batch.refused_in_order = True
             self._renumber_if_resolved(partition)
             return Refusal.RENUMBER
@@ -114,15 +122,17 @@ class Sequences:
         """The broker does not know the producer any more, for instance because retention deleted all it had sent."""
         partition = self._partitions[batch.partition]
         partition.broken = True
+        partition.gap_may_close = True
         return self.refused(batch)
 
-    def give_up(self, batch: ProducerBatch) -> None:
-        """The batch has failed for good; its number may never be used."""
+    def give_up(self, batch: ProducerBatch, *, refused: bool) -> None:
+        """The batch has failed for good. `refused` says that the leader does not take it, however often it comes."""
         partition = self._partitions.get(batch.partition)
         if partition is None or batch not in partition.unresolved:
             return
         partition.unresolved.remove(batch)
         partition.broken = True
+        partition.gap_may_close |= batch.unanswered and not refused
         self._renumber_if_resolved(partition)
 
     def replace(self, batch: ProducerBatch, parts: tuple[ProducerBatch, ...]) -> None:
@@ -151,7 +161,7 @@ class Sequences:
         elif not self.initialized:
             return
         partition.producer_id, partition.epoch, partition.next_sequence = self.producer_id, self.epoch, 0
-        partition.broken = False
+        partition.broken = partition.gap_may_close = False
         for batch in partition.unresolved:
             batch.refused_in_order = False
             batch.encoded = None
