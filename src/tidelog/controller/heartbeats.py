@@ -41,9 +41,7 @@ class BrokerSessions:
     def silent(self, image: ClusterImage, now_ms: float) -> list[int]:
         """Brokers that serve but have not been heard of for too long."""
         return [
-            broker.id
-            for broker in image.brokers.values()
-            if not broker.fenced and not self.is_alive(broker.id, now_ms)
+            broker.id for broker in image.brokers.values() if not broker.fenced and not self.is_alive(broker.id, now_ms)
         ]
 
 

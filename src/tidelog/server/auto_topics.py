@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidelog.controller.automatic import automatic_topic
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.create_topics_request import CreateTopicsRequest
-from tidelog.server.topic_creation import create
+from tidelog.protocol.messages.create_topics_response import CreateTopicsResponse
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
@@ -21,7 +21,7 @@ async def create_missing(node: Node, names: list[str]) -> dict[str, ErrorCode]:
     wanted = [automatic_topic(name, node.config) for name in names if name not in node.image.topics]
     if not wanted:
         return {}
-    response = await create(node, CreateTopicsRequest(topics=wanted))
+    response = await node.controller.ask(CreateTopicsRequest(topics=wanted), CreateTopicsResponse)
     failed = {}
     for result in response.topics:
         if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:

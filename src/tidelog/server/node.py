@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from tidelog.config.broker import BrokerConfig
-from tidelog.controller.producer_ids import allocate_producer_ids
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.metadata.records import (
@@ -19,35 +17,24 @@ from tidelog.metadata.records import (
 )
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
-from tidelog.model.ports import Clock, Randomness
-from tidelog.network.port import Network
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from tidelog.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from tidelog.protocol.messages.api_versions_response import ApiVersion
 from tidelog.server.connections import Connections
-from tidelog.server.controller import ControllerRuntime
 from tidelog.server.coordinators.assembly import group_coordinator, marker_appends, transaction_coordinator
 from tidelog.server.fetch_sessions import FetchSessions
 from tidelog.server.handlers.registry import ADVERTISED_MINIMUM, SERVED
-from tidelog.server.metadata_log import MetadataLog
 from tidelog.server.metrics import Metrics
+from tidelog.server.ports import Ports
 from tidelog.server.producer_ids import Block, ProducerIds
+from tidelog.server.quorum.control_plane import ControlPlane
+from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.flusher import Flusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.topic_settings import TopicSettings
-from tidelog.storage.filesystem import FileSystem
 from tidelog.storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """Everything through which the outside comes in."""
-
-    clock: Clock
-    randomness: Randomness
-    filesystem: FileSystem
-    network: Network
 
 
 class Node:
@@ -59,20 +46,20 @@ class Node:
         config: BrokerConfig,
         ports: Ports,
         directories: list[LogDirectory],
-        metadata_log: MetadataLog,
-        image: ClusterImage,
+        control: ControlPlane,
     ) -> None:
         self.config = config
         self.ports = ports
         self.clock = ports.clock
         self.randomness = ports.randomness
-        self.broker_epoch = -1
+        self.control = control
+        self.lifecycle: BrokerLifecycle | None = None
         self._topic_defaults = config.topic_defaults()
         self.metrics = Metrics()
         self.replicas = Replicas(broker_id=config.node_id, directories=directories, clock=ports.clock)
         self.replicas.on_storage_failure = self.metrics.storage_failed
         self.flusher = Flusher(ports.clock, self.replicas.storage_failed)
-        self.controller = ControllerRuntime(metadata_log, image, self._image_changed)
+        self.controller = control.channel
         self.fetch_sessions = FetchSessions(
             slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness
         )
@@ -104,16 +91,21 @@ class Node:
         return self.config.node_id
 
     @property
+    def broker_epoch(self) -> int:
+        """Of this incarnation; -1 until it is registered."""
+        return -1 if self.lifecycle is None else self.lifecycle.broker_epoch
+
+    @property
     def controller_id(self) -> int:
-        """The node that clients send administrative requests to."""
+        """Whom clients send administrative requests to: any broker, since all pass them on (KIP-590)."""
         return self.config.node_id
 
     @property
     def image(self) -> ClusterImage:
-        return self.controller.image
+        return self.control.metadata.image
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        topic = self.controller.image.topics_by_id.get(Uuid(topic_id))
+        topic = self.control.metadata.image.topics_by_id.get(Uuid(topic_id))
         return None if topic is None else topic.name
 
     def advertised_versions(self) -> list[ApiVersion]:
@@ -129,13 +121,13 @@ class Node:
     def settings_of(self, topic: str) -> TopicSettings:
         """What the topic's own properties, and the broker's where it has none, come to."""
         return TopicSettings.of(
-            self._topic_defaults.with_overrides(self.controller.image.topic_config(topic)),
+            self._topic_defaults.with_overrides(self.control.metadata.image.topic_config(topic)),
             producer_id_expiration_ms=self.config.producer_id_expiration_ms,
         )
 
     def reconfigure(self) -> None:
         """Take over the dynamic properties that the image holds."""
-        image = self.controller.image
+        image = self.control.metadata.image
         self.config = self.config.with_dynamic(
             cluster=image.cluster_config(), broker=image.broker_config(self.config.node_id)
         )
@@ -143,9 +135,11 @@ class Node:
 
     def follow_image(self, topics: Iterable[str]) -> None:
         """Bring the replicas of these topics in step with the image."""
-        self.replicas.reconcile(self.controller.image, self.settings_of, self.config.replica_lag_time_max_ms, topics)
+        self.replicas.reconcile(
+            self.control.metadata.image, self.settings_of, self.config.replica_lag_time_max_ms, topics
+        )
 
-    def _image_changed(self, image: ClusterImage, delta: ImageDelta) -> None:
+    def image_changed(self, image: ClusterImage, delta: ImageDelta) -> None:
         topics = {topic.name for topic in (*delta.topics_created, *delta.topics_deleted)}
         topics.update(change.topic for change in delta.partitions)
         topics.update(resource.name for resource in delta.configs if resource.type == ResourceType.TOPIC)
@@ -162,7 +156,7 @@ class Node:
 
     async def _allocate_producer_ids(self) -> Block:
         request = AllocateProducerIdsRequest(broker_id=self.config.node_id, broker_epoch=self.broker_epoch)
-        response = await self.controller.decide(lambda image: allocate_producer_ids(image, request))
+        response = await self.controller.ask(request, AllocateProducerIdsResponse)
         if response.error_code:
             raise ApiError(ErrorCode(response.error_code), "the controller gives out no producer ids")
         return response.producer_id_start, response.producer_id_len

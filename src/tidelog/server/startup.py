@@ -14,17 +14,19 @@ from functools import partial
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import Listener
-from tidelog.metadata.image import ClusterImage, Endpoint
-from tidelog.metadata.replay import apply
+from tidelog.controller.bootstrap import fresh_uuid
+from tidelog.metadata.image import Endpoint
 from tidelog.model.ids import Uuid, format_uuid
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import AsyncioNetwork, Listening
 from tidelog.network.server_connection import ServerConnection
 from tidelog.server.housekeeping import Housekeeping
-from tidelog.server.metadata_log import MetadataLog
 from tidelog.server.metrics_endpoint import serve_metrics
-from tidelog.server.node import Node, Ports
-from tidelog.server.registration import register
+from tidelog.server.node import Node
+from tidelog.server.ports import Ports
+from tidelog.server.quorum.control_plane import ControlPlane
+from tidelog.server.quorum.lifecycle import BrokerLifecycle
+from tidelog.server.quorum.listener import ControllerService
 from tidelog.server.router import Router
 from tidelog.server.system import SystemClock, SystemRandomness
 from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit
@@ -34,6 +36,8 @@ from tidelog.storage.meta_properties import MetaProperties
 from tidelog.storage.recovery import RecoveryProgress
 
 logger = logging.getLogger(__name__)
+
+HAND_OVER_SECONDS = 30.0
 
 
 class StartFailure(Exception):
@@ -58,6 +62,9 @@ class RunningNode:
         self._directories: list[LogDirectory] = []
         self._housekeeping: Housekeeping | None = None
         self._node: Node | None = None
+        self._control: ControlPlane | None = None
+        self._controller_service: ControllerService | None = None
+        self._controller_listening: list[Listening] = []
 
     @property
     def node(self) -> Node:
@@ -89,17 +96,33 @@ class RunningNode:
             logger.warning("%s has no effect here", name)
         self._directories = _open_directories(config, ports)
         metadata_directory = self._metadata_directory()
-        metadata_log = MetadataLog.open(metadata_directory, config.node_id, ports.clock)
-        image = _read_image(metadata_log, _cluster_id(metadata_directory))
-        node = Node(config=config, ports=ports, directories=self._directories, metadata_log=metadata_log, image=image)
+        control = ControlPlane(config, ports, metadata_directory)
+        self._control = control
+        await self._listen_for_controllers(control)
+        await control.start()
+        node = Node(config=config, ports=ports, directories=self._directories, control=control)
         self._node = node
+        await self._listen(node)
+        lifecycle = BrokerLifecycle(
+            config=config,
+            channel=control.channel,
+            metadata=control.metadata,
+            incarnation_id=fresh_uuid(ports.randomness.random_bytes(16)),
+            features=node.supported_features(),
+            offline_directories=lambda: [
+                _directory_id(directory) for directory in self._directories if directory.failure is not None
+            ],
+        )
+        await lifecycle.register(self._endpoints(), [_directory_id(directory) for directory in self._directories])
+        node.lifecycle = lifecycle
+        # The image now holds everything up to this broker's own registration: enough to open its logs with.
         node.reconfigure()
         await loop.run_in_executor(None, self._load_logs, node)
-        node.replicas.set_aside_strays(image)
-        await self._listen(node)
-        await metadata_log.begin_epoch()
-        await register(node, self._endpoints(), [_directory_id(directory) for directory in self._directories])
+        node.replicas.set_aside_strays(node.image)
+        control.metadata.publish = node.image_changed
         node.follow_image(node.image.topics)
+        await lifecycle.unfence()
+        lifecycle.start_heartbeats()
         self._housekeeping = Housekeeping(node)
         self._housekeeping.start()
         if config.tidelog_metrics_port >= 0:
@@ -109,7 +132,11 @@ class RunningNode:
         node.ready.set()
 
     async def stop(self) -> None:
-        """End in order: answer what was asked, close the logs, leave the mark of a clean shutdown."""
+        """End in order: hand over, answer what was asked, close the logs, leave the mark of a clean shutdown."""
+        lifecycle = self.node.lifecycle
+        if lifecycle is not None:
+            await lifecycle.hand_over(HAND_OVER_SECONDS)
+            await lifecycle.stop()
         for _, listening in self._listening:
             listening.close()
         if self._metrics_listening is not None:
@@ -125,14 +152,26 @@ class RunningNode:
         await node.connections.close_all()
         if self._housekeeping is not None:
             await self._housekeeping.stop()
+        broker_epoch = node.broker_epoch
+        await self._end_control()
         loop = asyncio.get_running_loop()
         for directory in self._directories:
-            await loop.run_in_executor(None, directory.close, self._ports.clock.now_ms(), node.broker_epoch)
+            await loop.run_in_executor(None, directory.close, self._ports.clock.now_ms(), broker_epoch)
         self._directories = []
 
-    async def _abandon(self) -> None:
-        for _, listening in self._listening:
+    async def _end_control(self) -> None:
+        if self._control is not None:
+            await self._control.stop()
+        if self._controller_service is not None:
+            self._controller_service.close()
+        for listening in self._controller_listening:
             listening.close()
+
+    async def _abandon(self) -> None:
+        for listening in (*self._controller_listening, *(each for _, each in self._listening)):
+            listening.close()
+        if self._control is not None:
+            await self._control.abandon()
         if self._metrics_listening is not None:
             self._metrics_listening.close()
         if self._housekeeping is not None:
@@ -155,22 +194,31 @@ class RunningNode:
             report = directory.load(config_of, self._ports.clock.now_ms(), _tell_progress)
             node.replicas.removals.extend(report.removals)
 
+    async def _listen_for_controllers(self, control: ControlPlane) -> None:
+        if control.controller is None:
+            return
+        service = ControllerService(control.quorum, control.controller)
+        self._controller_service = service
+        staging = StagingArea()
+        for listener in self._config.controller_listeners:
+            factory = partial(ServerConnection, service, staging, service.frame_limit, listener.name)
+            self._controller_listening.append(await self._open(factory, listener))
+
+    async def _open(self, factory: Callable[[], ServerConnection], listener: Listener) -> Listening:
+        try:
+            return await self._ports.network.listen(factory, listener.host, listener.port)
+        except OSError as error:
+            raise StartFailure(
+                f"cannot listen on {listener.host or '*'}:{listener.port}: {error.strerror or error}; "
+                "is another broker running there? Choose another port with --port or in listeners="
+            ) from error
+
     async def _listen(self, node: Node) -> None:
         router = Router(node, node.connections, node.metrics)
         staging = StagingArea()
         for listener in self._config.broker_listeners:
-            try:
-                listening = await self._ports.network.listen(
-                    partial(ServerConnection, router, staging, router.frame_limit, listener.name),
-                    listener.host,
-                    listener.port,
-                )
-            except OSError as error:
-                raise StartFailure(
-                    f"cannot listen on {listener.host or '*'}:{listener.port}: {error.strerror or error}; "
-                    "is another broker running there? Choose another port with --port or in listeners="
-                ) from error
-            self._listening.append((listener, listening))
+            factory = partial(ServerConnection, router, staging, router.frame_limit, listener.name)
+            self._listening.append((listener, await self._open(factory, listener)))
 
     def _endpoints(self) -> list[Endpoint]:
         """The advertised addresses; a port of 0 becomes the one that the system chose."""
@@ -218,21 +266,9 @@ def _open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
     return directories
 
 
-def _cluster_id(directory: LogDirectory) -> str:
-    assert directory.meta is not None
-    return directory.meta.cluster_id
-
-
 def _directory_id(directory: LogDirectory) -> Uuid:
     assert directory.meta is not None
     return directory.meta.directory_id or Uuid(bytes(16))
-
-
-def _read_image(log: MetadataLog, cluster_id: str) -> ClusterImage:
-    image = ClusterImage(cluster_id=cluster_id)
-    for last_offset, records in log.read():
-        image, _ = apply(image, records, offset=last_offset)
-    return image
 
 
 def _tell_progress(progress: RecoveryProgress) -> None:

@@ -1,0 +1,17 @@
+"""Everything through which the outside comes into a node, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidelog.model.ports import Clock, Randomness
+from tidelog.network.port import Network
+from tidelog.storage.filesystem import FileSystem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    clock: Clock
+    randomness: Randomness
+    filesystem: FileSystem
+    network: Network

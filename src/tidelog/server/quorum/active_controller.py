@@ -1,0 +1,252 @@
+"""The active controller: the node that leads the metadata quorum decides for the whole cluster.
+
+One decision at a time: each is made over the committed outcome of the one before, appended, committed, and only then
+answered. What to decide is in `tidelog.controller`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.consensus.effects import Leadership
+from tidelog.controller.bootstrap import INITIAL_FEATURES, bootstrap_records, fresh_uuid
+from tidelog.controller.brokers import fence_broker, register_broker, unregister_broker
+from tidelog.controller.configs import alter_configs, incremental_alter_configs
+from tidelog.controller.decision import Decision
+from tidelog.controller.elections import UncleanAllowed, unclean_allowed
+from tidelog.controller.heartbeats import BrokerSessions, heartbeat
+from tidelog.controller.in_sync import alter_partition
+from tidelog.controller.leader_election import elect_leaders
+from tidelog.controller.partitions import create_partitions
+from tidelog.controller.producer_ids import allocate_producer_ids
+from tidelog.controller.reassignment import alter_partition_reassignments, list_partition_reassignments
+from tidelog.controller.topics import create_topics, delete_topics
+from tidelog.metadata.image import ClusterImage
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ports import Clock, Randomness
+from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
+from tidelog.protocol.messages.alter_partition_reassignments_request import AlterPartitionReassignmentsRequest
+from tidelog.protocol.messages.alter_partition_request import AlterPartitionRequest
+from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from tidelog.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest
+from tidelog.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest
+from tidelog.protocol.messages.create_topics_request import CreateTopicsRequest
+from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest
+from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from tidelog.protocol.messages.elect_leaders_request import ElectLeadersRequest
+from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from tidelog.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
+from tidelog.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from tidelog.protocol.schema import Message
+from tidelog.server.quorum.metadata import MetadataFollower
+from tidelog.server.quorum.runtime import QuorumRuntime
+
+logger = logging.getLogger(__name__)
+
+Reply = TypeVar("Reply", covariant=True)
+
+PLACEMENT_STARTS = 1 << 16
+# How long a request waits for a leader that has only just been elected to know what its predecessors committed.
+ACTIVATION_SECONDS = 10.0
+SESSION_CHECK_SECONDS = 0.5
+
+
+class Decided(Protocol[Reply]):
+    """What pure code returns: the records that make it so, and what the caller is told."""
+
+    @property
+    def records(self) -> Sequence[Message]: ...
+
+    @property
+    def reply(self) -> Reply: ...
+
+
+class ActiveController:
+    """Exists on every node that votes; acts only while this node leads."""
+
+    def __init__(
+        self,
+        *,
+        quorum: QuorumRuntime,
+        metadata: MetadataFollower,
+        config: BrokerConfig,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._quorum = quorum
+        self._metadata = metadata
+        self._config = config
+        self._clock = clock
+        self._randomness = randomness
+        self._lock = asyncio.Lock()
+        self._sessions = BrokerSessions(config.broker_session_timeout_ms)
+        # The epoch in which this node is the active controller; None while it is not.
+        self._epoch: int | None = None
+        self._activation: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._actions: dict[type[Message], Callable[[Any], Callable[[ClusterImage], Decided[Message]]]] = {
+            CreateTopicsRequest: self._create_topics,
+            DeleteTopicsRequest: lambda request: lambda image: delete_topics(image, request, config=self._config),
+            CreatePartitionsRequest: self._create_partitions,
+            AlterConfigsRequest: lambda request: lambda image: alter_configs(image, request, config=self._config),
+            IncrementalAlterConfigsRequest: lambda request: (
+                lambda image: incremental_alter_configs(image, request, config=self._config)
+            ),
+            AlterPartitionRequest: lambda request: (
+                lambda image: alter_partition(image, request, unclean=self._unclean(image))
+            ),
+            ElectLeadersRequest: lambda request: lambda image: elect_leaders(image, request),
+            AlterPartitionReassignmentsRequest: lambda request: (
+                lambda image: alter_partition_reassignments(image, request, unclean=self._unclean(image))
+            ),
+            ListPartitionReassignmentsRequest: lambda request: (
+                lambda image: Decision(records=(), reply=list_partition_reassignments(image, request))
+            ),
+            AllocateProducerIdsRequest: lambda request: lambda image: allocate_producer_ids(image, request),
+            BrokerRegistrationRequest: self._register,
+            UnregisterBrokerRequest: lambda request: (
+                lambda image: unregister_broker(image, request, unclean=self._unclean(image))
+            ),
+        }
+
+    # -- leadership ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_active(self) -> bool:
+        return self._epoch is not None
+
+    def leadership_changed(self, leadership: Leadership) -> None:
+        if self._activation is not None:
+            self._activation.cancel()
+            self._activation = None
+        if leadership.leading_from is None:
+            if self._epoch is not None:
+                logger.info("this node is no longer the active controller")
+            self._epoch = None
+            return
+        self._activation = asyncio.create_task(self._activate(leadership.epoch, leadership.leading_from))
+
+    async def _activate(self, epoch: int, leading_from: int) -> None:
+        """Everything that earlier leaders have committed is known once the first record of this epoch is."""
+        await self._metadata.reached(leading_from)
+        self._sessions.begin(self._metadata.image, self._clock.monotonic_ms())
+        self._epoch = epoch
+        logger.info("this node is the active controller of epoch %d", epoch)
+        if not self._metadata.image.features:
+            await self._decide(lambda image: Decision(records=bootstrap_records(INITIAL_FEATURES), reply=None))
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch_sessions())
+
+    async def stop(self) -> None:
+        tasks = [task for task in (self._activation, self._watching) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def handles(self, request: Message) -> bool:
+        return type(request) in self._actions or isinstance(request, (BrokerHeartbeatRequest, DescribeQuorumRequest))
+
+    async def perform(self, request: Message) -> Message:
+        """Decide, append, commit, answer. Raises ApiError: NOT_CONTROLLER, or what the disk says."""
+        await self._wait_until_active()
+        if isinstance(request, DescribeQuorumRequest):
+            return self._quorum.describe(request)
+        if isinstance(request, BrokerHeartbeatRequest):
+            return await self._heartbeat(request)
+        response = await self._decide(self._actions[type(request)](request))
+        if isinstance(request, BrokerRegistrationRequest) and isinstance(response, BrokerRegistrationResponse):
+            self._sessions.heard(request.broker_id, self._clock.monotonic_ms())
+        return response
+
+    async def _wait_until_active(self) -> None:
+        activation = self._activation
+        if self._epoch is None and activation is not None and not activation.done():
+            await asyncio.wait([activation], timeout=ACTIVATION_SECONDS)
+        if self._epoch is None:
+            raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
+
+    async def _decide(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Reply:
+        async with self._lock:
+            epoch = self._epoch
+            if epoch is None:
+                raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
+            decided = decision(self._metadata.image)
+            if decided.records:
+                last_offset = await self._quorum.append(decided.records, epoch)
+                await self._metadata.reached(last_offset)
+            return decided.reply
+
+    async def _heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+        image = self._metadata.image
+        # Most heartbeats change nothing: those need no turn.
+        decided = heartbeat(image, request, unclean=self._unclean(image))
+        reply = decided.reply
+        if decided.records:
+            reply = await self._decide(lambda now: heartbeat(now, request, unclean=self._unclean(now)))
+        if reply.should_shut_down:
+            # It is about to go; its next incarnation need not wait for this one's session to end.
+            self._sessions.forget(request.broker_id)
+        elif not reply.error_code:
+            self._sessions.heard(request.broker_id, self._clock.monotonic_ms())
+        return reply
+
+    async def _watch_sessions(self) -> None:
+        while True:
+            await asyncio.sleep(SESSION_CHECK_SECONDS)
+            if self._epoch is None:
+                continue
+            for broker_id in self._sessions.silent(self._metadata.image, self._clock.monotonic_ms()):
+                logger.warning("broker %d has not been heard of for its session timeout: fencing it", broker_id)
+                try:
+                    await self._decide(partial(self._fence_if_silent, broker_id))
+                except ApiError as error:
+                    logger.warning("broker %d could not be fenced: %s", broker_id, error)
+
+    def _fence_if_silent(self, broker_id: int, image: ClusterImage) -> Decision[None]:
+        if broker_id not in self._sessions.silent(image, self._clock.monotonic_ms()):
+            return Decision(records=(), reply=None)
+        return fence_broker(image, broker_id, unclean=self._unclean(image))
+
+    # -- decisions that need more than the image -----------------------------------------------------------------
+
+    def _unclean(self, image: ClusterImage) -> UncleanAllowed:
+        return unclean_allowed(image, self._config.topic_defaults())
+
+    def _create_topics(self, request: CreateTopicsRequest) -> Callable[[ClusterImage], Decided[Message]]:
+        topic_ids = [fresh_uuid(self._randomness.random_bytes(16)) for _ in request.topics]
+        start = self._randomness.below(PLACEMENT_STARTS)
+        return lambda image: create_topics(
+            image, request, config=self._config, topic_ids=topic_ids, placement_start=start
+        )
+
+    def _create_partitions(self, request: CreatePartitionsRequest) -> Callable[[ClusterImage], Decided[Message]]:
+        start = self._randomness.below(PLACEMENT_STARTS)
+        return lambda image: create_partitions(image, request, placement_start=start)
+
+    def _register(self, request: BrokerRegistrationRequest) -> Callable[[ClusterImage], Decided[Message]]:
+        def decide(image: ClusterImage) -> Decided[Message]:
+            known = image.brokers.get(request.broker_id)
+            same = known is not None and known.incarnation_id == request.incarnation_id
+            # Of this node's own broker there cannot be a second process: the log directories are locked.
+            alive = request.broker_id != self._config.node_id and self._sessions.is_alive(
+                request.broker_id, self._clock.monotonic_ms()
+            )
+            return register_broker(
+                image,
+                request,
+                next_offset=self._quorum.end_offset,
+                session_alive=alive and not same,
+                unclean=self._unclean(image),
+            )
+
+        return decide

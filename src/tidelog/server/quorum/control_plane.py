@@ -1,0 +1,100 @@
+"""Puts the quorum of a node together: log, replica, image, controller, and the way to the active one."""
+
+from __future__ import annotations
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.config.listeners import HostPort
+from tidelog.consensus.effects import Leadership
+from tidelog.consensus.settings import QuorumSettings
+from tidelog.consensus.wire import QuorumWire
+from tidelog.consensus.wire_answers import Endpoint
+from tidelog.model.ids import ZERO_UUID
+from tidelog.network.client_connection import ConnectionSettings
+from tidelog.server.ports import Ports
+from tidelog.server.quorum.active_controller import ActiveController
+from tidelog.server.quorum.channel import ControllerChannel
+from tidelog.server.quorum.metadata import MetadataFollower
+from tidelog.server.quorum.peers import Peers
+from tidelog.server.quorum.quorum_log import QuorumLog
+from tidelog.server.quorum.runtime import QuorumRuntime
+from tidelog.storage.log_directory import LogDirectory
+
+
+class ControlPlane:
+    """Every node has one. A node without other voters is its own quorum."""
+
+    def __init__(self, config: BrokerConfig, ports: Ports, directory: LogDirectory) -> None:
+        assert directory.meta is not None
+        voters = {voter.id: HostPort(host=voter.host, port=voter.port) for voter in config.controller_quorum_voters}
+        voter_ids = frozenset(voters) or frozenset({config.node_id})
+        settings = QuorumSettings(
+            node_id=config.node_id,
+            voters=voter_ids,
+            directory_id=directory.meta.directory_id or ZERO_UUID,
+            election_timeout_ms=config.controller_quorum_election_timeout_ms,
+            fetch_timeout_ms=config.controller_quorum_fetch_timeout_ms,
+            election_backoff_max_ms=config.controller_quorum_election_backoff_max_ms,
+            request_timeout_ms=config.controller_quorum_request_timeout_ms,
+            retry_backoff_ms=config.controller_quorum_retry_backoff_ms,
+            fetch_max_bytes=config.controller_quorum_fetch_max_bytes,
+            fetch_snapshot_max_bytes=config.controller_quorum_fetch_snapshot_max_bytes,
+        )
+        listener = config.controller_listener_names[0] if config.controller_listener_names else "CONTROLLER"
+        wire = QuorumWire(
+            cluster_id=directory.meta.cluster_id,
+            node_id=config.node_id,
+            directory_id=settings.directory_id,
+            listener_name=listener,
+            endpoints={number: Endpoint(at.host, at.port) for number, at in voters.items()},
+        )
+        connection = ConnectionSettings(
+            client_id=f"tidelog-node-{config.node_id}",
+            connect_timeout_ms=config.controller_quorum_request_timeout_ms,
+            request_timeout_ms=config.controller_quorum_request_timeout_ms,
+        )
+        self.log = QuorumLog.open(directory, ports.filesystem, ports.clock)
+        self.quorum = QuorumRuntime(
+            settings=settings,
+            log=self.log,
+            wire=wire,
+            peers=Peers(ports.network, voters.get, connection),
+            clock=ports.clock,
+            randomness=ports.randomness,
+            filesystem=ports.filesystem,
+            directory=self.log.directory,
+        )
+        self.metadata = MetadataFollower(self.log, directory.meta.cluster_id)
+        self.controller: ActiveController | None = None
+        if settings.is_voter:
+            self.controller = ActiveController(
+                quorum=self.quorum,
+                metadata=self.metadata,
+                config=config,
+                clock=ports.clock,
+                randomness=ports.randomness,
+            )
+        self._channel_peers = Peers(ports.network, voters.get, connection)
+        self.channel = ControllerChannel(
+            node_id=config.node_id, quorum=self.quorum, local=self.controller, peers=self._channel_peers
+        )
+        self.quorum.on_commit = self.metadata.committed
+        self.quorum.on_leadership = self._leadership_changed
+
+    def _leadership_changed(self, leadership: Leadership) -> None:
+        if self.controller is not None:
+            self.controller.leadership_changed(leadership)
+
+    async def start(self) -> None:
+        await self.quorum.start()
+
+    async def stop(self) -> None:
+        if self.controller is not None:
+            await self.controller.stop()
+        await self.quorum.stop()
+        self._channel_peers.close()
+
+    async def abandon(self) -> None:
+        if self.controller is not None:
+            await self.controller.stop()
+        await self.quorum.abandon()
+        self._channel_peers.close()

@@ -1,0 +1,148 @@
+"""A broker's life in the cluster: it registers, catches up, serves, sends heartbeats, and hands over before it stops.
+
+A start is always a new incarnation with a new broker epoch, and its partitions get a new leader epoch: what clients
+have read from the last incarnation can be told from what this one writes (KIP-320).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.metadata.image import Endpoint
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import Uuid
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from tidelog.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest, Feature, Listener
+from tidelog.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from tidelog.server.quorum.channel import ControllerChannel
+from tidelog.server.quorum.metadata import MetadataFollower
+from tidelog.server.quorum.peers import UnknownPeer
+
+logger = logging.getLogger(__name__)
+
+REGISTRATION_RETRY_SECONDS = 0.2
+CATCH_UP_SECONDS = 0.02
+
+
+class BrokerLifecycle:
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        channel: ControllerChannel,
+        metadata: MetadataFollower,
+        incarnation_id: Uuid,
+        features: Mapping[str, tuple[int, int]],
+        offline_directories: Callable[[], Sequence[Uuid]],
+    ) -> None:
+        self._config = config
+        self._channel = channel
+        self._metadata = metadata
+        self._incarnation_id = incarnation_id
+        self._features = features
+        self._offline_directories = offline_directories
+        self._beating: asyncio.Task[None] | None = None
+        self.broker_epoch = -1
+        self.fenced = True
+        # The controller does not know us any more (or not in this incarnation): we have to register again.
+        self._registration: BrokerRegistrationRequest | None = None
+
+    async def register(self, endpoints: Sequence[Endpoint], directories: Sequence[Uuid]) -> None:
+        """Until the controller has taken us and the image says so. Raises ApiError if it never will."""
+        self._registration = BrokerRegistrationRequest(
+            broker_id=self._config.node_id,
+            cluster_id=self._metadata.image.cluster_id,
+            incarnation_id=self._incarnation_id,
+            listeners=[
+                Listener(name=each.listener, host=each.host, port=each.port, security_protocol=each.security_protocol)
+                for each in endpoints
+            ],
+            features=[
+                Feature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in self._features.items()
+            ],
+            rack=self._config.broker_rack,
+            log_dirs=list(directories),
+        )
+        await self._register(self._config.initial_broker_registration_timeout_ms / 1000)
+
+    async def _register(self, timeout_seconds: float) -> None:
+        request = self._registration
+        assert request is not None
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_seconds
+        while True:
+            response = await self._channel.ask(request, BrokerRegistrationResponse, max(1.0, deadline - loop.time()))
+            code = ErrorCode(response.error_code)
+            if code is ErrorCode.NONE:
+                break
+            # A process that was killed keeps its session until that times out.
+            if code is not ErrorCode.DUPLICATE_BROKER_REGISTRATION or loop.time() > deadline:
+                raise ApiError(code, f"broker {request.broker_id} cannot be registered: {code.name}")
+            await asyncio.sleep(REGISTRATION_RETRY_SECONDS)
+        self.broker_epoch = response.broker_epoch
+        await self._metadata.reached(self.broker_epoch)
+
+    async def unfence(self) -> None:
+        """Send heartbeats until the controller lets us serve."""
+        while self.fenced:
+            await self._beat()
+            if self.fenced:
+                await asyncio.sleep(CATCH_UP_SECONDS)
+        await self._metadata.reached(self.broker_epoch)
+
+    def start_heartbeats(self) -> None:
+        self._beating = asyncio.create_task(self._keep_beating())
+
+    async def _keep_beating(self) -> None:
+        interval = self._config.broker_heartbeat_interval_ms / 1000
+        while True:
+            await asyncio.sleep(interval)
+            await self._beat()
+
+    async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse | None:
+        request = BrokerHeartbeatRequest(
+            broker_id=self._config.node_id,
+            broker_epoch=self.broker_epoch,
+            current_metadata_offset=self._metadata.image.offset,
+            want_shut_down=want_shut_down,
+            offline_log_dirs=list(self._offline_directories()),
+        )
+        timeout = self._config.broker_heartbeat_interval_ms / 1000
+        try:
+            response = await self._channel.try_once(request, BrokerHeartbeatResponse, timeout)
+        except (ApiError, ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
+            logger.debug("heartbeat: %s", problem)
+            return None
+        if response.error_code in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):
+            logger.warning("the controller does not know this incarnation of broker %d", self._config.node_id)
+            with contextlib.suppress(ApiError):
+                await self._register(timeout)
+            return None
+        if not response.error_code:
+            self.fenced = response.is_fenced
+        return response
+
+    async def hand_over(self, timeout_seconds: float) -> None:
+        """Controlled shutdown: others take over our leaderships while we still serve."""
+        if not self._config.controlled_shutdown_enable or len(self._metadata.image.brokers) < 2:
+            return
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_seconds
+        while loop.time() < deadline:
+            response = await self._beat(want_shut_down=True)
+            if response is not None and response.should_shut_down:
+                return
+            await asyncio.sleep(CATCH_UP_SECONDS)
+        logger.warning("the controller did not let this broker go in time; stopping anyway")
+
+    async def stop(self) -> None:
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)

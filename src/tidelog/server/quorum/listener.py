@@ -1,0 +1,112 @@
+"""What a controller's own listener answers: the quorum among itself, and the brokers that ask the controller."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.network.server_connection import Reply, ServerConnection
+from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.codec import ProtocolError, decode
+from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
+from tidelog.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from tidelog.protocol.schema import Message, covers
+from tidelog.server.quorum.active_controller import ActiveController
+from tidelog.server.quorum.runtime import QuorumRuntime
+from tidelog.server.refusals import refuse
+
+logger = logging.getLogger(__name__)
+
+MAX_FRAME_BYTES = 16 * 1024 * 1024
+
+_QUORUM_APIS = frozenset(
+    {
+        ApiKey.VOTE,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.FETCH,
+        ApiKey.FETCH_SNAPSHOT,
+    }
+)
+_CONTROLLER_APIS = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.DESCRIBE_QUORUM,
+    }
+)
+SERVED = {
+    key: request_class(key).SCHEMA.valid for key in sorted({ApiKey.API_VERSIONS, *_QUORUM_APIS, *_CONTROLLER_APIS})
+}
+
+
+class ControllerService:
+    """The `RequestService` of a controller's listener."""
+
+    def __init__(self, quorum: QuorumRuntime, controller: ActiveController) -> None:
+        self._quorum = quorum
+        self._controller = controller
+        self._connections: set[ServerConnection] = set()
+
+    def frame_limit(self, first_bytes: memoryview) -> int:
+        return MAX_FRAME_BYTES
+
+    def may_pipeline(self, frame: bytearray) -> bool:
+        # A fetch that waits for records must not hold up a vote or a heartbeat behind it.
+        return True
+
+    def connected(self, connection: ServerConnection) -> bool:
+        self._connections.add(connection)
+        return True
+
+    def disconnected(self, connection: ServerConnection) -> None:
+        self._connections.discard(connection)
+
+    def close(self) -> None:
+        for connection in list(self._connections):
+            connection.close()
+
+    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Awaitable[Reply]:
+        api_key, version, correlation_id = peek_request(frame)
+        if api_key == ApiKey.API_VERSIONS:
+            return self._api_versions(version, correlation_id)
+        served = SERVED.get(ApiKey(api_key)) if api_key in SERVED else None
+        if served is None or not covers(served, version):
+            raise ProtocolError(f"API key {api_key} version {version} is not served by controllers")
+        kind = request_class(api_key)
+        view = memoryview(frame)
+        header = parse_request_header(view, flexible=covers(kind.SCHEMA.flexible, version))
+        request, _ = decode(kind, view, version, header.body_at)
+        return self._answer(api_key, version, correlation_id, request)
+
+    async def _answer(self, api_key: int, version: int, correlation_id: int, request: Message) -> Reply:
+        if api_key in _QUORUM_APIS:
+            response = await self._quorum.ask(request)
+        else:
+            try:
+                response = await self._controller.perform(request)
+            except ApiError as error:
+                response = refuse(request, error)
+        return response_frame(api_key, version, correlation_id, response)
+
+    def _api_versions(self, version: int, correlation_id: int) -> Reply:
+        known = covers(SERVED[ApiKey.API_VERSIONS], version)
+        response = ApiVersionsResponse(
+            error_code=ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_VERSION,
+            api_keys=[
+                ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in SERVED.items()
+            ],
+        )
+        return response_frame(ApiKey.API_VERSIONS, version if known else 0, correlation_id, response)

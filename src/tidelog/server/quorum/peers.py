@@ -1,0 +1,62 @@
+"""Connections to other nodes, opened when they are needed and opened again after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from tidelog.config.listeners import HostPort
+from tidelog.network.client_connection import ClientConnection, ConnectionSettings, open_connection
+from tidelog.network.frame_receiver import StagingArea
+from tidelog.network.port import Network
+from tidelog.protocol.schema import Message
+
+R = TypeVar("R", bound=Message)
+
+Address = Callable[[int], HostPort | None]
+
+
+class UnknownPeer(Exception):
+    """Nobody knows where the node is."""
+
+
+class Peers:
+    """One connection to each node, shared by all who talk to it.
+
+    A request that waits (a fetch) would hold up those behind it, so callers who must not wait use a `Peers` of their
+    own.
+    """
+
+    def __init__(self, network: Network, address_of: Address, settings: ConnectionSettings) -> None:
+        self._network = network
+        self._address_of = address_of
+        self._settings = settings
+        self._staging = StagingArea()
+        self._connections: dict[int, tuple[HostPort, ClientConnection]] = {}
+        self._opening: dict[int, asyncio.Lock] = {}
+
+    async def ask(self, node_id: int, request: Message, expected: type[R], timeout_ms: float | None = None) -> R:
+        """Raises UnknownPeer, ConnectionProblem or UnsupportedByBroker."""
+        connection = await self._connection(node_id)
+        return await connection.request(request, expected, timeout_ms=timeout_ms)
+
+    async def _connection(self, node_id: int) -> ClientConnection:
+        lock = self._opening.setdefault(node_id, asyncio.Lock())
+        async with lock:
+            address = self._address_of(node_id)
+            if address is None:
+                raise UnknownPeer(f"there is no address for node {node_id}")
+            known = self._connections.get(node_id)
+            if known is not None and not known[1].closed and known[0] == address:
+                return known[1]
+            if known is not None:
+                known[1].close()
+            connection = await open_connection(self._network, address.host, address.port, self._settings, self._staging)
+            self._connections[node_id] = (address, connection)
+            return connection
+
+    def close(self) -> None:
+        for _, connection in self._connections.values():
+            connection.close()
+        self._connections.clear()

@@ -1,0 +1,329 @@
+"""Drives a `QuorumReplica`: hands it what happens, one event at a time, and carries out what it wants done.
+
+Everything goes through one queue and one task. A step's effects are complete, flushes included, before the next event
+is looked at. That costs a few milliseconds of waiting under load, which the metadata log can afford, and leaves no
+order of events to think about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from tidelog.consensus.effects import NEVER, Effects, FetchedAppend, LeaderChangeAppend, Leadership, Send
+from tidelog.consensus.messages import (
+    Answer,
+    Answered,
+    Appended,
+    AppendFailed,
+    Event,
+    Failed,
+    FetchAnswer,
+    Flushed,
+    Requested,
+    Resign,
+    ShutDown,
+    Tick,
+)
+from tidelog.consensus.quorum_state import (
+    QUORUM_STATE_FILE_NAME,
+    QuorumState,
+    decode_quorum_state,
+    encode_quorum_state,
+)
+from tidelog.consensus.replica import QuorumReplica
+from tidelog.consensus.settings import QuorumSettings
+from tidelog.consensus.wire import QuorumWire
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ports import Clock, Randomness
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.protocol.api import response_class
+from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse
+from tidelog.protocol.schema import Message
+from tidelog.server.quorum.peers import Peers, UnknownPeer
+from tidelog.server.quorum.quorum_log import QuorumLog
+from tidelog.storage.filesystem import FileSystem, StorageFailure, read_whole, replace_file
+
+logger = logging.getLogger(__name__)
+
+SHUTDOWN_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AppendWanted:
+    """Records that the active controller has decided on."""
+
+    records: Sequence[Message]
+    epoch: int
+    appended: asyncio.Future[int]
+
+
+class QuorumRuntime:
+    """`start` it, then `ask` for what other nodes send, and `append` as the leader."""
+
+    def __init__(
+        self,
+        *,
+        settings: QuorumSettings,
+        log: QuorumLog,
+        wire: QuorumWire,
+        peers: Peers,
+        clock: Clock,
+        randomness: Randomness,
+        filesystem: FileSystem,
+        directory: str,
+    ) -> None:
+        self._settings = settings
+        self._log = log
+        self._wire = wire
+        self._peers = peers
+        self._clock = clock
+        self._filesystem = filesystem
+        self._state_path = f"{directory}/{QUORUM_STATE_FILE_NAME}"
+        self._replica = QuorumReplica(
+            settings=settings, log=log, randomness=randomness, quorum_state=self._read_state()
+        )
+        self._events: asyncio.Queue[Event | _AppendWanted] = asyncio.Queue()
+        self._timer: asyncio.TimerHandle | None = None
+        self._worker: asyncio.Task[None] | None = None
+        # Set when the others will not miss this node, or when it has failed anyway.
+        self._may_stop = asyncio.Event()
+        self._stopping = False
+        self._talks: set[asyncio.Task[None]] = set()
+        self._tokens = itertools.count()
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        self._commit_waits: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self.leadership = Leadership(epoch=0, leader_id=None)
+        self.high_watermark = 0
+        # Told, in this order, when they change.
+        self.on_commit: Callable[[int], Awaitable[None]] | None = None
+        self.on_leadership: Callable[[Leadership], None] | None = None
+        self.on_failure: Callable[[BaseException], None] | None = None
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        await self._carry_out(self._replica.start(self._clock.monotonic_ms()))
+        self._worker = asyncio.create_task(self._work())
+
+    async def stop(self) -> None:
+        """Leave the quorum in order: a leader resigns and says so."""
+        self._stopping = True
+        self._events.put_nowait(ShutDown())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SHUTDOWN_SECONDS):
+                await self._may_stop.wait()
+        await self.abandon()
+
+    async def abandon(self) -> None:
+        """End without a word."""
+        if self._timer is not None:
+            self._timer.cancel()
+        tasks = [*self._talks, *([self._worker] if self._worker is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._fail_waiting()
+        self._peers.close()
+
+    # -- for those around it -------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        return self._replica.epoch
+
+    @property
+    def leader_id(self) -> int | None:
+        return self._replica.leader_id
+
+    @property
+    def end_offset(self) -> int:
+        return self._log.end_offset
+
+    async def ask(self, message: Message) -> Message:
+        """The answer to a request of another replica."""
+        request = self._wire.read_request(message)
+        if isinstance(request, Message):
+            return request
+        token = next(self._tokens)
+        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[token] = waiting
+        self._events.put_nowait(Requested(token=token, request=request))
+        try:
+            return self._wire.write_answer(self._with_bytes(await waiting))
+        finally:
+            self._waiting.pop(token, None)
+
+    def describe(self, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+        description = self._replica.describe(self._clock.monotonic_ms())
+        return self._wire.write_description(request, description, self._clock.now_ms())
+
+    async def append(self, records: Sequence[Message], epoch: int) -> int:
+        """Append as the leader of `epoch` and wait until it is committed; the offset of the last record.
+
+        Raises ApiError with NOT_CONTROLLER if the leadership is lost: the records may still be committed.
+        """
+        appended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._events.put_nowait(_AppendWanted(records=records, epoch=epoch, appended=appended))
+        last_offset = await appended
+        if self.high_watermark <= last_offset:
+            committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._commit_waits.append((last_offset, committed))
+            await committed
+        return last_offset
+
+    def resign(self, epoch: int) -> None:
+        self._events.put_nowait(Resign(epoch=epoch))
+
+    # -- the one task --------------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        try:
+            while True:
+                event = await self._events.get()
+                await self._handle(event)
+                if self._stopping and self._replica.may_stop:
+                    self._may_stop.set()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as failure:
+            # Going on with a wrong picture of the quorum would be worse than stopping.
+            logger.exception("the metadata quorum of this node has failed")
+            self._fail_waiting()
+            self._may_stop.set()
+            if self.on_failure is not None:
+                self.on_failure(failure)
+
+    async def _handle(self, event: Event | _AppendWanted) -> None:
+        if isinstance(event, _AppendWanted):
+            if self.leadership.leading_from is None or self.leadership.epoch != event.epoch:
+                event.appended.set_exception(_not_controller())
+                return
+            last_offset = self._log.append_records(event.records, event.epoch)
+            event.appended.set_result(last_offset)
+            await self._carry_out(self._replica.step(Appended(), self._clock.monotonic_ms()))
+            await self._flush_and_report()
+            return
+        await self._carry_out(self._replica.step(event, self._clock.monotonic_ms()))
+
+    async def _flush_and_report(self) -> None:
+        end_offset = await self._log.flush()
+        await self._carry_out(self._replica.step(Flushed(end_offset=end_offset), self._clock.monotonic_ms()))
+
+    async def _carry_out(self, effects: Effects) -> None:
+        """In the order of the fields. The last thing is the flush, whose report is a step of its own."""
+        if effects.quorum_state is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._write_state, effects.quorum_state)
+        changed = False
+        failed = False
+        if effects.truncate_to is not None:
+            self._log.truncate(effects.truncate_to)
+            changed = True
+        if isinstance(effects.append, LeaderChangeAppend):
+            self._log.append_leader_change(effects.append)
+            changed = True
+        elif isinstance(effects.append, FetchedAppend):
+            failed = not self._log.append_fetched(effects.append)
+            changed = changed or not failed
+        if effects.leadership is not None:
+            self._lead(effects.leadership)
+        if effects.high_watermark is not None:
+            await self._commit(effects.high_watermark)
+        for reply in effects.replies:
+            waiting = self._waiting.get(reply.token)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(reply.answer)
+        for request in effects.requests:
+            talk = asyncio.create_task(self._talk(request))
+            self._talks.add(talk)
+            talk.add_done_callback(self._talks.discard)
+        self._set_timer(effects.deadline_ms)
+        if failed:
+            await self._carry_out(self._replica.step(AppendFailed(), self._clock.monotonic_ms()))
+        if changed:
+            await self._flush_and_report()
+
+    def _lead(self, leadership: Leadership) -> None:
+        self.leadership = leadership
+        if leadership.leading_from is None:
+            while self._commit_waits:
+                _, committed = self._commit_waits.popleft()
+                if not committed.done():
+                    committed.set_exception(_not_controller())
+        if self.on_leadership is not None:
+            self.on_leadership(leadership)
+
+    async def _commit(self, high_watermark: int) -> None:
+        self.high_watermark = high_watermark
+        self._log.committed(high_watermark)
+        # The image first: who waits for a commit expects to see its effect.
+        if self.on_commit is not None:
+            await self.on_commit(high_watermark)
+        while self._commit_waits and self._commit_waits[0][0] < high_watermark:
+            _, committed = self._commit_waits.popleft()
+            if not committed.done():
+                committed.set_result(None)
+
+    async def _talk(self, send: Send) -> None:
+        message = self._wire.write_request(send.destination, send.request)
+        expected = response_class(message.SCHEMA.api_key)
+        timeout_ms = self._settings.request_timeout_ms + getattr(send.request, "max_wait_ms", 0)
+        event: Event = Failed(request_id=send.request_id)
+        try:
+            response = await self._peers.ask(send.destination, message, expected, timeout_ms)
+            answer = self._wire.read_answer(response)
+            if answer is not None:
+                event = Answered(request_id=send.request_id, answer=answer)
+        except (ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
+            logger.debug("node %d: %s", send.destination, problem)
+        self._events.put_nowait(event)
+
+    def _set_timer(self, deadline_ms: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if deadline_ms < NEVER:
+            delay = max(0.0, deadline_ms - self._clock.monotonic_ms()) / 1000
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(delay, self._events.put_nowait, Tick())
+
+    def _with_bytes(self, answer: Answer) -> Answer:
+        if isinstance(answer, FetchAnswer) and answer.read_from is not None:
+            records = self._log.read_bytes(answer.read_from, answer.max_bytes)
+            return dataclasses.replace(answer, records=records)
+        return answer
+
+    def _fail_waiting(self) -> None:
+        for _, committed in self._commit_waits:
+            if not committed.done():
+                committed.set_exception(_not_controller())
+        self._commit_waits.clear()
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.cancel()
+
+    # -- what must be remembered ---------------------------------------------------------------------------------
+
+    def _read_state(self) -> QuorumState | None:
+        try:
+            return decode_quorum_state(read_whole(self._filesystem, self._state_path).decode())
+        except FileNotFoundError:
+            return None
+
+    def _write_state(self, state: QuorumState) -> None:
+        text = encode_quorum_state(state, self._settings.voters)
+        try:
+            replace_file(self._filesystem, self._state_path, text.encode())
+        except OSError as error:
+            raise StorageFailure(f"writing {self._state_path}", error) from error
+
+
+def _not_controller() -> ApiError:
+    return ApiError(ErrorCode.NOT_CONTROLLER, "this node is not, or no longer, the active controller")
