@@ -30,6 +30,8 @@ class _Alteration:
 
     resource: ConfigResource
     names: Sequence[str]
+    # Those of the names that need a value and have none.
+    without_value: Sequence[str]
     plan: Callable[[Mapping[str, str]], dict[str, str]]
 
 
@@ -51,7 +53,18 @@ def incremental_alter_configs(
             definitions = TOPIC_DEFINITIONS if kind == ResourceType.TOPIC else BROKER_DEFINITIONS
             return plan_incremental(definitions, current, changes, _kind_name(kind))
 
-        alterations.append(_Alteration(resource=resource, names=[name for name, _, _ in operations], plan=plan))
+        alterations.append(
+            _Alteration(
+                resource=resource,
+                names=[name for name, _, _ in operations],
+                without_value=[
+                    name
+                    for name, operation, value in operations
+                    if value is None and operation != AlterOperation.DELETE
+                ],
+                plan=plan,
+            )
+        )
     records, outcomes = _alter(image, alterations, config)
     responses = tuple(
         incremental_alter_configs_response.AlterConfigsResourceResponse(
@@ -77,15 +90,13 @@ def alter_configs(
         entries = [(entry.name, entry.value) for entry in asked.configs]
 
         def plan(current: Mapping[str, str], asked_for: list[tuple[str, str | None]] = entries) -> dict[str, str]:
-            without_value = [name for name, value in asked_for if value is None]
-            if without_value:
-                raise InvalidConfig(f"{', '.join(without_value)}: a value is missing")
             return {name: value for name, value in asked_for if value is not None}
 
         alterations.append(
             _Alteration(
                 resource=ConfigResource(asked.resource_type, asked.resource_name),
                 names=[name for name, _ in entries],
+                without_value=[name for name, value in entries if value is None],
                 plan=plan,
             )
         )
@@ -130,6 +141,8 @@ def _plan(image: ClusterImage, alteration: _Alteration, config: BrokerConfig) ->
     repeated = [name for name, count in Counter(alteration.names).items() if count > 1]
     if repeated:
         return _bad_request(f"{', '.join(repeated)}: in the request more than once")
+    if alteration.without_value:
+        return _bad_request(f"{', '.join(alteration.without_value)}: a value is missing")
     refusal = _check_resource(image, resource)
     if refusal is not None:
         return refusal

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from tidelog.protocol.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
+from tidelog.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from tidelog.server.context import RequestContext
 
 if TYPE_CHECKING:
@@ -36,5 +37,10 @@ def handle(node: Node, request: DescribeClusterRequest, context: RequestContext)
                 )
             )
     return DescribeClusterResponse(
-        cluster_id=node.image.cluster_id, controller_id=node.controller_id, brokers=described
+        cluster_id=node.image.cluster_id,
+        controller_id=node.controller_id,
+        brokers=described,
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
     )

@@ -17,6 +17,7 @@ from tidelog.protocol.messages.describe_topic_partitions_response import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
+from tidelog.server.authorized_operations import TOPIC_OPERATIONS
 from tidelog.server.context import RequestContext
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic_name_problem(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name)
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, topic_authorized_operations=TOPIC_OPERATIONS
+    )
 
 
 def _describe(node: Node, name: str, numbers: list[int]) -> DescribeTopicPartitionsResponseTopic:
@@ -74,6 +77,7 @@ def _describe(node: Node, name: str, numbers: list[int]) -> DescribeTopicPartiti
         topic_id=topic.id,
         is_internal=name in INTERNAL_TOPICS,
         partitions=[_describe_partition(node, number, topic.partitions[number]) for number in numbers],
+        topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 

@@ -21,6 +21,7 @@ from tidelog.protocol.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from tidelog.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from tidelog.server.auto_topics import create_missing
 from tidelog.server.context import RequestContext
 
@@ -35,7 +36,8 @@ def handle(
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     wanted = request.topics
     if wanted is None or (context.version == 0 and not wanted):
-        return _respond(node, context, [describe(node, topic) for topic in node.image.topics.values()])
+        every_topic = [describe(node, topic, _operations(request)) for topic in node.image.topics.values()]
+        return _respond(node, request, context, every_topic)
     missing = [
         topic.name
         for topic in wanted
@@ -44,7 +46,7 @@ def handle(
     may_create = request.allow_auto_topic_creation or context.version < 4
     if missing and may_create and node.config.auto_create_topics_enable:
         return _create_and_respond(node, request, context, missing)
-    return _respond(node, context, _wanted_topics(node, request, {}))
+    return _respond(node, request, context, _wanted_topics(node, request, {}))
 
 
 async def _create_and_respond(
@@ -61,7 +63,7 @@ async def _create_and_respond(
         problems.update(await create_missing(node, valid))
     except ApiError as error:
         problems.update(dict.fromkeys(valid, error.code))
-    return _respond(node, context, _wanted_topics(node, request, problems))
+    return _respond(node, request, context, _wanted_topics(node, request, problems))
 
 
 def _wanted_topics(node: Node, request: MetadataRequest, problems: dict[str, ErrorCode]) -> list[MetadataResponseTopic]:
@@ -79,22 +81,29 @@ def _wanted_topics(node: Node, request: MetadataRequest, problems: dict[str, Err
         else:
             topic = image.topics.get(wanted.name or "")
         if topic is not None:
-            found.append(describe(node, topic))
+            found.append(describe(node, topic, _operations(request)))
             continue
         name = wanted.name or ""
         code = problems.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if topic_name_problem(name) is not None:
             code = ErrorCode.INVALID_TOPIC_EXCEPTION
-        found.append(MetadataResponseTopic(error_code=code, name=name))
+        found.append(
+            MetadataResponseTopic(error_code=code, name=name, topic_authorized_operations=_operations(request))
+        )
     return found
 
 
-def describe(node: Node, topic: TopicImage) -> MetadataResponseTopic:
+def _operations(request: MetadataRequest) -> int:
+    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+
+
+def describe(node: Node, topic: TopicImage, operations: int = NOT_ASKED) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[_describe_partition(node, number, each) for number, each in topic.partitions.items()],
+        topic_authorized_operations=operations,
     )
 
 
@@ -125,10 +134,15 @@ def brokers(image: ClusterImage, listener: str | None) -> list[MetadataResponseB
     return found
 
 
-def _respond(node: Node, context: RequestContext, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+def _respond(
+    node: Node, request: MetadataRequest, context: RequestContext, topics: list[MetadataResponseTopic]
+) -> MetadataResponse:
     return MetadataResponse(
         brokers=brokers(node.image, context.listener),
         cluster_id=node.image.cluster_id,
         controller_id=node.controller_id,
         topics=topics,
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
     )

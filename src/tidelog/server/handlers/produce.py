@@ -16,12 +16,14 @@ import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.errors import ErrorCode
 from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.verification import VerificationGuard
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest
 from tidelog.protocol.messages.produce_response import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
@@ -30,6 +32,7 @@ from tidelog.records.validation import ProduceRejection, check_produced
 from tidelog.server.context import RequestContext
 from tidelog.server.coordinators.verification import Admission
 from tidelog.server.handlers.transactional_produce import WriteRefusal, admit_produce, guard_to_show, topic_name
+from tidelog.server.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.topic_settings import writable_by_clients
 from tidelog.storage.filesystem import StorageFailure
@@ -42,18 +45,23 @@ logger = logging.getLogger(__name__)
 
 ACKS_ALL = -1
 _KNOWN_ACKS = (ACKS_ALL, 0, 1)
+_LEADER_HINTS_FROM = 10
 
 
 class _Appended:
     """A partition whose reply has to wait: for the device, for the other replicas, or for both."""
 
-    __slots__ = ("partition", "replica", "response", "topic_index")
+    __slots__ = ("committed", "partition", "replica", "response", "topic_index")
 
-    def __init__(self, topic_index: int, partition: int, replica: Replica, response: PartitionProduceResponse) -> None:
+    def __init__(
+        self, topic_index: int, partition: int, replica: Replica, response: PartitionProduceResponse, acks: int
+    ) -> None:
         self.topic_index = topic_index
         self.partition = partition
         self.replica = replica
         self.response = response
+        # Waiting begins here, right after the append: the leadership may end before the reply is worked on.
+        self.committed = replica.when_committed(replica.log.log_end_offset) if acks == ACKS_ALL else None
 
 
 def handle(
@@ -89,7 +97,7 @@ def _append_all(
             answer = _append(node, name, partition, replica, acks, context.version, admission)
             failed = failed or answer.error_code != 0
             if not answer.error_code and isinstance(replica, Replica) and _must_wait(node, replica, answer, acks):
-                waiting.append(_Appended(len(topics), len(answers), replica, answer))
+                waiting.append(_Appended(len(topics), len(answers), replica, answer, acks))
             answers.append(answer)
         topics.append(answers)
     if acks == 0:
@@ -97,8 +105,8 @@ def _append_all(
             context.connection.close()
         return None
     if waiting:
-        return _wait(node, request, topics, waiting)
-    return _response(request, topics)
+        return _wait(node, request, context, topics, waiting)
+    return _response(node, request, context, topics, failed=failed)
 
 
 def _append(
@@ -123,7 +131,8 @@ def _append(
             index=data.index,
             error_code=checked.code,
             base_offset=-1,
-            log_start_offset=replica.log.log_start_offset,
+            # Apache Kafka tells it only together with the records at fault.
+            log_start_offset=replica.log.log_start_offset if checked.record_errors else -1,
             record_errors=[
                 BatchIndexAndErrorMessage(batch_index=each.batch_index, batch_index_error_message=each.message)
                 for each in checked.record_errors
@@ -160,32 +169,35 @@ def _must_wait(node: Node, replica: Replica, answer: PartitionProduceResponse, a
 
 
 async def _wait(
-    node: Node, request: ProduceRequest, topics: list[list[PartitionProduceResponse]], waiting: list[_Appended]
+    node: Node,
+    request: ProduceRequest,
+    context: RequestContext,
+    topics: list[list[PartitionProduceResponse]],
+    waiting: list[_Appended],
 ) -> ProduceResponse:
     deadline = asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000
     for appended in waiting:
-        code = await _settle(node, appended.replica, request.acks, deadline)
+        code = await _settle(node, appended, deadline)
         if code:
             topics[appended.topic_index][appended.partition] = _refused(appended.response.index, code, None)
-    return _response(request, topics)
+    return _response(node, request, context, topics, failed=True)
 
 
-async def _settle(node: Node, replica: Replica, acks: int, deadline: float) -> ErrorCode:
-    # What was appended before this moment is what the waiting is for.
-    end_offset = replica.log.log_end_offset
+async def _settle(node: Node, appended: _Appended, deadline: float) -> ErrorCode:
+    replica = appended.replica
     try:
         if replica.log.flush_due(node.clock.now_ms()):
             await node.flusher.flush(replica)
-        if acks == ACKS_ALL:
+        if appended.committed is not None:
             async with asyncio.timeout_at(deadline):
-                await replica.wait_committed(end_offset)
+                return await appended.committed
     except StorageFailure as failure:
         node.replicas.storage_failed(replica, failure)
         return ErrorCode.KAFKA_STORAGE_ERROR
     except TimeoutError:
+        if replica.progress is not None and not replica.progress.has_enough_in_sync:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.REQUEST_TIMED_OUT
-    except ApiError as error:
-        return error.code
     return ErrorCode.NONE
 
 
@@ -195,10 +207,39 @@ def _refused(partition: int, code: ErrorCode, message: str | None) -> PartitionP
     )
 
 
-def _response(request: ProduceRequest, topics: list[list[PartitionProduceResponse]]) -> ProduceResponse:
+def _response(
+    node: Node,
+    request: ProduceRequest,
+    context: RequestContext,
+    topics: list[list[PartitionProduceResponse]],
+    *,
+    failed: bool,
+) -> ProduceResponse:
+    hints = LeaderHints(node.image, context.listener)
+    if failed and context.version >= _LEADER_HINTS_FROM:
+        for topic, answers in zip(request.topic_data, topics, strict=True):
+            answers[:] = [_with_hint(hints, topic_name(node, topic), answer) for answer in answers]
     return ProduceResponse(
         responses=[
             TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
             for topic, answers in zip(request.topic_data, topics, strict=True)
-        ]
+        ],
+        node_endpoints=[
+            NodeEndpoint(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
+            for each in hints.addresses
+        ],
+    )
+
+
+def _with_hint(hints: LeaderHints, topic: str | None, answer: PartitionProduceResponse) -> PartitionProduceResponse:
+    if answer.error_code not in REDIRECTING:
+        return answer
+    leader, leader_epoch = hints.leader_of(topic, answer.index)
+    return PartitionProduceResponse(
+        index=answer.index,
+        error_code=answer.error_code,
+        base_offset=answer.base_offset,
+        log_start_offset=answer.log_start_offset,
+        error_message=answer.error_message,
+        current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=leader_epoch),
     )
