@@ -64,8 +64,6 @@ _SERVER_PROPERTIES: Mapping[str, str] = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # Many index entries from few records.
-    "log.index.interval.bytes": "256",
 }
 
 
