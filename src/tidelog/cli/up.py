@@ -21,26 +21,36 @@ def up(
     data_dir: Annotated[
         Path, typer.Option("--data-dir", help="Where the data is kept; made if it is not there.")
     ] = Path("tidelog-data"),
+    nodes: Annotated[
+        int, typer.Option("--nodes", min=1, max=9, help="How many nodes; each is a process, on ports from --port up.")
+    ] = 1,
     override: Annotated[
         list[str] | None,
         typer.Option("--override", metavar="NAME=VALUE", help="Set a property of server.properties. Repeatable."),
     ] = None,
 ) -> None:
-    """Start a broker on this machine: one command, one process. Ctrl-C ends it cleanly.
+    """Start a broker on this machine, or a cluster of them with --nodes. Ctrl-C ends it cleanly.
 
     \b
     Examples:
       tidelog up
       tidelog up --port 19092 --data-dir /var/lib/tidelog
+      tidelog up --nodes 3
       tidelog up --override num.partitions=3 --override log.retention.hours=1
     """
+    overrides = split_properties("--override", override or ())
+    if nodes > 1:
+        from tidelog.cli.nodes import run_cluster
+
+        run_cluster(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=overrides)
+        return
     from tidelog.server.broker import single_node_properties
 
     properties = single_node_properties(
         host=host,
         port=port,
         data_dir=str(data_dir),
-        properties=split_properties("--override", override or ()),
+        properties=overrides,
     )
     _run(properties, lambda node: _announce(node, str(data_dir)), quiet=True)
 

@@ -100,6 +100,8 @@ class RunningNode:
         self._control = control
         await self._listen_for_controllers(control)
         await control.start()
+        if not config.is_broker:
+            return
         node = Node(config=config, ports=ports, directories=self._directories, control=control)
         self._node = node
         await self._listen(node)
@@ -133,7 +135,11 @@ class RunningNode:
 
     async def stop(self) -> None:
         """End in order: hand over, answer what was asked, close the logs, leave the mark of a clean shutdown."""
-        lifecycle = self.node.lifecycle
+        if self._node is None:
+            await self._end_control()
+            await self._close_directories(-1)
+            return
+        lifecycle = self._node.lifecycle
         if lifecycle is not None:
             await lifecycle.hand_over(HAND_OVER_SECONDS)
             await lifecycle.stop()
@@ -154,6 +160,9 @@ class RunningNode:
             await self._housekeeping.stop()
         broker_epoch = node.broker_epoch
         await self._end_control()
+        await self._close_directories(broker_epoch)
+
+    async def _close_directories(self, broker_epoch: int) -> None:
         loop = asyncio.get_running_loop()
         for directory in self._directories:
             await loop.run_in_executor(None, directory.close, self._ports.clock.now_ms(), broker_epoch)

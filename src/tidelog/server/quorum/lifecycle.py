@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 REGISTRATION_RETRY_SECONDS = 0.2
 CATCH_UP_SECONDS = 0.02
+# When all nodes stop at once, the last ones have no quorum left that could take over anything.
+SILENT_CONTROLLER_SECONDS = 3.0
 
 
 class BrokerLifecycle:
@@ -135,10 +137,13 @@ class BrokerLifecycle:
             return
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_seconds
-        while loop.time() < deadline:
+        answered = loop.time()
+        while loop.time() < min(deadline, answered + SILENT_CONTROLLER_SECONDS):
             response = await self._beat(want_shut_down=True)
-            if response is not None and response.should_shut_down:
-                return
+            if response is not None:
+                answered = loop.time()
+                if response.should_shut_down:
+                    return
             await asyncio.sleep(CATCH_UP_SECONDS)
         logger.warning("the controller did not let this broker go in time; stopping anyway")
 
