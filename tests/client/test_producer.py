@@ -200,7 +200,8 @@ async def cut_broker() -> AsyncIterator[tuple[CuttingProxy, str]]:
 
 
 def quick(servers: str, **options: object) -> Producer:
-    return Producer(servers, retry_backoff_ms=10, reconnect_backoff_ms=10, **options)  # type: ignore[arg-type]
+    backoff = {"retry_backoff_ms": 10, "retry_backoff_max_ms": 40, "reconnect_backoff_ms": 10}
+    return Producer(servers, **backoff, **options)  # type: ignore[arg-type]
 
 
 async def make_topic(servers: str, name: str, partitions: int = 1) -> None:

@@ -78,7 +78,7 @@ def test_retries_go_one_by_one_in_order() -> None:
 def test_out_of_order_behind_an_unresolved_batch_is_tried_again() -> None:
     sequences = started()
     _, second = send(sequences, 1, 1)
-    assert sequences.refused(second) is Refusal.AGAIN
+    assert sequences.refused(second) is Refusal.BEHIND
 
 
 def test_out_of_order_with_nothing_before_it_is_a_gap() -> None:

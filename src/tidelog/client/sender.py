@@ -11,7 +11,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from tidelog.client.batches import NO_OFFSET, Accumulator, ProducerBatch, Stored
 from tidelog.client.cluster import Cluster
@@ -280,14 +280,22 @@ class Sender:
                 self._fail(batch, DeliveryFailed(_not_stored(batch, error), error), refused=True)
 
     def _refused(self, batch: ProducerBatch, error: ApiError, refusal: Refusal) -> None:
-        if refusal is not Refusal.GAP:
-            self._try_again(batch, error)
-            return
-        lost = (
-            f"partition {batch.partition} lacks records that it had acknowledged before this one, so data is lost "
-            f"there (was a replica that was not in sync elected?): {error}"
-        )
-        self._fail(batch, DeliveryFailed(lost, error), refused=True)
+        match refusal:
+            case Refusal.BEHIND | Refusal.RENUMBER:
+                # Not its own failure: it goes as soon as the sequence allows, and this does not count as a try.
+                batch.last_problem = error
+                batch.retry_at_ms = 0.0
+                self._accumulator.put_back(batch)
+            case Refusal.AGAIN:
+                self._try_again(batch, error)
+            case Refusal.GAP:
+                lost = (
+                    f"partition {batch.partition} lacks records that it had acknowledged before this one, so data is "
+                    f"lost there (was a replica that was not in sync elected?): {error}"
+                )
+                self._fail(batch, DeliveryFailed(lost, error), refused=True)
+            case _:
+                assert_never(refusal)
 
     def _split(self, batch: ProducerBatch) -> None:
         halves = batch.split()
@@ -324,7 +332,7 @@ class Sender:
         else:
             batch.retry_at_ms = now + self._cluster.retry_pause_ms(batch.attempts)
             self._accumulator.put_back(batch)
-            if isinstance(problem, ApiError) and problem.code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            if isinstance(problem, ApiError):
                 self.refresh_metadata()
 
     def _succeed(self, batch: ProducerBatch, stored: Stored) -> None:

@@ -30,6 +30,8 @@ class Refusal(Enum):
     """What a refusal for the sake of the sequence means for the batch."""
 
     # A batch before it has to be stored first.
+    BEHIND = auto()
+    # It may still be stored by a request that is under way: try the same again later.
     AGAIN = auto()
     # It is not stored, and cannot be under its number: it waits for a new one.
     RENUMBER = auto()
@@ -116,7 +118,7 @@ class Sequences:
             batch.refused_in_order = True
             self._renumber_if_resolved(partition)
             return Refusal.RENUMBER
-        return Refusal.GAP if partition.unresolved[:1] == [batch] else Refusal.AGAIN
+        return Refusal.GAP if partition.unresolved[:1] == [batch] else Refusal.BEHIND
 
     def forgotten(self, batch: ProducerBatch) -> Refusal:
         """The broker does not know the producer any more, for instance because retention deleted all it had sent."""
