@@ -25,6 +25,10 @@ from tidelog.records.batch import (
     iterate_headers,
     stamp_offset_and_epoch,
 )
+from tidelog.storage.cleaner.batch_filter import LastRecord
+from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, CompactionTask
+from tidelog.storage.cleaner.exchange import SegmentExchange
+from tidelog.storage.cleaner.selection import CleanableRange, cleanable_range
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import DELETED_SUFFIX, partition_directory
 from tidelog.storage.filesystem import sync_path
@@ -77,6 +81,8 @@ class Log:
         self.log_end_offset = state.log_end_offset
         # Unknown after a start, and never too high: the directory's checkpoint or the leader raises it.
         self.high_watermark = state.log_start_offset
+        # Up to where the cleaner has come, if it ever was here; the directory keeps it in a checkpoint.
+        self.cleaned_up_to: int | None = None
         self.segments = state.segments
         self._snapshots = state.snapshots
         self._environment = environment
@@ -84,6 +90,9 @@ class Log:
         subject = f"log of {topic_partition} in {environment.path}"
         self._guard = DiskGuard(environment.health, subject)
         self._read_guard = DiskGuard(environment.health, subject, reading=True)
+        self.exchange = SegmentExchange(
+            environment.filesystem, self._guard, self.directory, state.segments, state.snapshots
+        )
         self._flusher = Flusher(
             environment.filesystem,
             self._guard,
@@ -422,6 +431,9 @@ class Log:
         with self._guard:
             # Repairs an index that would lead astray, or fails before anything has changed.
             locate(target, self.config, offset)
+            self.exchange.revoke()
+            if self.cleaned_up_to is not None:
+                self.cleaned_up_to = min(self.cleaned_up_to, offset)
             self._flusher.forget_from(offset)
             removals = self._drop_segments_above(offset, now_ms)
             self._snapshots.remove_above(offset)
@@ -439,6 +451,9 @@ class Log:
         """Drop all records; the log goes on, empty, at `offset`."""
         self._require_open()
         with self._guard:
+            self.exchange.revoke()
+            if self.cleaned_up_to is not None:
+                self.cleaned_up_to = offset
             self._flusher.forget_from(0)
             removals = self._drop_segments_above(-1, now_ms)
             self._snapshots.remove_all()
@@ -458,6 +473,7 @@ class Log:
         return [self._remove_segments(dropped, now_ms)] if dropped else []
 
     def _remove_segments(self, segments: Sequence[Segment], now_ms: int) -> FileRemoval:
+        self.exchange.revoke()
         paths = []
         for segment in segments:
             self.segments.remove(segment)
@@ -471,6 +487,49 @@ class Log:
         self.producer_states.reload(entries, offset, now_ms)
         segments = self.segments.containing(offset, self.log_end_offset)
         replay_producers(segments, self.producer_states, self.log_end_offset)
+
+    # Compaction
+
+    def cleanable_range(self, now_ms: int) -> CleanableRange:
+        """What a compaction would be about. Raises StorageFailure, and CorruptBatch if the log is damaged."""
+        with self._read_guard:
+            return cleanable_range(
+                list(self.segments),
+                self.config,
+                cleaned_up_to=self.cleaned_up_to,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+                last_stable_offset=self.last_stable_offset,
+                now_ms=now_ms,
+            )
+
+    def start_compaction(self, planned: CleanableRange, limits: CompactionLimits, now_ms: int) -> Compaction:
+        """Begin to compact: its steps are then run, and each segment it has made is put in place by `exchange`.
+
+        Whatever cuts or shortens the log meanwhile revokes it. One at a time.
+        """
+        self._require_open()
+        last_records = {
+            entry.producer_id: LastRecord(entry.epoch, entry.batches[-1].last_offset if entry.batches else None)
+            for entry in self.producer_states
+        }
+        task = CompactionTask(
+            directory=self.directory,
+            config=self.config,
+            segments=self.segments.below(planned.first_uncleanable_offset),
+            first_dirty_offset=planned.first_dirty_offset,
+            end_offset=planned.first_uncleanable_offset,
+            aborted=self.aborted_transactions(self.segments.first.base_offset, planned.first_uncleanable_offset),
+            last_records=last_records,
+            now_ms=now_ms,
+        )
+        return self.exchange.begin(task, limits)
+
+    def end_compaction(self, compaction: Compaction, *, complete: bool) -> None:
+        """The compaction has run to its end, or has been given up."""
+        if complete and self.exchange.running is compaction:
+            self.cleaned_up_to = compaction.cleaned_up_to
+        self.exchange.end(compaction)
 
     # Lifetime
 
@@ -492,6 +551,7 @@ class Log:
     def abandon(self) -> None:
         """Give up the open files without another write: after a failure, or before the directory is deleted."""
         self._closed = True
+        self.exchange.revoke(discard=False)
         for segment in self.segments:
             segment.release()
 

@@ -26,4 +26,10 @@ class LogConfig:
     # cleanup.policy is a list of the two.
     delete: bool = True
     compact: bool = False
+    # Compaction: how old a record is at least and at most when it is looked at, from which share of dirty bytes on,
+    # and for how long readers find the tombstones of deleted keys.
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = MAX_LONG
+    min_cleanable_dirty_ratio: float = 0.5
+    delete_retention_ms: int = 24 * 3600 * 1000
     producer_id_expiration_ms: int = 86_400_000

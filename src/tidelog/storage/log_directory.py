@@ -20,6 +20,7 @@ from tidelog.storage.checkpoints import CorruptCheckpoint, read_offset_checkpoin
 from tidelog.storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
 from tidelog.storage.disk_health import DiskGuard, DiskHealth
 from tidelog.storage.file_names import (
+    CLEANER_CHECKPOINT,
     DELETE_DIRECTORY_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
@@ -79,6 +80,7 @@ class LogDirectory:
         self._kept_recovery_points: dict[TopicPartition, int] = {}
         self._kept_high_watermarks: dict[TopicPartition, int] = {}
         self._kept_log_starts: dict[TopicPartition, int] = {}
+        self._kept_cleaned: dict[TopicPartition, int] = {}
 
     @classmethod
     def open(cls, path: str, filesystem: FileSystem, randomness: Randomness) -> LogDirectory:
@@ -101,7 +103,7 @@ class LogDirectory:
 
     @property
     def _kept(self) -> tuple[dict[TopicPartition, int], ...]:
-        return self._kept_recovery_points, self._kept_high_watermarks, self._kept_log_starts
+        return self._kept_recovery_points, self._kept_high_watermarks, self._kept_log_starts, self._kept_cleaned
 
     @property
     def failure(self) -> StorageFailure | None:
@@ -195,9 +197,10 @@ class LogDirectory:
         self._kept_recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
         self._kept_high_watermarks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
         self._kept_log_starts = self._read_checkpoint(LOG_START_CHECKPOINT)
+        self._kept_cleaned = self._read_checkpoint(CLEANER_CHECKPOINT)
 
     def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """All three may be lost without harm: recovery then checks everything, and the leader tells the rest."""
+        """All of them may be lost: recovery and cleaner then go through everything, and the leader tells the rest."""
         try:
             return read_offset_checkpoint(self._filesystem, f"{self.path}/{name}")
         except CorruptCheckpoint as problem:
@@ -219,6 +222,7 @@ class LogDirectory:
         )
         log = load_log(self._environment, topic_partition, config, request, now_ms)
         log.update_high_watermark(self._kept_high_watermarks.get(topic_partition, 0))
+        log.cleaned_up_to = self._kept_cleaned.get(topic_partition)
         for kept in self._kept:
             kept.pop(topic_partition, None)
         self.logs[topic_partition] = log
@@ -230,11 +234,13 @@ class LogDirectory:
         """Cut a log, and note the lower recovery point at once: what is appended next is not on the device."""
         removals = self.logs[topic_partition].truncate_to(offset, now_ms)
         self.write_recovery_points()
+        self.write_cleaned()
         return removals
 
     def truncate_fully(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> list[FileRemoval]:
         removals = self.logs[topic_partition].truncate_fully_and_start_at(offset, now_ms)
         self.write_recovery_points()
+        self.write_cleaned()
         return removals
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
@@ -284,6 +290,10 @@ class LogDirectory:
             lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
         )
 
+    def write_cleaned(self) -> None:
+        """Up to where the cleaner has come, of logs where it has been. Raises StorageFailure."""
+        self._write_checkpoint(CLEANER_CHECKPOINT, self._kept_cleaned, lambda log: log.cleaned_up_to)
+
     def _write_checkpoint(
         self, name: str, kept: Mapping[TopicPartition, int], value_of: Callable[[Log], int | None]
     ) -> None:
@@ -303,6 +313,7 @@ class LogDirectory:
         self.write_recovery_points()
         self.write_log_starts()
         self.write_high_watermarks()
+        self.write_cleaned()
 
     # Closing
 

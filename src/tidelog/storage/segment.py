@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, Buffer, CorruptBatch
 from tidelog.storage.batch_scan import BatchPosition, find_batch, scan_headers
 from tidelog.storage.file_names import (
+    INDEX_SUFFIXES,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     SEGMENT_SUFFIXES,
@@ -24,9 +25,9 @@ from tidelog.storage.file_names import (
 )
 from tidelog.storage.filesystem import File, FileSystem
 from tidelog.storage.log_config import LogConfig
-from tidelog.storage.offset_index import OffsetIndex
+from tidelog.storage.offset_index import OFFSET_ENTRY, OffsetIndex
 from tidelog.storage.sparse_index import CorruptIndex
-from tidelog.storage.time_index import TimeIndex
+from tidelog.storage.time_index import TIME_ENTRY, TimeIndex
 from tidelog.storage.transaction_index import TransactionIndex
 
 # Offsets in the indexes are relative to the segment's first one, in 31 bits.
@@ -50,6 +51,7 @@ class Segment:
 
     __slots__ = (
         "_bytes_since_index_entry",
+        "_ending",
         "_file",
         "_filesystem",
         "_first_timestamp",
@@ -77,18 +79,23 @@ class Segment:
         *,
         created_ms: int,
         jitter_ms: int = 0,
+        ending: str = "",
     ) -> None:
-        """`sizes` are those of the files, in the order of SEGMENT_SUFFIXES; a missing file has size 0."""
+        """`sizes` are those of the files, in the order of SEGMENT_SUFFIXES; a missing file has size 0.
+
+        `ending` is put behind the names of the files: what the cleaner writes is not part of the log yet.
+        """
         self._filesystem = filesystem
         self.base_offset = base_offset
         self.created_ms = created_ms
         self.jitter_ms = jitter_ms
         self._prefix = f"{directory}/{segment_prefix(base_offset)}"
+        self._ending = ending
         self.size = sizes[0]
-        self.offset_index = OffsetIndex(filesystem, self._prefix + OFFSET_INDEX_SUFFIX, base_offset, sizes[1])
-        self.time_index = TimeIndex(filesystem, self._prefix + TIME_INDEX_SUFFIX, base_offset, sizes[2])
+        self.offset_index = OffsetIndex(filesystem, self._path(OFFSET_INDEX_SUFFIX), base_offset, sizes[1])
+        self.time_index = TimeIndex(filesystem, self._path(TIME_INDEX_SUFFIX), base_offset, sizes[2])
         self.transaction_index = TransactionIndex(
-            filesystem, self._prefix + TRANSACTION_INDEX_SUFFIX, base_offset, sizes[3]
+            filesystem, self._path(TRANSACTION_INDEX_SUFFIX), base_offset, sizes[3]
         )
         self._file: File | None = None
         self._bytes_since_index_entry = 0
@@ -104,14 +111,29 @@ class Segment:
 
     @classmethod
     def create(
-        cls, filesystem: FileSystem, directory: str, base_offset: int, *, created_ms: int, jitter_ms: int = 0
+        cls,
+        filesystem: FileSystem,
+        directory: str,
+        base_offset: int,
+        *,
+        created_ms: int,
+        jitter_ms: int = 0,
+        ending: str = "",
     ) -> Segment:
         """A new, empty segment. Files of the same name are leftovers and are replaced."""
-        segment = cls(filesystem, directory, base_offset, (0, 0, 0, 0), created_ms=created_ms, jitter_ms=jitter_ms)
-        filesystem.remove(segment._prefix + TRANSACTION_INDEX_SUFFIX)
+        segment = cls(
+            filesystem,
+            directory,
+            base_offset,
+            (0, 0, 0, 0),
+            created_ms=created_ms,
+            jitter_ms=jitter_ms,
+            ending=ending,
+        )
+        filesystem.remove(segment._path(TRANSACTION_INDEX_SUFFIX))
         # The log comes last: without it, indexes are orphans that loading removes.
         for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX):
-            file = filesystem.open(segment._prefix + suffix, create=True)
+            file = filesystem.open(segment._path(suffix), create=True)
             if file.size():
                 file.truncate(0)
             if suffix == LOG_SUFFIX:
@@ -125,12 +147,20 @@ class Segment:
 
     @property
     def log_path(self) -> str:
-        return self._prefix + LOG_SUFFIX
+        return self._path(LOG_SUFFIX)
 
     @property
     def paths(self) -> list[str]:
         """All files that the segment may have."""
-        return [self._prefix + suffix for suffix in SEGMENT_SUFFIXES]
+        return [self._path(suffix) for suffix in SEGMENT_SUFFIXES]
+
+    @property
+    def index_sizes(self) -> tuple[int, int]:
+        """Bytes of the offset index and of the time index."""
+        return len(self.offset_index) * OFFSET_ENTRY.size, len(self.time_index) * TIME_ENTRY.size
+
+    def _path(self, suffix: str) -> str:
+        return f"{self._prefix}{suffix}{self._ending}"
 
     # Writing
 
@@ -280,6 +310,12 @@ class Segment:
             self._load_max_timestamp()
         return self._max_timestamp_offset
 
+    def first_timestamp(self) -> int:
+        """The largest one of the first batch; -1 if it has none."""
+        if self._first_timestamp == _UNKNOWN:
+            self._first_timestamp = next((header.max_timestamp for _, header in self.headers()), NO_TIMESTAMP)
+        return self._first_timestamp
+
     def largest_timestamp(self) -> int:
         """What retention goes by: records without a timestamp are as old as their file."""
         timestamp = self.max_timestamp
@@ -324,6 +360,18 @@ class Segment:
                 renamed.append(path + suffix)
         return renamed
 
+    def change_ending(self, ending: str) -> None:
+        """Give the files another ending and go on with them; the log last, because without it they are nothing."""
+        self.release()
+        for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
+            path = self._path(suffix)
+            if self._filesystem.exists(path):
+                self._filesystem.rename(path, f"{self._prefix}{suffix}{ending}")
+        self._ending = ending
+        self.offset_index.path = self._path(OFFSET_INDEX_SUFFIX)
+        self.time_index.path = self._path(TIME_INDEX_SUFFIX)
+        self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
+
     def _find(self, file: File, offset: int) -> BatchPosition | None:
         indexed_offset, position = self.offset_index.position_before(offset)
         if position:
@@ -339,11 +387,8 @@ class Segment:
         return find_batch(file, position, self.size, offset)
 
     def _time_waited(self, max_timestamp: int, now_ms: int) -> int:
-        if self._first_timestamp == _UNKNOWN:
-            self._first_timestamp = next((header.max_timestamp for _, header in self.headers()), NO_TIMESTAMP)
-        if self._first_timestamp >= 0:
-            return max_timestamp - self._first_timestamp
-        return now_ms - self.created_ms
+        first_timestamp = self.first_timestamp()
+        return max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - self.created_ms
 
     def _load_max_timestamp(self) -> None:
         self._max_timestamp, self._max_timestamp_offset = self.time_index.last_entry()

@@ -20,6 +20,9 @@ class Segments:
     def __len__(self) -> int:
         return len(self._segments)
 
+    def __contains__(self, segment: object) -> bool:
+        return segment in self._segments
+
     def __iter__(self) -> Iterator[Segment]:
         """Over a copy: the caller may remove segments on the way."""
         return iter(self._segments[:])
@@ -69,6 +72,10 @@ class Segments:
         """Those with offsets from `first_offset` up to, not including, `end_offset`."""
         low = max(bisect_right(self._offsets, first_offset) - 1, 0)
         return self._segments[low : bisect_left(self._offsets, end_offset)]
+
+    def below(self, offset: int) -> list[Segment]:
+        """Those that begin below `offset`."""
+        return self._segments[: bisect_left(self._offsets, offset)]
 
     def above(self, offset: int) -> list[Segment]:
         """Those that begin above `offset`."""

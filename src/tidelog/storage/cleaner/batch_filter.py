@@ -1,0 +1,135 @@
+"""What becomes of one batch in a compaction: copied as it is, rewritten with fewer records, emptied, or dropped.
+
+Decides and encodes; reading and writing is in `tidelog.storage.cleaner.compaction`. Works in small steps: a generator
+that gives way every few records (yielding 0, for no bytes read), so that a batch of thousands keeps nobody waiting.
+
+When records go:
+- one with a later offset for its key goes, and one of an aborted transaction
+- one without a key goes: it has no place in a compacted topic
+- a tombstone (a record without a value) stays until its delete horizon, so that readers who fall behind by no more
+  than delete.retention.ms learn of the deletion (KIP-534). The horizon is set by the first compaction that keeps it
+- a marker whose transaction has no batches left is treated like a tombstone
+Offsets never change. A batch without records stays if it is its producer's last one, which keeps the sequence number,
+or if it is the last one of a segment, so that a segment always ends where it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tidelog.records.batch import BatchHeader, Buffer
+from tidelog.records.record import decode_records, encode_retained, read_payload
+from tidelog.records.spans import RecordSpan, encode_spans, iterate_spans
+from tidelog.storage.cleaner.key_map import KeyMap
+from tidelog.storage.cleaner.transactions import PassedTransactions
+from tidelog.storage.transaction_index import AbortedTransaction
+
+RECORDS_PER_STEP = 64
+
+
+class LastRecord(NamedTuple):
+    """Where the last batch of a producer is; the offset is None if only markers of it are left."""
+
+    epoch: int
+    data_offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionRules:
+    """What decides about records, apart from the keys."""
+
+    # When the compaction began.
+    now_ms: int
+    delete_retention_ms: int
+    # The map of keys holds everything up to here; later records are all kept.
+    mapped_up_to: int
+    last_records: Mapping[int, LastRecord]
+
+
+class FilteredBatch(NamedTuple):
+    """What is to be written, if anything, and how many records that are."""
+
+    data: Buffer | None
+    records_read: int
+    records_kept: int
+    # To be noted in the transaction index of the new segment.
+    aborted: AbortedTransaction | None = None
+
+
+class BatchFilter:
+    def __init__(self, keys: KeyMap, transactions: PassedTransactions, rules: RetentionRules) -> None:
+        self._keys = keys
+        self._transactions = transactions
+        self._rules = rules
+
+    def filter(self, header: BatchHeader, batch: Buffer, *, ends_segment: bool) -> Generator[int, None, FilteredBatch]:
+        """Must be asked about all batches in order. Raises CorruptBatch."""
+        if header.is_control:
+            if not header.has_producer_id:
+                # Not the end of a transaction, so none of our business.
+                return FilteredBatch(batch, header.record_count, header.record_count)
+            return self._filter_marker(header, batch, ends_segment)
+        if self._transactions.pass_data(header):
+            return FilteredBatch(self._emptied(header, ends_segment), header.record_count, 0)
+        payload = read_payload(header, batch, check_crc=False)
+        kept, tombstones = yield from self._choose(header, payload)
+        count = header.record_count
+        if not kept:
+            return FilteredBatch(self._emptied(header, ends_segment), count, 0)
+        if tombstones and not header.has_delete_horizon:
+            horizon = self._rules.now_ms + self._rules.delete_retention_ms
+            chosen = {header.base_offset + span[2] for span in kept}
+            records = [record for record in decode_records(header, payload) if record.offset in chosen]
+            return FilteredBatch(encode_retained(header, records, delete_horizon_ms=horizon), count, len(kept))
+        if len(kept) == count:
+            return FilteredBatch(batch, count, count)
+        return FilteredBatch(encode_spans(header, payload, kept), count, len(kept))
+
+    def _choose(self, header: BatchHeader, payload: bytes) -> Generator[int, None, tuple[list[RecordSpan], bool]]:
+        """(the records that stay, whether tombstones are among them)."""
+        rules = self._rules
+        last_offset_of = self._keys.get
+        base_offset = header.base_offset
+        keeps_tombstones = not header.has_delete_horizon or rules.now_ms < header.base_timestamp
+        kept: list[RecordSpan] = []
+        tombstones = False
+        for number, span in enumerate(iterate_spans(header, payload)):
+            _, _, offset_delta, _, key, has_value = span
+            offset = base_offset + offset_delta
+            if offset > rules.mapped_up_to or (
+                key is not None and (has_value or keeps_tombstones) and offset >= last_offset_of(key)
+            ):
+                kept.append(span)
+                tombstones = tombstones or not has_value
+            if number % RECORDS_PER_STEP == RECORDS_PER_STEP - 1:
+                yield 0
+        return kept, tombstones
+
+    def _filter_marker(self, header: BatchHeader, batch: Buffer, ends_segment: bool) -> FilteredBatch:
+        rules = self._rules
+        is_over, aborted = self._transactions.pass_marker(header, batch)
+        count = header.record_count
+        if not is_over:
+            return FilteredBatch(batch, count, count, aborted)
+        if count and not header.has_delete_horizon:
+            records = decode_records(header, read_payload(header, batch, check_crc=False))
+            horizon = rules.now_ms + rules.delete_retention_ms
+            return FilteredBatch(encode_retained(header, records, delete_horizon_ms=horizon), count, count)
+        if count and rules.now_ms < header.base_timestamp:
+            return FilteredBatch(batch, count, count)
+        return FilteredBatch(self._emptied(header, ends_segment), count, 0)
+
+    def _emptied(self, header: BatchHeader, ends_segment: bool) -> bytes | None:
+        if ends_segment or self._is_last_of_producer(header):
+            return encode_retained(header, ())
+        return None
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        last = self._rules.last_records.get(header.producer_id) if header.has_producer_id else None
+        if last is None:
+            return False
+        if last.data_offset is None:
+            return header.is_control and header.producer_epoch == last.epoch
+        return header.last_offset == last.data_offset

@@ -1,0 +1,93 @@
+"""Putting a compacted segment into the place of those it was made from, so that neither readers nor a crash notice.
+
+    .cleaned   being written; loading removes it
+    .swap      complete and synced, as is its name; loading finishes the exchange
+    (none)     once the names of the old segments are gone for good, which is again a sync of the directory later
+
+Everything here is quick, apart from `sync_names`, and belongs to the thread that owns the log; readers see the old
+segments or the new one. Whatever else changes the log revokes a compaction that is under way.
+"""
+
+from __future__ import annotations
+
+from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, CompactionRevoked, CompactionTask
+from tidelog.storage.disk_health import DiskGuard
+from tidelog.storage.file_names import DELETED_SUFFIX
+from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.producer_snapshot import SnapshotFiles
+from tidelog.storage.removal import FileRemoval
+from tidelog.storage.segment import Segment
+from tidelog.storage.segments import Segments
+
+
+class SegmentExchange:
+    """Of one log."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        guard: DiskGuard,
+        directory: str,
+        segments: Segments,
+        snapshots: SnapshotFiles,
+    ) -> None:
+        self.running: Compaction | None = None
+        self._filesystem = filesystem
+        self._guard = guard
+        self._directory = directory
+        self._segments = segments
+        self._snapshots = snapshots
+
+    def begin(self, task: CompactionTask, limits: CompactionLimits) -> Compaction:
+        assert self.running is None, "a log has one compaction at a time"
+        self.running = Compaction(self._filesystem, self._guard, task, limits)
+        return self.running
+
+    def swap_in(self, compaction: Compaction, now_ms: int) -> tuple[Segment, FileRemoval]:
+        """Exchange the segments that the compaction has finished; its files keep the ending `.swap` for now.
+
+        `sync_names` and then `finish` complete it. Raises CompactionRevoked, StorageFailure.
+        """
+        group = compaction.finished
+        if compaction is not self.running or group is None:
+            raise CompactionRevoked
+        compaction.finished = None
+        paths = []
+        with self._guard:
+            for segment in group.old:
+                self._segments.remove(segment)
+                paths += segment.rename_files(DELETED_SUFFIX)
+                if segment.base_offset != group.new.base_offset:
+                    self._snapshots.remove(segment.base_offset)
+            self._segments.add(group.new)
+        return group.new, FileRemoval(paths=paths, due_ms=now_ms + compaction.task.config.file_delete_delay_ms)
+
+    def sync_names(self, compaction: Compaction) -> None:
+        """Bring the names of the files to the device; may run in any thread.
+
+        Raises StorageFailure, CompactionRevoked.
+        """
+        with compaction.guard:
+            self._filesystem.sync_directory(self._directory)
+
+    def finish(self, segment: Segment) -> None:
+        """Give a segment that was swapped in its usual names, if the log still has it."""
+        if segment in self._segments:
+            with self._guard:
+                segment.change_ending("")
+
+    def revoke(self, *, discard: bool = True) -> None:
+        """The log is about to change in a way that a compaction must not survive."""
+        compaction, self.running = self.running, None
+        if compaction is not None:
+            compaction.revoke(discard=discard)
+
+    def end(self, compaction: Compaction) -> None:
+        """The compaction has run to its end, or has been given up."""
+        if compaction is not self.running:
+            return
+        if compaction.finished is None:
+            self.revoke(discard=False)
+        else:
+            with self._guard:
+                self.revoke()
