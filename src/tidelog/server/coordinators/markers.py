@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.transactions.markers import MarkerWork
-from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
@@ -93,22 +93,19 @@ class MarkerAppends:
             self._offsets.transaction_ended(at.partition, producer.producer_id, commit=marker.commit)
         if replica.all_committed() and not replica.log.flush_due(self._clock.now_ms()):
             return ErrorCode.NONE
-        return self._settle(replica, result.last_offset + 1)
+        return self._settle(replica, replica.when_committed(result.last_offset + 1))
 
-    async def _settle(self, replica: Replica, end_offset: int) -> ErrorCode:
+    async def _settle(self, replica: Replica, waiting: asyncio.Future[ErrorCode]) -> ErrorCode:
         try:
             if replica.log.flush_due(self._clock.now_ms()):
                 await self._flusher.flush(replica)
             async with asyncio.timeout(COMMIT_TIMEOUT_SECONDS):
-                await replica.wait_committed(end_offset)
+                return await waiting
         except StorageFailure as failure:
             self._replicas.storage_failed(replica, failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
         except TimeoutError:
             return ErrorCode.REQUEST_TIMED_OUT
-        except ApiError as error:
-            return error.code
-        return ErrorCode.NONE
 
 
 class Markers:

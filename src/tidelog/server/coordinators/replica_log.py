@@ -16,7 +16,7 @@ from tidelog.records.record import encode_batch
 from tidelog.server.coordinators.port import EncodedRecord
 from tidelog.server.replicas.flusher import Flusher
 from tidelog.server.replicas.registry import Replicas
-from tidelog.server.replicas.replica import Replica
+from tidelog.server.replicas.replica import Replica, committed
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_results import AppendRefusal, OffsetOutOfRange
 
@@ -78,14 +78,14 @@ class ReplicaLog:
 
     async def settle(self, partition: int) -> None:
         replica = self._leader(partition)
-        end_offset = replica.log.log_end_offset
+        waiting = replica.when_committed(replica.log.log_end_offset)
         try:
             if replica.log.flush_due(self._clock.now_ms()):
                 await self._flusher.flush(replica)
         except StorageFailure as failure:
             self._replicas.storage_failed(replica, failure)
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
-        await replica.wait_committed(end_offset)
+        await committed(replica, waiting)
 
     async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
         # To the end of the log and not only to the watermark: what a leader has it will commit.

@@ -69,7 +69,7 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchR
 
 async def _wait_and_respond(node: Node, plan: FetchPlan, request: FetchRequest, first: _Round) -> FetchResponse:
     waiting = FetchWait(request.min_bytes - first.readable_bytes)
-    await waiting.wait(first.replicas, min(request.max_wait_ms, MAX_WAIT_MS))
+    await waiting.wait([replica.fetch_waits for replica in first.replicas], min(request.max_wait_ms, MAX_WAIT_MS))
     return _respond(plan, _read_all(node, plan, request).answers)
 
 

@@ -2,7 +2,8 @@
 
 The image says which partitions there are and who leads them; here that becomes directories, open logs and `Replica`
 objects. Reconciling compares the image with what exists instead of following single changes, so that it also repairs
-what a crash between two steps left behind.
+what a crash between two steps left behind. Who has to act on a change of roles is told: coordinators when a replica
+begins or ceases to lead, fetchers (`tidelog.server.replication`) when it may have another leader to follow.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
-from tidelog.server.replicas.replica import Leadership, Replica
+from tidelog.partition.progress import Eligible, everybody_eligible
+from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.checkpoints import CorruptCheckpoint
 from tidelog.storage.filesystem import StorageFailure
@@ -36,14 +38,19 @@ class Replicas:
         self._broker_id = broker_id
         self._directories = directories
         self._clock = clock
+        self._image: ClusterImage | None = None
         self._replicas: dict[tuple[str, int], Replica] = {}
-        self._partitions_of: dict[str, set[tuple[str, int]]] = {}
+        self._partitions_of: dict[str, dict[tuple[str, int], Replica]] = {}
         self._directory_of: dict[Replica, LogDirectory] = {}
         # Partitions of ours that cannot be used, for example because their directory is damaged.
         self._unusable: set[tuple[str, int]] = set()
         self.removals: list[Removal] = []
         self.became_leader: list[LeadershipListener] = []
         self.stopped_leading: list[LeadershipListener] = []
+        # Told whenever a replica's leader or leader epoch is another one, or it is not to be used any more.
+        self.role_changed: list[LeadershipListener] = []
+        # Who may be in sync, as the image has it.
+        self.eligible: Eligible = everybody_eligible
         self.on_storage_failure: Callable[[], None] = lambda: None
 
     # -- looking up ----------------------------------------------------------------------------------------------
@@ -58,14 +65,26 @@ class Replicas:
         """The replica if this broker leads the partition, else the error that a client is to be told."""
         replica = self._replicas.get((topic, partition))
         if replica is None:
-            if (topic, partition) in self._unusable:
-                return ErrorCode.KAFKA_STORAGE_ERROR
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return self._absent(topic, partition)
         if replica.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if replica.progress is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return replica
+
+    def readable(self, topic: str, partition: int) -> Replica | ErrorCode:
+        """The replica, whether it leads or follows, else the error that a client is to be told."""
+        replica = self._replicas.get((topic, partition))
+        if replica is None:
+            return self._absent(topic, partition)
+        return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else replica
+
+    def _absent(self, topic: str, partition: int) -> ErrorCode:
+        if (topic, partition) in self._unusable:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if self._image is not None and self._image.partition(topic, partition) is not None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def get(self, topic: str, partition: int) -> Replica | None:
         return self._replicas.get((topic, partition))
@@ -83,6 +102,7 @@ class Replicas:
         self, image: ClusterImage, settings_of: Callable[[str], TopicSettings], max_lag_ms: int, topics: Iterable[str]
     ) -> None:
         """Make the replicas of these topics what the image says: created, led, reconfigured or deleted."""
+        self._image = image
         for name in topics:
             topic = image.topics.get(name)
             self._drop_foreign(name, topic)
@@ -108,19 +128,16 @@ class Replicas:
                     logger.warning("%s belongs to no topic of this cluster; set aside as %s", topic_partition, path)
 
     def _drop_foreign(self, name: str, topic: TopicImage | None) -> None:
-        for key in list(self._partitions_of.get(name, ())):
-            replica = self._replicas[key]
+        for key, replica in list(self._partitions_of.get(name, {}).items()):
             if topic is None or replica.topic_id != topic.id or self._broker_id not in _replicas_of(topic, key[1]):
                 self._delete(key, replica)
 
     def _delete(self, key: tuple[str, int], replica: Replica) -> None:
         was_leader = replica.is_leader
         replica.stop(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if was_leader:
-            for tell in self.stopped_leading:
-                tell(replica)
+        self._tell(replica, stopped_leading=was_leader)
         del self._replicas[key]
-        self._partitions_of[key[0]].discard(key)
+        del self._partitions_of[key[0]][key]
         if not self._partitions_of[key[0]]:
             del self._partitions_of[key[0]]
         directory = self._directory_of.pop(replica)
@@ -140,7 +157,8 @@ class Replicas:
                     continue
             replica.settings = settings
             replica.log.config = settings.log
-            self._lead_or_stop(replica, partition, settings, max_lag_ms)
+            if not replica.offline:
+                self._lead_or_follow(replica, partition, settings, max_lag_ms)
 
     def _create(self, topic: TopicImage, number: int, settings: TopicSettings) -> Replica | None:
         topic_partition = TopicPartition(topic.name, number)
@@ -164,7 +182,7 @@ class Replicas:
             clock=self._clock,
         )
         self._replicas[topic.name, number] = replica
-        self._partitions_of.setdefault(topic.name, set()).add((topic.name, number))
+        self._partitions_of.setdefault(topic.name, {})[topic.name, number] = replica
         self._directory_of[replica] = directory
         self._unusable.discard((topic.name, number))
         return replica
@@ -177,28 +195,38 @@ class Replicas:
         healthy = [directory for directory in self._directories if directory.failure is None]
         return min(healthy, key=lambda directory: len(directory.logs), default=None)
 
-    def _lead_or_stop(
+    def _lead_or_follow(
         self, replica: Replica, partition: PartitionImage, settings: TopicSettings, max_lag_ms: int
     ) -> None:
-        if partition.leader != self._broker_id:
-            if replica.is_leader:
-                replica.stop(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-                for tell in self.stopped_leading:
-                    tell(replica)
-            return
-        began = not replica.is_leader or replica.leader_epoch != partition.leader_epoch
-        replica.become_leader(
-            Leadership(
-                leader=partition.leader,
-                leader_epoch=partition.leader_epoch,
-                replicas=partition.replicas,
-                in_sync=partition.isr,
-            ),
-            min_in_sync=settings.config.min_insync_replicas,
-            max_lag_ms=max_lag_ms,
+        before = (replica.leader_id, replica.leader_epoch)
+        led = replica.is_leader
+        leadership = Leadership(
+            leader=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            replicas=partition.replicas,
+            in_sync=partition.isr,
+            partition_epoch=partition.partition_epoch,
+            adding=partition.adding_replicas,
+            removing=partition.removing_replicas,
         )
-        if began:
-            for tell in self.became_leader:
+        if partition.leader == self._broker_id:
+            rules = LeaderRules(
+                min_in_sync=settings.config.min_insync_replicas, max_lag_ms=max_lag_ms, eligible=self.eligible
+            )
+            replica.become_leader(leadership, rules)
+        else:
+            replica.become_follower(leadership)
+        if before != (replica.leader_id, replica.leader_epoch):
+            self._tell(replica, stopped_leading=led and not replica.is_leader)
+            if replica.is_leader:
+                for tell in self.became_leader:
+                    tell(replica)
+
+    def _tell(self, replica: Replica, *, stopped_leading: bool) -> None:
+        for tell in self.role_changed:
+            tell(replica)
+        if stopped_leading:
+            for tell in self.stopped_leading:
                 tell(replica)
 
     # -- what happens to them ------------------------------------------------------------------------------------
@@ -213,8 +241,29 @@ class Replicas:
             path = "" if directory is None else directory.path
             logger.error("%s; taking %d partitions in %s offline", failure, len(fresh), path)
         for each in fresh:
+            was_leader = each.is_leader
             each.offline = True
             each.stop(ErrorCode.KAFKA_STORAGE_ERROR)
+            self._tell(each, stopped_leading=was_leader)
+
+    def truncate(self, replica: Replica, offset: int) -> None:
+        """Cut the log at `offset`, as a follower. Raises StorageFailure."""
+        directory = self._directory_of[replica]
+        if offset < replica.log.high_watermark:
+            logger.warning(
+                "%s is cut at offset %d, below its high watermark %d: an unclean election has lost committed records",
+                replica.topic_partition,
+                offset,
+                replica.log.high_watermark,
+            )
+        self.removals.extend(directory.truncate(replica.topic_partition, offset, self._clock.now_ms()))
+        replica.wake_readers()
+
+    def restart_log(self, replica: Replica, offset: int) -> None:
+        """Begin the log anew at `offset`, as a follower. Raises StorageFailure."""
+        directory = self._directory_of[replica]
+        self.removals.extend(directory.truncate_fully(replica.topic_partition, offset, self._clock.now_ms()))
+        replica.wake_readers()
 
     def log_start_moved(self, replica: Replica) -> None:
         """Checkpointed at once: a client was told that the records are gone, so they must not come back."""
@@ -224,8 +273,7 @@ class Replicas:
         except StorageFailure as failure:
             self.storage_failed(replica, failure)
             return
-        for waiting in list(replica.fetch_waits):
-            waiting.wake()
+        replica.wake_readers()
 
 
 def _replicas_of(topic: TopicImage, partition: int) -> tuple[int, ...]:

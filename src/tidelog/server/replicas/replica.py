@@ -3,10 +3,14 @@
 All decisions are made in `tidelog.partition` and `tidelog.storage`; here they are put together in the order that keeps
 memory from running ahead of the log: check, write, then move the watermark and wake those who wait. A replica has one
 writer, the event loop, and no step between check and write gives it away.
+
+A replica leads, follows another broker, or does neither while the partition has no leader. What a follower fetches and
+how it finds out that its log has to be cut is in `tidelog.server.replication`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +19,11 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, TopicPartition
 from tidelog.model.ports import Clock
 from tidelog.partition.producers import AppendOrigin
-from tidelog.partition.progress import PartitionProgress
+from tidelog.partition.progress import Eligible, PartitionProgress, everybody_eligible, follower_high_watermark
 from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.server.logs import STATE_CHANGE_LOGGER
-from tidelog.server.replicas.waits import CommitWaits, FetchWait
+from tidelog.server.replicas.waits import CommitWaits, FetchWaits
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.log import Log
 from tidelog.storage.log_results import AppendRefusal, AppendResult, OffsetOutOfRange, ReadResult
@@ -30,6 +34,9 @@ state_change_logger = logging.getLogger(STATE_CHANGE_LOGGER)
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 
+NOBODY = -1
+_NO_PARTITION_EPOCH = -1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
@@ -39,6 +46,27 @@ class Leadership:
     leader_epoch: int
     replicas: tuple[int, ...]
     in_sync: tuple[int, ...]
+    partition_epoch: int = 0
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderRules:
+    """What a leader has to obey: min.insync.replicas, replica.lag.time.max.ms, and who may be in sync at all."""
+
+    min_in_sync: int = 1
+    max_lag_ms: int = 30_000
+    eligible: Eligible = everybody_eligible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InSyncProposal:
+    """A set of in-sync replicas that the controller is asked for, and the state of the partition it is meant for."""
+
+    in_sync: tuple[int, ...]
+    leader_epoch: int
+    partition_epoch: int
 
 
 class Replica:
@@ -59,67 +87,188 @@ class Replica:
         self.log = log
         self.settings = settings
         self.leader_epoch: int = NO_LEADER_EPOCH
-        self.leader_id = -1
+        self.partition_epoch: int = _NO_PARTITION_EPOCH
+        self.leader_id = NOBODY
         self.progress: PartitionProgress | None = None
+        self.proposal: InSyncProposal | None = None
         self.commit_waits = CommitWaits()
-        self.fetch_waits: set[FetchWait] = set()
+        # Consumers wait for the high watermark, followers for the end of the log.
+        self.fetch_waits: FetchWaits = {}
+        self.follower_waits: FetchWaits = {}
         self.offline = False
         self._broker_id = broker_id
         self._clock = clock
 
-    # -- leadership ----------------------------------------------------------------------------------------------
+    # -- leading and following -----------------------------------------------------------------------------------
 
     @property
     def is_leader(self) -> bool:
         return self.progress is not None
 
-    def become_leader(self, leadership: Leadership, *, min_in_sync: int, max_lag_ms: int) -> None:
-        previous = self.leader_epoch
+    @property
+    def is_follower(self) -> bool:
+        return self.leader_id not in (NOBODY, self._broker_id) and not self.offline
+
+    def follows(self, leader: int, leader_epoch: int) -> bool:
+        """Whether the replica still is what it was when something was asked of this leader."""
+        return self.is_follower and self.leader_id == leader and self.leader_epoch == leader_epoch
+
+    def become_leader(self, leadership: Leadership, rules: LeaderRules) -> None:
+        """Lead, or go on leading with what is new: another in-sync set, other replicas, other rules."""
+        progress = self.progress
+        if progress is None or leadership.leader_epoch != self.leader_epoch:
+            progress = self._begin_to_lead(leadership, rules)
+        else:
+            progress.min_in_sync = rules.min_in_sync
+            progress.max_lag_ms = rules.max_lag_ms
+            # The reply to a proposal may have told more than the image that is looked at here. And the same epoch
+            # says nothing new: as long as a proposal is not decided, it may be in force already.
+            if leadership.partition_epoch > self.partition_epoch:
+                progress.change_replicas(leadership.replicas)
+                self.confirm_in_sync(leadership.in_sync, leadership.partition_epoch)
+        if progress.record_append(self.log.log_end_offset, self._now_ms()):
+            self._watermark_moved()
+
+    def _begin_to_lead(self, leadership: Leadership, rules: LeaderRules) -> PartitionProgress:
         end = self.log.log_end_offset
-        if leadership.leader_epoch != previous or self.progress is None:
-            self.progress = PartitionProgress(
-                local_id=self._broker_id,
-                replicas=leadership.replicas,
-                in_sync=leadership.in_sync,
-                log_end_offset=end,
-                high_watermark=min(self.log.high_watermark, end),
-                now_ms=self._clock.now_ms(),
-                min_in_sync=min_in_sync,
-                max_lag_ms=max_lag_ms,
-            )
-            # From here on every record is of the new epoch, which is what followers find divergence with (KIP-101).
-            self.log.assign_leader_epoch(leadership.leader_epoch)
+        # Whoever waits for a commit goes on waiting if this broker led before: its log is still the one that counts.
+        self.progress = PartitionProgress(
+            local_id=self._broker_id,
+            replicas=leadership.replicas,
+            in_sync=leadership.in_sync,
+            log_end_offset=end,
+            high_watermark=min(self.log.high_watermark, end),
+            now_ms=self._now_ms(),
+            min_in_sync=rules.min_in_sync,
+            max_lag_ms=rules.max_lag_ms,
+            eligible=rules.eligible,
+        )
+        # From here on every record is of the new epoch, which is what followers find divergence with (KIP-101).
+        self.log.assign_leader_epoch(leadership.leader_epoch)
+        state_change_logger.info(
+            "[Broker id=%d] Leader %s starts at leader epoch %d from offset %d with high watermark %d ISR [%s] "
+            "addingReplicas [%s] removingReplicas [%s]. Previous leader epoch was %d.",
+            self._broker_id,
+            self.topic_partition,
+            leadership.leader_epoch,
+            end,
+            self.log.high_watermark,
+            ",".join(map(str, leadership.in_sync)),
+            ",".join(map(str, leadership.adding)),
+            ",".join(map(str, leadership.removing)),
+            self.leader_epoch,
+        )
+        self._take_over(leadership)
+        # Followers of the epoch before are told of the new one.
+        self.wake_readers()
+        return self.progress
+
+    def become_follower(self, leadership: Leadership) -> None:
+        """Another broker leads, or nobody does."""
+        if leadership.leader_epoch == self.leader_epoch and leadership.leader == self.leader_id:
+            self.partition_epoch = leadership.partition_epoch
+            return
+        if leadership.leader_epoch != self.leader_epoch:
             state_change_logger.info(
-                "[Broker id=%d] Leader %s starts at leader epoch %d from offset %d with high watermark %d ISR [%s] "
-                "addingReplicas [] removingReplicas []. Previous leader epoch was %d.",
+                "[Broker id=%d] Follower %s starts at leader epoch %d from offset %d with high watermark %d. "
+                "Previous leader epoch was %d.",
                 self._broker_id,
                 self.topic_partition,
                 leadership.leader_epoch,
-                end,
+                self.log.log_end_offset,
                 self.log.high_watermark,
-                ",".join(map(str, leadership.in_sync)),
-                previous,
+                self.leader_epoch,
             )
-        else:
-            self.progress.min_in_sync = min_in_sync
-            self.progress.confirm(leadership.in_sync, self._clock.now_ms())
-        self.leader_epoch = leadership.leader_epoch
-        self.leader_id = leadership.leader
-        if self.progress.record_append(end, self._clock.now_ms()):
-            self._watermark_moved()
+        self._take_over(leadership)
+        self._stop_leading(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def stop(self, reason: ErrorCode) -> None:
         """The replica is not to be used any more: those who wait are told or look again."""
+        self.leader_id = NOBODY
+        self._stop_leading(reason)
+
+    def _take_over(self, leadership: Leadership) -> None:
+        self.leader_id = leadership.leader
+        self.leader_epoch = leadership.leader_epoch
+        self.partition_epoch = leadership.partition_epoch
+        self.proposal = None
+
+    def _stop_leading(self, reason: ErrorCode) -> None:
         self.progress = None
-        self.commit_waits.fail(ApiError(reason, f"{self.topic_partition} is no longer led by this broker"))
-        for waiting in list(self.fetch_waits):
-            waiting.wake()
+        self.proposal = None
+        self.commit_waits.fail(reason)
+        self.wake_readers()
 
     def check_leader_epoch(self, claimed: int) -> ErrorCode:
         """A client's view of who leads: NONE if it is ours or if the client has none."""
         if claimed == NO_LEADER_EPOCH or claimed == self.leader_epoch:
             return ErrorCode.NONE
         return ErrorCode.FENCED_LEADER_EPOCH if claimed < self.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    # -- the in-sync replicas, as the leader sees them -------------------------------------------------------------
+
+    def record_fetch(self, broker_id: int, broker_epoch: int, fetch_offset: int, log_start_offset: int) -> None:
+        """A follower fetches from `fetch_offset`: it has everything below."""
+        progress = self.progress
+        if progress is not None and progress.record_fetch(
+            broker_id, fetch_offset, log_start_offset, self._now_ms(), broker_epoch
+        ):
+            self._watermark_moved()
+
+    def propose_joining(self, broker_id: int) -> bool:
+        """Propose the set with a follower that has caught up. Whether there is a new proposal."""
+        progress = self.progress
+        if progress is None or not progress.may_join(broker_id):
+            return False
+        self._propose(progress, progress.in_sync | {broker_id})
+        return True
+
+    def propose_without_lagging(self) -> bool:
+        """Propose the set without the followers that lag. Whether there is a new proposal."""
+        progress = self.progress
+        lagging = progress.lagging(self._now_ms()) if progress is not None else None
+        if progress is None or not lagging:
+            return False
+        logger.info(
+            "%s: %s are out of sync with the end offset %d and the high watermark %d",
+            self.topic_partition,
+            sorted(lagging),
+            progress.log_end_offset,
+            progress.high_watermark,
+        )
+        self._propose(progress, progress.in_sync - lagging)
+        return True
+
+    def _propose(self, progress: PartitionProgress, in_sync: frozenset[int]) -> None:
+        progress.propose(in_sync)
+        self.proposal = InSyncProposal(
+            in_sync=tuple(sorted(in_sync)), leader_epoch=self.leader_epoch, partition_epoch=self.partition_epoch
+        )
+
+    def confirm_in_sync(self, in_sync: Sequence[int], partition_epoch: int) -> None:
+        """The controller has recorded this set. Whatever was proposed before is decided by that."""
+        progress = self.progress
+        if progress is None:
+            return
+        before = progress.in_sync
+        self.partition_epoch = partition_epoch
+        self.proposal = None
+        moved = progress.confirm(in_sync, self._now_ms())
+        if progress.in_sync != before:
+            logger.info(
+                "%s: ISR updated to %s%s",
+                self.topic_partition,
+                ",".join(map(str, in_sync)),
+                "" if progress.has_enough_in_sync else " (under-min-isr)",
+            )
+        if moved:
+            self._watermark_moved()
+
+    def withdraw_proposal(self) -> None:
+        """The controller has refused it for certain."""
+        self.proposal = None
+        if self.progress is not None:
+            self.progress.withdraw()
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -147,7 +296,6 @@ class Replica:
                 message=f"{self.topic_partition} has {len(progress.in_sync)} in-sync replicas, "
                 f"min.insync.replicas asks for {progress.effective_min_in_sync}",
             )
-        now_ms = self._clock.now_ms()
         end_before = self.log.log_end_offset
         # Offsets are stamped in place; only what the broker itself has encoded comes as bytes.
         writable = bytearray(data) if isinstance(data, bytes) else data
@@ -155,15 +303,31 @@ class Replica:
             writable,
             headers,
             self.leader_epoch,
-            now_ms,
+            self._clock.now_ms(),
             origin=origin,
             guard=guard,
             transaction_version=transaction_version,
         )
-        grown = self.log.log_end_offset != end_before
-        if grown and progress.record_append(self.log.log_end_offset, now_ms):
-            self._watermark_moved(len(data))
+        if self.log.log_end_offset != end_before:
+            if progress.record_append(self.log.log_end_offset, self._now_ms()):
+                self._watermark_moved(len(data))
+            if self.follower_waits:
+                for waiting in list(self.follower_waits):
+                    waiting.grown(len(data))
         return result
+
+    def append_fetched(self, records: Buffer, *, leader_high_watermark: int, leader_log_start: int) -> None:
+        """Append what the leader has sent, as a follower. Raises UnexpectedOffset, CorruptBatch, StorageFailure."""
+        log = self.log
+        if len(records):
+            log.append_as_follower(records, self._clock.now_ms())
+        before = log.high_watermark
+        log.update_high_watermark(follower_high_watermark(before, leader_high_watermark, log.log_end_offset))
+        # Told again with every answer, so it needs no checkpoint of its own.
+        log.advance_log_start(min(leader_log_start, log.high_watermark))
+        if log.high_watermark != before:
+            for waiting in list(self.fetch_waits):
+                waiting.wake()
 
     def _watermark_moved(self, readable_bytes: int = 1 << 30) -> None:
         progress = self.progress
@@ -174,17 +338,31 @@ class Replica:
             for waiting in list(self.fetch_waits):
                 waiting.grown(readable_bytes)
 
+    def wake_readers(self) -> None:
+        """Something else than growth has happened to the log, which those who wait for it should hear of."""
+        for waiting in [*self.fetch_waits, *self.follower_waits]:
+            waiting.wake()
+
     def all_committed(self) -> bool:
         """Whether all in-sync replicas have everything that is in the log."""
         return self.progress is not None and self.progress.high_watermark >= self.log.log_end_offset
 
+    def when_committed(self, end_offset: int) -> asyncio.Future[ErrorCode]:
+        """Done with NONE when everything below `end_offset` is committed, and with an error if that is not to be.
+
+        To be called right after the append and before anything is awaited: should this broker lose its leadership
+        and get it back in between, other records may be at these offsets, and their commit says nothing about ours.
+        """
+        waiting = self.commit_waits.add(end_offset)
+        if self.progress is None:
+            self.commit_waits.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        else:
+            self.commit_waits.advanced(self.progress.high_watermark)
+        return waiting
+
     async def wait_committed(self, end_offset: int) -> None:
         """Until everything below `end_offset` is committed. Raises ApiError if this broker stops leading."""
-        progress = self.progress
-        if progress is None:
-            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.topic_partition} is not led by this broker")
-        if progress.high_watermark < end_offset:
-            await self.commit_waits.add(end_offset)
+        await committed(self, self.when_committed(end_offset))
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -200,3 +378,14 @@ class Replica:
         """Undecoded batches from the one that holds `offset`, below `upper_bound`. Raises StorageFailure and, where
         the log is damaged, CorruptBatch."""
         return self.log.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+
+    def _now_ms(self) -> int:
+        """For lags: a clock that is set must not make all followers look late."""
+        return int(self._clock.monotonic_ms())
+
+
+async def committed(replica: Replica, waiting: asyncio.Future[ErrorCode]) -> None:
+    """Wait for what `when_committed` promised. Raises ApiError."""
+    code = await waiting
+    if code:
+        raise ApiError(code, f"what was written to {replica.topic_partition} is not known to be committed")

@@ -10,19 +10,23 @@ import asyncio
 import heapq
 from collections.abc import Iterable
 from itertools import count
-from typing import Protocol
+
+from tidelog.model.errors import ErrorCode
 
 
 class CommitWaits:
-    """Producers with acks=all, ordered by the offset that has to be committed."""
+    """Producers with acks=all, ordered by the offset that has to be committed. Each is told NONE or what went wrong."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._heap: list[tuple[int, int, asyncio.Future[ErrorCode]]] = []
         self._order = count()
 
-    def add(self, offset: int) -> asyncio.Future[None]:
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, offset: int) -> asyncio.Future[ErrorCode]:
         """Done when the high watermark has reached `offset`."""
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._heap, (offset, next(self._order), waiting))
         return waiting
 
@@ -30,19 +34,18 @@ class CommitWaits:
         while self._heap and self._heap[0][0] <= high_watermark:
             waiting = heapq.heappop(self._heap)[2]
             if not waiting.done():
-                waiting.set_result(None)
+                waiting.set_result(ErrorCode.NONE)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, code: ErrorCode) -> None:
         for _, _, waiting in self._heap:
             if not waiting.done():
-                waiting.set_exception(error)
+                waiting.set_result(code)
         self._heap.clear()
 
 
-class Watched(Protocol):
-    """What a fetch can wait for."""
-
-    fetch_waits: set[FetchWait]
+# Those who wait for one replica. A dictionary, because a set of objects has another order in every process, and what
+# the server does must not depend on that.
+FetchWaits = dict["FetchWait", None]
 
 
 class FetchWait:
@@ -64,15 +67,15 @@ class FetchWait:
         if not self._woken.done():
             self._woken.set_result(None)
 
-    async def wait(self, replicas: Iterable[Watched], timeout_ms: float) -> None:
-        """Until enough has grown or the time is up."""
-        watched = list(replicas)
-        for replica in watched:
-            replica.fetch_waits.add(self)
+    async def wait(self, watched: Iterable[FetchWaits], timeout_ms: float) -> None:
+        """Until enough has grown or the time is up. `watched` are the waits of the replicas that are read."""
+        places = list(watched)
+        for place in places:
+            place[self] = None
         timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self.wake)
         try:
             await self._woken
         finally:
             timer.cancel()
-            for replica in watched:
-                replica.fetch_waits.discard(self)
+            for place in places:
+                place.pop(self, None)
