@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from tidelog.version import VERSION
+
+__version__ = VERSION
 
 __all__ = ["Admin", "ApiError", "Broker", "Consumer", "Producer", "TopicPartition", "__version__"]
 

@@ -134,10 +134,10 @@ class LocalCluster:
                 time.sleep(POLL_SECONDS)
 
     def announce(self) -> None:
-        from tidelog import __version__
+        from tidelog.version import VERSION
 
         servers = ",".join(f"{self._host}:{self._ports[number]}" for number in self._numbers)
-        typer.echo(f"tidelog {__version__}: a cluster of {len(self._numbers)} nodes listens on {servers}")
+        typer.echo(f"tidelog {VERSION}: a cluster of {len(self._numbers)} nodes listens on {servers}")
         typer.echo(f"  data    {self._data_dir}, a folder and a log file for each node")
         typer.echo(f"  connect bootstrap.servers={servers}")
         typer.echo(f"  look    tidelog cluster --bootstrap-server {self._host}:{self._ports[1]}")

@@ -13,7 +13,6 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TypeVar
 
-import tidelog
 from tidelog.client.backoff import Backoff
 from tidelog.client.config import Address, ClientConfig
 from tidelog.client.errors import ApiTimeout, NoBrokerAvailable, is_retriable, raise_for_code
@@ -36,6 +35,7 @@ from tidelog.protocol.messages.find_coordinator_response import FindCoordinatorR
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tidelog.protocol.messages.metadata_response import MetadataResponse
 from tidelog.protocol.schema import Message
+from tidelog.version import VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Cluster:
         self._network: Network = network if network is not None else AsyncioNetwork()
         self._settings = ConnectionSettings(
             client_id=config.client_id,
-            software_version=tidelog.__version__,
+            software_version=VERSION,
             connect_timeout_ms=config.socket_connection_setup_timeout_ms,
             request_timeout_ms=config.request_timeout_ms,
         )
