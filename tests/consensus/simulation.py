@@ -328,7 +328,10 @@ class Simulation:
                 self.history.check_leader(node.node_id, node.incarnation, leadership.epoch, node.log.entries)
                 self.history.check_logs((other.node_id, other.log.entries) for other in self.nodes.values())
         if effects.high_watermark is not None:
-            self.history.check_commit(node.node_id, node.high_watermark, effects.high_watermark, node.log.entries)
+            assert node.replica is not None
+            self.history.check_commit(
+                node.node_id, node.replica.epoch, node.high_watermark, effects.high_watermark, node.log.entries
+            )
             if effects.high_watermark < node.high_watermark:
                 raise Violation("high watermarks never go back", f"node {node.node_id}")
             node.high_watermark = effects.high_watermark

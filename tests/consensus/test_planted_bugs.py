@@ -123,12 +123,12 @@ def test_checker_of_logs_compares_everything_before_a_common_record() -> None:
 
 def test_checker_of_commits_remembers_every_record() -> None:
     history = History()
-    history.check_commit(1, 0, 2, [Entry(1, 1), Entry(1, 2)])
-    history.check_commit(2, 0, 1, [Entry(1, 1)])
+    history.check_commit(1, 1, 0, 2, [Entry(1, 1), Entry(1, 2)])
+    history.check_commit(2, 1, 0, 1, [Entry(1, 1)])
     with pytest.raises(Violation, match="committed records never change"):
-        history.check_commit(2, 1, 2, [Entry(1, 1), Entry(2, 3)])
+        history.check_commit(2, 2, 1, 2, [Entry(1, 1), Entry(2, 3)])
     with pytest.raises(Violation, match="committed records exist"):
-        history.check_commit(3, 0, 2, [Entry(1, 1)])
+        history.check_commit(3, 2, 0, 2, [Entry(1, 1)])
 
 
 def test_checker_of_leaders_knows_restarts() -> None:
@@ -136,6 +136,14 @@ def test_checker_of_leaders_knows_restarts() -> None:
     history.check_leader(1, incarnation=1, epoch=5, entries=[])
     with pytest.raises(Violation, match="one leader per epoch"):
         history.check_leader(1, incarnation=2, epoch=5, entries=[])
+
+
+def test_checker_of_leaders_asks_for_what_earlier_epochs_have_committed() -> None:
+    history = History()
+    history.check_commit(1, epoch=4, before=0, high_watermark=1, entries=[Entry(3, 1)])
+    history.check_leader(2, incarnation=1, epoch=4, entries=[])
+    with pytest.raises(Violation, match="leaders have everything committed"):
+        history.check_leader(3, incarnation=1, epoch=5, entries=[Entry(2, 9)])
 
 
 def test_checker_of_epochs_knows_the_way_back() -> None:
