@@ -1,4 +1,7 @@
-"""What a broker does at intervals: checkpoints, flushes, retention, removal of files, expiry of producers."""
+"""What a broker does at intervals: checkpoints, flushes, retention, removal of files, expiry of producers.
+
+Compaction, which takes longer, is in `tidelog.server.cleaning`; it starts and stops with these.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 
+from tidelog.server.cleaning import Cleaning
 from tidelog.server.node import Node
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_directory import LogDirectory
@@ -24,6 +28,7 @@ class Housekeeping:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._tasks: list[asyncio.Task[None]] = []
+        self.cleaning = Cleaning(node)
 
     def start(self) -> None:
         config = self._node.config
@@ -35,8 +40,10 @@ class Housekeeping:
         self._every(FLUSH_CHECK_MS, self._flush)
         self._every(REMOVAL_CHECK_MS, self._remove_files)
         self._tasks.append(asyncio.create_task(self._node.connections.close_idle_ones()))
+        self.cleaning.start()
 
     async def stop(self) -> None:
+        await self.cleaning.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

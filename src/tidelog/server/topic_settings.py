@@ -38,9 +38,11 @@ class TopicSettings:
 
 
 def log_config(config: TopicConfig, *, producer_id_expiration_ms: int) -> LogConfig:
+    # What is still being written is not compacted, so a bound on the lag of compaction is one on that, too.
+    segment_ms = min(config.segment_ms, config.max_compaction_lag_ms) if config.compacted else config.segment_ms
     return LogConfig(
         segment_bytes=config.segment_bytes,
-        segment_ms=config.segment_ms,
+        segment_ms=segment_ms,
         segment_jitter_ms=config.segment_jitter_ms,
         segment_index_bytes=config.segment_index_bytes,
         index_interval_bytes=config.index_interval_bytes,
@@ -52,6 +54,10 @@ def log_config(config: TopicConfig, *, producer_id_expiration_ms: int) -> LogCon
         file_delete_delay_ms=config.file_delete_delay_ms,
         delete=config.deletes,
         compact=config.compacted,
+        min_compaction_lag_ms=config.min_compaction_lag_ms,
+        max_compaction_lag_ms=config.max_compaction_lag_ms,
+        min_cleanable_dirty_ratio=config.min_cleanable_dirty_ratio,
+        delete_retention_ms=config.delete_retention_ms,
         producer_id_expiration_ms=producer_id_expiration_ms,
     )
 

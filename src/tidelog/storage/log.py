@@ -551,7 +551,7 @@ class Log:
     def abandon(self) -> None:
         """Give up the open files without another write: after a failure, or before the directory is deleted."""
         self._closed = True
-        self.exchange.revoke(discard=False)
+        self.exchange.close()
         for segment in self.segments:
             segment.release()
 

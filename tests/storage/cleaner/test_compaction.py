@@ -113,7 +113,7 @@ def test_batches_keep_codec_offsets_and_timestamps(keyed, codec: Compression) ->
     log.put((b"k0", b""), (b"k2", b""), (b"k5", b""))
     log.roll()
     log.compact()
-    (header, rewritten), *_ = batches(log.log)
+    (header, _rewritten), *_ = batches(log.log)
     assert (header.base_offset, header.last_offset, header.compression) == (0, 5, codec)
     assert header.partition_leader_epoch == 0
     assert header.max_timestamp == now + 4

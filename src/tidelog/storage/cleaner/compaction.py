@@ -223,6 +223,7 @@ class Compaction:
 
     def _finish(self, group: FinishedGroup) -> None:
         with self._lock, self.guard:
+            self.guard.check()
             group.new.change_ending(SWAP_SUFFIX)
             self._filesystem.sync_directory(self.task.directory)
             self.finished = group
@@ -291,6 +292,7 @@ class Compaction:
         try:
             batches = in_order(scan_batches(file, 0, segment.size), start_offset=segment.base_offset)
             while True:
+                self.guard.check()
                 try:
                     with self.guard:
                         placed = next(batches, None)
@@ -320,9 +322,11 @@ class RevocableGuard:
         self._guard = guard
         self.revoked = False
 
-    def __enter__(self) -> None:
+    def check(self) -> None:
         if self.revoked:
             raise CompactionRevoked
+
+    def __enter__(self) -> None:
         self._guard.__enter__()
 
     def __exit__(

@@ -32,6 +32,7 @@ class SegmentExchange:
         snapshots: SnapshotFiles,
     ) -> None:
         self.running: Compaction | None = None
+        self._closed = False
         self._filesystem = filesystem
         self._guard = guard
         self._directory = directory
@@ -65,14 +66,14 @@ class SegmentExchange:
     def sync_names(self, compaction: Compaction) -> None:
         """Bring the names of the files to the device; may run in any thread.
 
-        Raises StorageFailure, CompactionRevoked.
+        Raises StorageFailure, and CompactionRevoked if the log's directory is gone.
         """
         with compaction.guard:
             self._filesystem.sync_directory(self._directory)
 
     def finish(self, segment: Segment) -> None:
         """Give a segment that was swapped in its usual names, if the log still has it."""
-        if segment in self._segments:
+        if not self._closed and segment in self._segments:
             with self._guard:
                 segment.change_ending("")
 
@@ -81,6 +82,11 @@ class SegmentExchange:
         compaction, self.running = self.running, None
         if compaction is not None:
             compaction.revoke(discard=discard)
+
+    def close(self) -> None:
+        """The log's files are not to be touched any more."""
+        self._closed = True
+        self.revoke(discard=False)
 
     def end(self, compaction: Compaction) -> None:
         """The compaction has run to its end, or has been given up."""
