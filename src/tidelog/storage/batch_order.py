@@ -27,8 +27,8 @@ def in_order(
 ) -> Iterator[PlacedBatch]:
     """Pass batches on, each with its position in the file. Raises CorruptBatch for the first that is out of place.
 
-    `start_offset` is the least that may come, `following` the batch behind the last one. A log that no cleaner has
-    touched is `gapless`.
+    `start_offset` and `start_epoch` are the least that may come, `following` the batch behind the last one. A log that
+    no cleaner has touched is `gapless`.
     """
     held: PlacedBatch | None = None
     # Where the batches before the held one have come to.
@@ -39,7 +39,11 @@ def in_order(
             if header.partition_leader_epoch < _NO_EPOCH:
                 raise CorruptBatch(position, f"there is no leader epoch {header.partition_leader_epoch}")
             if held is None:
-                if header.base_offset < offset or (gapless and header.base_offset > offset):
+                if (
+                    header.base_offset < offset
+                    or (gapless and header.base_offset > offset)
+                    or _NO_EPOCH < header.partition_leader_epoch < epoch
+                ):
                     raise _misplaced(position, header, offset, epoch)
             else:
                 before = held[1]
