@@ -23,12 +23,14 @@ async def client(broker: tidelog.Broker) -> AsyncIterator[RawClient]:
         yield connected
 
 
-async def create_topic(client: RawClient, name: str, partitions: int = 1, **config: str) -> bytes:
+async def create_topic(
+    client: RawClient, name: str, partitions: int = 1, replication_factor: int = 1, **config: str
+) -> bytes:
     """Create a topic; its id. Properties with underscores for dots."""
     topic = CreatableTopic(
         name=name,
         num_partitions=partitions,
-        replication_factor=1,
+        replication_factor=replication_factor,
         configs=[CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in config.items()],
     )
     response = await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=5000))

@@ -65,3 +65,8 @@ class Connections:
     async def close_all(self) -> None:
         """Answer what has been asked, then close."""
         await asyncio.gather(*(connection.drain_and_close(DRAIN_SECONDS) for connection in list(self._open)))
+
+    def drop_all(self) -> None:
+        """Close at once, whatever was asked."""
+        for connection in list(self._open):
+            connection.close()

@@ -72,6 +72,15 @@ class RunningNode:
         return self._node
 
     @property
+    def is_broker(self) -> bool:
+        return self._config.is_broker
+
+    @property
+    def is_active_controller(self) -> bool:
+        """Whether this node decides for the cluster now."""
+        return self._control is not None and self._control.controller is not None and self._control.controller.is_active
+
+    @property
     def addresses(self) -> list[tuple[str, int]]:
         """Where clients connect to."""
         return [(endpoint.host, endpoint.port) for endpoint in self._endpoints()]
@@ -86,7 +95,7 @@ class RunningNode:
         try:
             await self._start()
         except BaseException:
-            await self._abandon()
+            await self.abandon()
             raise
 
     async def _start(self) -> None:
@@ -176,9 +185,18 @@ class RunningNode:
         for listening in self._controller_listening:
             listening.close()
 
-    async def _abandon(self) -> None:
+    async def abandon(self) -> None:
+        """Let go of everything at once, as a crash would: nothing is flushed, nobody is told."""
         for listening in (*self._controller_listening, *(each for _, each in self._listening)):
             listening.close()
+        if self._controller_service is not None:
+            self._controller_service.close()
+        if self._node is not None:
+            self._node.connections.drop_all()
+            if self._node.lifecycle is not None:
+                await self._node.lifecycle.stop()
+            self._node.groups.close()
+            self._node.transactions.close()
         if self._control is not None:
             await self._control.abandon()
         if self._metrics_listening is not None:

@@ -164,8 +164,11 @@ class ActiveController:
         if isinstance(request, BrokerHeartbeatRequest):
             return await self._heartbeat(request)
         response = await self._decide(self._actions[type(request)](request))
-        if isinstance(request, BrokerRegistrationRequest) and isinstance(response, BrokerRegistrationResponse):
-            self._sessions.heard(request.broker_id, self._clock.monotonic_ms())
+        if isinstance(request, BrokerRegistrationRequest):
+            assert isinstance(response, BrokerRegistrationResponse)
+            # One that is refused must not keep the session alive that it is refused for.
+            if not response.error_code:
+                self._sessions.heard(request.broker_id, self._clock.monotonic_ms())
         return response
 
     async def _wait_until_active(self) -> None:
@@ -176,6 +179,11 @@ class ActiveController:
             raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
 
     async def _decide(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Reply:
+        # Shielded: if a client that disconnects ended the wait for the commit, the next decision would be made over an
+        # image without this one, and could create the same topic again.
+        return await asyncio.shield(asyncio.ensure_future(self._decide_in_turn(decision)))
+
+    async def _decide_in_turn(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Reply:
         async with self._lock:
             epoch = self._epoch
             if epoch is None:
