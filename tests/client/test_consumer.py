@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import confluent_kafka
 import pytest
+from support.apache_kafka import ApacheKafka
 from support.cutting_proxy import CuttingProxy, running_proxy
 from support.processes import free_port
 
@@ -269,11 +271,12 @@ async def members(servers: str, topic: str, group: str, count: int, **options: o
 
 
 async def poll_all(
-    consumers: Collection[Consumer], until: Callable[[], bool], seconds: float = 40
+    consumers: Collection[Consumer], until: Callable[[], bool], *, enough: int | None = None, seconds: float = 40
 ) -> list[ConsumerRecord]:
+    """Let all members poll until the condition holds, or until there are enough records."""
     records: list[ConsumerRecord] = []
     async with asyncio.timeout(seconds):
-        while not until():
+        while not until() and (enough is None or len(records) < enough):
             for got in await asyncio.gather(*(consumer.poll(timeout_ms=100) for consumer in consumers)):
                 records += got
     return records
@@ -293,13 +296,8 @@ async def test_members_divide_the_partitions_and_read_everything_once(admin: Adm
         records = await poll_all(consumers, divided(consumers, 6))
         assert sorted(len(consumer.assignment()) for consumer in consumers) == [2, 2, 2]
         await fill(servers, unique, 60, partitions=6, first=600)
-        counted = len(records)
-        while counted < 660:
-            more = await poll_all(consumers, lambda: True) or await poll_until(consumers[0], lambda _: True)
-            for got in await asyncio.gather(*(consumer.poll(timeout_ms=200) for consumer in consumers)):
-                more += got
-            records += more
-            counted = len(records)
+        read = len(records)
+        records += await poll_all(consumers, lambda: False, enough=660 - read)
         (described,) = Admin.raise_any(await admin.describe_groups([unique])).values()
         assert described.state == "Stable"
         assert sorted(member.client_id for member in described.members) == ["m0", "m1", "m2"]
@@ -365,6 +363,42 @@ async def test_offsets_can_be_altered_from_outside(admin: Admin, servers: str, u
     await admin.alter_group_offsets(unique, {partition: OffsetAndMetadata(offset=6)})
     async with reader(servers, unique, group_id=unique) as consumer:
         assert values(await poll_until(consumer, at_least(4))) == [6, 7, 8, 9]
+
+
+# -- transactions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.maven
+@pytest.mark.xdist_group("jvm")
+async def test_aborted_records_are_hidden_from_readers_of_committed_ones(
+    apache_kafka: ApacheKafka, unique: str
+) -> None:
+    """Written with librdkafka's transactions to Apache Kafka."""
+    servers = apache_kafka.bootstrap_servers
+    async with Admin(servers) as admin:
+        await admin.create_topic(unique, partitions=1)
+    await asyncio.to_thread(_write_transactions, servers, unique)
+    async with reader(servers, unique, isolation_level="read_committed") as consumer:
+        assert values(await poll_until(consumer, at_least(6))) == [0, 1, 4, 5, 8, 9]
+        # The position is behind the last marker, and at the end for this reader.
+        (partition,) = consumer.assignment()
+        assert await consumer.position(partition) == (await consumer.end_offsets(partition))[partition]
+    async with reader(servers, unique) as consumer:
+        assert values(await poll_until(consumer, at_least(10))) == list(range(10))
+
+
+def _write_transactions(servers: str, topic: str) -> None:
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers, "transactional.id": topic, "linger.ms": 0})
+    producer.init_transactions(30)
+    for number in range(5):
+        producer.begin_transaction()
+        producer.produce(topic, b"%d" % (2 * number))
+        producer.produce(topic, b"%d" % (2 * number + 1))
+        producer.flush(30)
+        if number % 2 == 0:
+            producer.commit_transaction(30)
+        else:
+            producer.abort_transaction(30)
 
 
 # -- connections that are cut ----------------------------------------------------------------------------------------
