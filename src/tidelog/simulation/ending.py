@@ -1,0 +1,161 @@
+"""The end of a run: let clients finish, read everything once more from the beginning, and look into the logs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tidelog.model.ids import TopicPartition
+from tidelog.records.batch import iterate_headers
+from tidelog.records.record import decode_batch
+from tidelog.simulation.history import FinalState, Isolation, Read, ReplicaLog, StoredRecord
+from tidelog.simulation.setup import Client, Clients
+from tidelog.simulation.workload import EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
+from tidelog.simulation.world import SimulatedClient, World
+from tidelog.storage.log import Log
+from tidelog.storage.log_results import OffsetOutOfRange
+
+# After healing each step of the end has so much time. Clients give up after half of it, brokers need far less.
+STEP_SECONDS = 60.0
+READ_CHUNK_BYTES = 1 << 20
+LOOK_SECONDS = 0.2
+
+
+@dataclass(kw_only=True)
+class Finish:
+    world: World
+    clients: Clients
+    tasks: Mapping[str, asyncio.Task[None]]
+    partitions: Sequence[TopicPartition]
+    unfinished: list[str] = field(default_factory=list)
+
+
+async def finish(end: Finish) -> FinalState:
+    await _stop(end, end.clients.writing)
+    reader = end.world.add_client("final-reader")
+    views: dict[Isolation, list[Read]] = {}
+    for isolation in Isolation:
+        try:
+            async with asyncio.timeout(STEP_SECONDS):
+                views[isolation] = await reader.run(_read_all(reader, end, isolation))
+        except TimeoutError:
+            name = f"read_{isolation.name.lower()}"
+            end.unfinished.append(f"a {name} reader does not reach the end {STEP_SECONDS:g} s after healing")
+            views[isolation] = []
+    await _readers_caught_up(end, views)
+    await _stop(end, end.clients.reading)
+    replicas = await _converged_replicas(end)
+    return FinalState(
+        replicas=replicas,
+        uncommitted=views[Isolation.UNCOMMITTED],
+        committed=views[Isolation.COMMITTED],
+        unfinished=end.unfinished,
+    )
+
+
+async def _stop(end: Finish, clients: Sequence[Client]) -> None:
+    for client in clients:
+        client.stop.set()
+    tasks = {end.tasks[client.name]: client.name for client in clients}
+    if not tasks:
+        return
+    _, waiting = await asyncio.wait(tasks, timeout=STEP_SECONDS)
+    for task, name in tasks.items():
+        if task in waiting:
+            end.unfinished.append(f"{name} has not finished {STEP_SECONDS:g} s after it was asked to")
+        elif (error := task.exception()) is not None:
+            end.world.loop.failures.append((end.world.loop.time(), None, f"{name} failed", error))
+
+
+async def _read_all(client: SimulatedClient, end: Finish, isolation: Isolation) -> list[Read]:
+    """Everything from the beginning to the end, once the end is the same for all readers."""
+    while True:
+        try:
+            return await _try_read_all(client, end, isolation)
+        except EXPECTED:
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _try_read_all(client: SimulatedClient, end: Finish, isolation: Isolation) -> list[Read]:
+    loop = end.world.loop
+    servers = end.world.bootstrap_servers
+    async with new_consumer(client, servers, Isolation.UNCOMMITTED) as consumer:
+        ends = await consumer.end_offsets(*end.partitions)
+    found: list[Read] = []
+    async with new_consumer(client, servers, isolation) as consumer:
+        consumer.assign(end.partitions)
+        starts = await consumer.beginning_offsets(*end.partitions)
+        for partition, offset in starts.items():
+            consumer.seek(partition, offset)
+        while any([await consumer.position(each) < ends[each] for each in end.partitions]):
+            for record in await consumer.poll(timeout_ms=POLL_MS):
+                assert record.value is not None
+                found.append(
+                    Read(loop.time(), client.name, record.topic_partition, record.offset, record.value, isolation)
+                )
+    return found
+
+
+async def _readers_caught_up(end: Finish, views: Mapping[Isolation, Sequence[Read]]) -> None:
+    """Every reader reaches what the final reader has seen."""
+    last: dict[TopicPartition, int] = {}
+    for read in views[Isolation.UNCOMMITTED]:
+        last[read.partition] = max(last.get(read.partition, -1), read.offset)
+    deadline = end.world.loop.time() + STEP_SECONDS
+    for reader in end.clients.readers:
+        while any(reader.positions[partition] <= offset for partition, offset in last.items()):
+            if end.world.loop.time() > deadline:
+                end.unfinished.append(f"{reader.name} does not reach the end: {reader.positions} instead of {last}")
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _converged_replicas(end: Finish) -> list[ReplicaLog]:
+    """The logs of all replicas, once they are equally long; else as they are when the time is up."""
+    deadline = end.world.loop.time() + STEP_SECONDS
+    while True:
+        replicas = list(_replica_logs(end))
+        ends: dict[TopicPartition, set[tuple[int, int]]] = {}
+        for replica in replicas:
+            ends.setdefault(replica.partition, set()).add((replica.end_offset, replica.high_watermark))
+        if all(len(each) == 1 for each in ends.values()) or end.world.loop.time() > deadline:
+            return replicas
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _replica_logs(end: Finish) -> list[ReplicaLog]:
+    found = []
+    for node in end.world.nodes.values():
+        if node.running is None:
+            continue
+        for replica in node.running.node.replicas:
+            if replica.topic_partition in end.partitions:
+                found.append(read_replica(node.host, replica.log))
+    return found
+
+
+def read_replica(node: str, log: Log) -> ReplicaLog:
+    records: list[StoredRecord] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        result = log.read(offset, READ_CHUNK_BYTES)
+        if isinstance(result, OffsetOutOfRange) or not result.records:
+            break
+        for position, header in iterate_headers(result.records):
+            offset = header.next_offset
+            if header.is_control:
+                continue
+            batch = result.records[position : position + header.size]
+            records += [
+                StoredRecord(record.offset, record.value, header.partition_leader_epoch)
+                for record in decode_batch(batch)
+            ]
+    return ReplicaLog(
+        node=node,
+        partition=log.topic_partition,
+        start_offset=log.log_start_offset,
+        end_offset=log.log_end_offset,
+        high_watermark=log.high_watermark,
+        records=records,
+    )

@@ -1,0 +1,169 @@
+"""One simulated machine with a broker on it: its disk and clock stay, its processes come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.server.ports import Ports
+from tidelog.server.startup import RunningNode
+from tidelog.simulation.clock import SeededRandomness, SimulatedClock, draw_from
+from tidelog.simulation.disk import Disk
+from tidelog.simulation.filesystem import ProcessFileSystem
+from tidelog.simulation.loop import SimulatedLoop
+from tidelog.simulation.network import Fabric, ProcessNetwork
+from tidelog.simulation.process import Process
+from tidelog.simulation.trace import Trace
+
+# Who watches over the broker gives it so long to end, and tries so soon again when a start has failed.
+STOP_SECONDS = 30.0
+RETRY_START_SECONDS = 1.0
+
+NodeFactory = Callable[[Mapping[str, str], Ports], RunningNode]
+
+
+def real_node(properties: Mapping[str, str], ports: Ports) -> RunningNode:
+    """The broker as users run it."""
+    return RunningNode(BrokerConfig.from_properties(properties), ports)
+
+
+class Surroundings(Protocol):
+    """What a machine is part of."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def loop(self) -> SimulatedLoop: ...
+
+    @property
+    def fabric(self) -> Fabric: ...
+
+    @property
+    def trace(self) -> Trace: ...
+
+
+class SimulatedNode:
+    """Between `start` and the next end there is a process; `running` is set once the broker serves."""
+
+    def __init__(
+        self, world: Surroundings, node_id: int, properties: Mapping[str, str], factory: NodeFactory = real_node
+    ) -> None:
+        self.node_id = node_id
+        self.host = f"node-{node_id}"
+        self.properties = properties
+        chance = draw_from(world.seed, self.host)
+        self.clock = SimulatedClock(world.loop, skew_ms=chance.randrange(-2_000, 2_000))
+        self.disk = Disk(self.host, draw_from(world.seed, self.host, "disk"), self.clock.now_ms)
+        # Where the broker keeps its data is there before the broker is: somebody has mounted a disk.
+        self.disk.make_directory(properties["log.dirs"])
+        self.process: Process | None = None
+        self.filesystem: ProcessFileSystem | None = None
+        self.running: RunningNode | None = None
+        self.graveyard: list[Process] = []
+        self._outside = contextvars.copy_context()
+        self._world = world
+        self._factory = factory
+        self._starts = 0
+        self._stop: asyncio.Event | None = None
+        # Whether a process that has ended is started again at once.
+        self.keep_running = False
+        # Set when the process of the last start has ended.
+        self.gone = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<{self.host} {self.process}>"
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None
+
+    # -- beginning and ending ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin a process; nothing if there is one. A start that fails is tried again."""
+        if self.process is not None:
+            return
+        self._starts += 1
+        self.gone = asyncio.Event()
+        world = self._world
+        process = self.process = Process(f"{self.host}.{self._starts}", self.host)
+        world.fabric.machine_started(self.host)
+        self.filesystem = ProcessFileSystem(self.disk, process, world.trace)
+        ports = Ports(
+            clock=self.clock,
+            randomness=SeededRandomness(draw_from(world.seed, process.name)),
+            filesystem=self.filesystem,
+            network=ProcessNetwork(world.fabric, process),
+        )
+        world.trace.event(world.loop.time(), "node-start", process.name)
+        self._stop = asyncio.Event()
+        world.loop.create_task(self._serve(process, ports, self._stop), context=process.context.copy())
+
+    async def _serve(self, process: Process, ports: Ports, stop: asyncio.Event) -> None:
+        running = self._factory(self.properties, ports)
+        try:
+            await running.start()
+        except Exception as error:
+            self._world.trace.event(self._world.loop.time(), "node-start-failed", f"{process.name}: {error}")
+            self._end(process)
+            self._world.loop.call_later(RETRY_START_SECONDS, self.start, context=self._outside)
+            return
+        self.running = running
+        self._world.trace.event(self._world.loop.time(), "node-started", process.name)
+        await stop.wait()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await running.stop()
+            self._world.trace.event(self._world.loop.time(), "node-stopped", process.name)
+        except TimeoutError:
+            self._world.trace.event(self._world.loop.time(), "node-stop-timed-out", process.name)
+        self._end(process)
+        if self.keep_running:
+            self._world.loop.call_later(RETRY_START_SECONDS, self.start, context=self._outside)
+
+    def stop(self) -> None:
+        """End in order, as with SIGTERM. The process is gone some time later."""
+        if self._stop is not None:
+            self._stop.set()
+
+    def kill(self) -> None:
+        """As kill -9: the kernel still has what was written, and closes the connections."""
+        if self.process is not None:
+            self._world.trace.event(self._world.loop.time(), "node-killed", self.process.name)
+            self._end(self.process)
+
+    def lose_power(self) -> None:
+        """Nothing is left but what the device has; nobody is told."""
+        process = self.process
+        if process is not None:
+            self._world.trace.event(self._world.loop.time(), "node-lost-power", process.name)
+            self._retire(process)
+            self._world.fabric.power_lost(process)
+            self.disk.lose_power()
+
+    def _end(self, process: Process) -> None:
+        self._retire(process)
+        self._world.fabric.process_killed(process)
+
+    def _retire(self, process: Process) -> None:
+        self.harvest()
+        process.kill()
+        self.graveyard.append(process)
+        if self.process is process:
+            self.process = self.filesystem = self.running = self._stop = None
+            self.gone.set()
+
+    # -- looking in ----------------------------------------------------------------------------------------------
+
+    def harvest(self) -> None:
+        """Take over what the broker has counted, before it is forgotten."""
+        if self.running is None:
+            return
+        for metric in self.running.node.metrics.registry.collect():
+            for sample in metric.samples:
+                if sample.name == "tidelog_errors_total":
+                    self._world.trace.counts[f"error {sample.labels['error']}"] += int(sample.value)

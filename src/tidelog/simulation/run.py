@@ -1,0 +1,176 @@
+"""One run: a world and clients from a seed, faults, healing, and the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tidelog.simulation.checkers import Violation, check
+from tidelog.simulation.clock import draw_from
+from tidelog.simulation.ending import Finish, finish
+from tidelog.simulation.faults import draw_plan
+from tidelog.simulation.history import FinalState, History
+from tidelog.simulation.loop import SimulatedLoop, SimulationStuck, new_loop
+from tidelog.simulation.node import NodeFactory, real_node
+from tidelog.simulation.process import CURRENT
+from tidelog.simulation.scenario import TOPIC, Scenario
+from tidelog.simulation.setup import add_clients, add_nodes, create_topics
+from tidelog.simulation.trace import Trace
+from tidelog.simulation.world import World
+from tidelog.storage.filesystem import StorageFailure
+
+# A node must serve, and the topics must be there, within this time; nothing is broken yet.
+START_SECONDS = 60.0
+# Failures of the disk are told as errors, and are what the run asked for.
+_EXPECTED_ERRORS = (StorageFailure, OSError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """What came of a seed."""
+
+    seed: int
+    violations: Sequence[Violation]
+    # The same in every process that runs the seed with the same code.
+    digest: str
+    virtual_seconds: float
+    events: int
+    # Faults, error codes and what else was counted.
+    counts: Counter[str]
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.violations)
+
+
+def run(
+    scenario: Scenario,
+    *,
+    factory: NodeFactory = real_node,
+    write_line: Callable[[str], None] | None = None,
+    history: History | None = None,
+) -> RunReport:
+    """Run one scenario to its end. `write_line` gets what happens, line by line; `history` gets the history."""
+    loop = new_loop()
+    trace = Trace(write_line)
+    history = History() if history is None else history
+    world = World(scenario.seed, loop, trace)
+    final = FinalState()
+    problems: list[Violation] = []
+    with _listen_to_logs(loop, problems, write_line):
+        try:
+            final = loop.run_until_complete(_live(world, scenario, history, factory))
+        except (SimulationStuck, _NoStart) as error:
+            problems.append(Violation("stuck", str(error)))
+        finally:
+            loop.close()
+            world.bury()
+    problems += [Violation("failure", _describe(failure)) for failure in loop.failures]
+    if not any(problem.invariant == "stuck" for problem in problems):
+        problems += check(history, final)
+    _count_history(history, trace.counts)
+    return RunReport(
+        seed=scenario.seed,
+        violations=problems,
+        digest=trace.digest(),
+        virtual_seconds=loop.time(),
+        events=loop.events_run,
+        counts=trace.counts,
+    )
+
+
+class _NoStart(Exception):
+    """The cluster did not come up although nothing was broken."""
+
+
+async def _live(world: World, scenario: Scenario, history: History, factory: NodeFactory) -> FinalState:
+    loop = world.loop
+    add_nodes(world, scenario, factory)
+    for node in world.nodes.values():
+        node.start()
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            await create_topics(world, scenario)
+    except TimeoutError as error:
+        raise _NoStart(f"no topics {START_SECONDS:g} s after the start") from error
+    clients = add_clients(world, scenario, history)
+    tasks = clients.start()
+    began = loop.time()
+    plan = draw_plan(
+        draw_from(scenario.seed, "faults"),
+        scenario.kinds,
+        nodes=list(world.nodes),
+        clients=clients.hosts,
+        seconds=scenario.seconds,
+        begin=began,
+    )
+    world.begin_faults(plan)
+    await asyncio.sleep(scenario.seconds)
+    await world.heal()
+    return await finish(Finish(world=world, clients=clients, tasks=tasks, partitions=scenario.topic_partitions))
+
+
+@contextmanager
+def _listen_to_logs(
+    loop: SimulatedLoop, problems: list[Violation], write_line: Callable[[str], None] | None
+) -> Iterator[None]:
+    logger = logging.getLogger("tidelog")
+    before = (logger.level, logger.propagate)
+    handler = _LogHandler(loop, problems, write_line)
+    logger.addHandler(handler)
+    logger.setLevel(logging.ERROR if write_line is None else logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+
+
+class _LogHandler(logging.Handler):
+    """Exceptions that code under test only logs are violations; the rest is for the reader of a trace."""
+
+    def __init__(
+        self, loop: SimulatedLoop, problems: list[Violation], write_line: Callable[[str], None] | None
+    ) -> None:
+        super().__init__()
+        self._loop = loop
+        self._problems = problems
+        self._write_line = write_line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        process = CURRENT.get()
+        name = "outside" if process is None else process.name
+        message = record.getMessage()
+        error = record.exc_info[1] if record.exc_info else None
+        alive = process is None or process.alive
+        if self._write_line is not None:
+            self._write_line(f"{self._loop.time():12.6f} {name} {record.levelname} {message} ({record.name})")
+            if error is not None:
+                self._write_line("".join(traceback.format_exception(error)))
+        if alive and isinstance(error, Exception) and not isinstance(error, _EXPECTED_ERRORS):
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{at.filename.rpartition('/')[2]}:{at.lineno}"
+            self._problems.append(
+                Violation("failure", f"{name} at {self._loop.time():.3f} s: {message}: {error!r} in {where}")
+            )
+
+
+def _describe(failure: tuple[float, object, str, BaseException | None]) -> str:
+    time, process, message, error = failure
+    lines = "".join(traceback.format_exception(error)) if error is not None else ""
+    return f"{process} at {time:.3f} s: {message}\n{lines}".rstrip()
+
+
+def _count_history(history: History, counts: Counter[str]) -> None:
+    for event in history.events:
+        counts[f"history {type(event).__name__.lower()}"] += 1
+
+
+__all__ = ["TOPIC", "RunReport", "run"]

@@ -1,0 +1,99 @@
+"""What a run consists of, drawn from its seed: how many nodes, which settings, which clients, which faults.
+
+Runs differ a lot on purpose. One with a single partition, tiny segments and nothing but kills finds other mistakes than
+one with everything at once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tidelog.model.ids import TopicPartition
+from tidelog.simulation.clock import draw_from
+from tidelog.simulation.faults import FaultKind, choose_kinds
+from tidelog.simulation.history import Isolation
+from tidelog.simulation.workload import ProducerSettings
+
+TOPIC = "records"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    seed: int
+    seconds: float
+    nodes: int
+    kinds: tuple[FaultKind, ...]
+    partitions: int
+    # What every broker starts with, and what the topic gets.
+    broker_properties: Mapping[str, str]
+    topic_properties: Mapping[str, str]
+    producers: tuple[ProducerSettings, ...]
+    readers: tuple[Isolation, ...]
+    group_members: int
+    group_isolation: Isolation
+
+    @property
+    def topic_partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(TOPIC, number) for number in range(self.partitions)]
+
+    @property
+    def replication_factor(self) -> int:
+        return min(3, self.nodes)
+
+
+def draw_scenario(seed: int, *, seconds: float, nodes: int, faults: Collection[FaultKind]) -> Scenario:
+    chance = draw_from(seed, "scenario")
+    kinds = choose_kinds(chance, faults)
+    replication = min(3, nodes)
+    # Without this a loss of power may take what was acknowledged: Kafka relies on other replicas for that.
+    flush = {"flush.messages": "1"} if FaultKind.POWER_LOSS in kinds else {}
+    return Scenario(
+        seed=seed,
+        seconds=seconds,
+        nodes=nodes,
+        kinds=kinds,
+        partitions=chance.choice((1, 2, 3)),
+        broker_properties=_broker_properties(chance, replication, durable=bool(flush)),
+        topic_properties={
+            "segment.bytes": str(chance.choice((2_000, 20_000, 1 << 20))),
+            "min.insync.replicas": str(max(1, replication - 1)),
+            **flush,
+        },
+        producers=tuple(_producer(chance, first=number == 0) for number in range(chance.choice((1, 2, 3)))),
+        readers=tuple(chance.choice(tuple(Isolation)) for _ in range(chance.choice((1, 2)))),
+        group_members=chance.choice((0, 1, 2, 3)),
+        group_isolation=chance.choice(tuple(Isolation)),
+    )
+
+
+def _broker_properties(chance: random.Random, replication: int, *, durable: bool) -> dict[str, str]:
+    properties = {
+        "offsets.topic.num.partitions": str(chance.choice((1, 2))),
+        "transaction.state.log.num.partitions": str(chance.choice((1, 2))),
+        "offsets.topic.replication.factor": str(replication),
+        "transaction.state.log.replication.factor": str(replication),
+        "transaction.state.log.min.isr": str(max(1, replication - 1)),
+        "group.initial.rebalance.delay.ms": str(chance.choice((0, 500))),
+        # Often, so that crashes fall between them and what they describe.
+        "replica.high.watermark.checkpoint.interval.ms": str(chance.choice((500, 5_000))),
+        "log.flush.offset.checkpoint.interval.ms": str(chance.choice((1_000, 10_000))),
+        "log.flush.start.offset.checkpoint.interval.ms": str(chance.choice((1_000, 10_000))),
+    }
+    if durable:
+        properties["log.flush.interval.messages"] = "1"
+    return properties
+
+
+def _producer(chance: random.Random, *, first: bool) -> ProducerSettings:
+    # The first one is what most people have; the others are whatever can be configured.
+    idempotent = first or chance.random() < 0.6
+    return ProducerSettings(
+        acks="all" if idempotent else chance.choice(("all", "1", "0")),
+        idempotent=idempotent,
+        max_in_flight=chance.choice((1, 5)),
+        linger_ms=chance.choice((0, 5, 50)),
+        burst=chance.choice((1, 4, 12)),
+        pause_seconds=chance.choice((0.3, 0.6, 1.5)),
+    )

@@ -1,0 +1,141 @@
+"""Puts a scenario into a world: brokers with their properties, topics, and clients that have not begun yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tidelog.client.admin import Admin, NewTopic
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.simulation.clock import draw_from
+from tidelog.simulation.history import History
+from tidelog.simulation.node import NodeFactory
+from tidelog.simulation.scenario import TOPIC, Scenario
+from tidelog.simulation.workload import (
+    CLIENT_OPTIONS,
+    EXPECTED,
+    RETRY_SECONDS,
+    GroupClient,
+    ProducingClient,
+    ReadingClient,
+)
+from tidelog.simulation.world import World
+
+GROUP = "group"
+
+
+class Client(Protocol):
+    """What all clients have."""
+
+    stop: asyncio.Event
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def host(self) -> str: ...
+
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clients:
+    producers: Sequence[ProducingClient]
+    readers: Sequence[ReadingClient]
+    members: Sequence[GroupClient]
+    world: World
+
+    @property
+    def writing(self) -> list[Client]:
+        return list(self.producers)
+
+    @property
+    def reading(self) -> list[Client]:
+        return [*self.readers, *self.members]
+
+    @property
+    def hosts(self) -> list[str]:
+        return [each.host for each in (*self.writing, *self.reading)]
+
+    def start(self) -> dict[str, asyncio.Task[None]]:
+        """By name of the client."""
+        return {each.name: self.world.clients[each.host].run(each.run()) for each in (*self.writing, *self.reading)}
+
+
+def add_nodes(world: World, scenario: Scenario, factory: NodeFactory) -> None:
+    for node_id in range(1, scenario.nodes + 1):
+        world.add_node(node_id, node_properties(scenario, node_id), factory)
+
+
+def node_properties(scenario: Scenario, node_id: int) -> dict[str, str]:
+    host = f"node-{node_id}"
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": str(node_id),
+        "log.dirs": "/data",
+        "listeners": f"PLAINTEXT://{host}:9092",
+        **scenario.broker_properties,
+    }
+    if scenario.nodes > 1:
+        voters = ",".join(f"{each}@node-{each}:9093" for each in range(1, scenario.nodes + 1))
+        properties |= {
+            "listeners": f"PLAINTEXT://{host}:9092,CONTROLLER://{host}:9093",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": voters,
+        }
+    return properties
+
+
+async def create_topics(world: World, scenario: Scenario) -> None:
+    """Wait for the cluster, and create what the clients need."""
+    client = world.add_client("admin")
+    await client.run(_create_topics(world, scenario))
+
+
+async def _create_topics(world: World, scenario: Scenario) -> None:
+    client = world.clients["admin"]
+    topics = [
+        NewTopic(
+            name=TOPIC,
+            partitions=scenario.partitions,
+            replication_factor=scenario.replication_factor,
+            configs=dict(scenario.topic_properties),
+        )
+    ]
+    while True:
+        try:
+            admin = Admin(
+                world.bootstrap_servers,
+                config=CLIENT_OPTIONS,
+                network=client.network,
+                clock=client.clock,
+                randomness=client.randomness,
+            )
+            async with admin:
+                for result in (await admin.create_topics(topics)).values():
+                    if isinstance(result, ApiError) and result.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                        raise result
+                return
+        except EXPECTED:
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+def add_clients(world: World, scenario: Scenario, history: History) -> Clients:
+    servers = world.bootstrap_servers
+    partitions = scenario.topic_partitions
+    producers = []
+    for number, settings in enumerate(scenario.producers, 1):
+        client = world.add_client(f"producer-{number}")
+        chance = draw_from(scenario.seed, client.name, "workload")
+        producers.append(ProducingClient(client, history, servers, partitions, settings, chance))
+    readers = []
+    for number, isolation in enumerate(scenario.readers, 1):
+        client = world.add_client(f"reader-{number}")
+        readers.append(ReadingClient(client, history, servers, partitions, isolation))
+    members = []
+    for number in range(1, scenario.group_members + 1):
+        client = world.add_client(f"member-{number}")
+        members.append(GroupClient(client, history, servers, TOPIC, GROUP, scenario.group_isolation))
+    return Clients(producers=producers, readers=readers, members=members, world=world)

@@ -1,0 +1,216 @@
+"""The world of a run: machines with brokers, hosts of clients, the network between them, and the faults that hit them.
+
+Which faults come when is in `tidelog.simulation.faults`; here they are carried out. A world ends healed: everything
+that was cut is joined, everything that was killed runs again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any, TypeVar
+
+from tidelog.model.ports import Clock, Randomness
+from tidelog.network.port import Network
+from tidelog.simulation.clock import SeededRandomness, SimulatedClock, draw_from
+from tidelog.simulation.faults import FaultKind, PlannedFault
+from tidelog.simulation.loop import SimulatedLoop
+from tidelog.simulation.network import Fabric, ProcessNetwork
+from tidelog.simulation.node import NodeFactory, SimulatedNode, real_node
+from tidelog.simulation.process import Process
+from tidelog.simulation.trace import Trace
+
+T = TypeVar("T")
+
+EXECUTOR_DELAY_SECONDS = 0.002
+LONGEST_CLOCK_JUMP_MS = 60_000
+# In the middle of how many calls to the disk a process may be caught.
+CALLS_UNTIL_CRASH = 60
+SLOW_LINK_SECONDS = (0.02, 0.4)
+SLOW_SYNC_SECONDS = (0.02, 0.8)
+FLAKY_RESET = 0.05
+PACKET_LOSS = 0.1
+# Disk faults leave so many bytes.
+ROOM_ON_FULL_DISK_BYTES = 4_096
+
+
+class SimulatedClient:
+    """A process of a client: what its code needs to reach the world."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.name = name
+        self.process = Process(name, name)
+        self.network: Network = ProcessNetwork(world.fabric, self.process)
+        chance = draw_from(world.seed, name)
+        self.clock: Clock = SimulatedClock(world.loop, skew_ms=chance.randrange(-2_000, 2_000))
+        self.randomness: Randomness = SeededRandomness(chance)
+        self._loop = world.loop
+
+    def run(self, main: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run code in the process."""
+        return self._loop.create_task(main, context=self.process.context.copy())
+
+
+class World:
+    def __init__(self, seed: int, loop: SimulatedLoop, trace: Trace) -> None:
+        self.seed = seed
+        self.loop = loop
+        self.trace = trace
+        self.fabric = Fabric(loop, draw_from(seed, "network"), trace)
+        self.nodes: dict[str, SimulatedNode] = {}
+        self.clients: dict[str, SimulatedClient] = {}
+        self._faults: list[asyncio.Task[None]] = []
+        executor = draw_from(seed, "executor")
+        loop.executor_delay = lambda _: executor.random() * EXECUTOR_DELAY_SECONDS
+
+    def add_node(self, node_id: int, properties: Mapping[str, str], factory: NodeFactory = real_node) -> SimulatedNode:
+        node = SimulatedNode(self, node_id, properties, factory)
+        self.nodes[node.host] = node
+        return node
+
+    def add_client(self, name: str) -> SimulatedClient:
+        client = self.clients[name] = SimulatedClient(self, name)
+        return client
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{host}:9092" for host in self.nodes)
+
+    def bury(self) -> None:
+        """At the very end: let go of all processes, so that nothing of them runs when Python cleans up."""
+        for node in self.nodes.values():
+            node.harvest()
+            processes = [*node.graveyard, *([node.process] if node.process is not None else [])]
+            for process in processes:
+                process.kill()
+                process.bury()
+        for client in self.clients.values():
+            client.process.kill()
+            client.process.bury()
+
+    # -- faults --------------------------------------------------------------------------------------------------
+
+    def begin_faults(self, plan: Iterable[PlannedFault]) -> None:
+        self._faults = [asyncio.ensure_future(self._let_happen(fault)) for fault in plan]
+
+    async def heal(self) -> None:
+        """End all faults, and start what is down. Brokers take their time after that."""
+        for task in self._faults:
+            task.cancel()
+        await asyncio.gather(*self._faults, return_exceptions=True)
+        self._faults = []
+        self.trace.event(self.loop.time(), "healed")
+        self.fabric.heal()
+        for client in self.clients.values():
+            self.loop.resume(client.process)
+        for node in self.nodes.values():
+            if node.process is not None:
+                self.loop.resume(node.process)
+            if node.disk.failing or node.disk.full:
+                # Its directories are offline for good; somebody repairs the disk and starts the broker again.
+                node.kill()
+            node.disk.heal()
+            if node.filesystem is not None:
+                node.filesystem.disarm()
+            node.keep_running = True
+            node.start()
+
+    async def _let_happen(self, fault: PlannedFault) -> None:
+        await asyncio.sleep(fault.at - self.loop.time())
+        self.trace.event(self.loop.time(), f"fault {fault.kind}", str(fault))
+        match fault.kind:
+            case FaultKind.CLIENT_PAUSE:
+                await self._pause(self.clients[fault.target].process, fault.seconds)
+            case FaultKind.CLOCK_JUMP:
+                jump = int((2 * fault.choice - 1) * LONGEST_CLOCK_JUMP_MS)
+                self.nodes[fault.target].clock.skew_ms += jump
+            case FaultKind.RESET:
+                self.fabric.break_connections(fault.target, share=fault.choice)
+            case FaultKind.PARTITION | FaultKind.ONE_WAY_PARTITION:
+                await self._cut(fault)
+            case FaultKind.PACKET_LOSS | FaultKind.SLOW_LINK | FaultKind.FLAKY_LINK:
+                await self._disturb(fault)
+            case FaultKind.DISK_ERROR | FaultKind.DISK_FULL | FaultKind.SLOW_DISK:
+                await self._spoil_disk(fault, self.nodes[fault.target])
+            case _:
+                await self._end_node(fault, self.nodes[fault.target])
+
+    async def _end_node(self, fault: PlannedFault, node: SimulatedNode) -> None:
+        process, gone = node.process, node.gone
+        if process is None:
+            return
+        match fault.kind:
+            case FaultKind.PAUSE:
+                await self._pause(process, fault.seconds)
+                return
+            case FaultKind.KILL:
+                node.kill()
+            case FaultKind.POWER_LOSS:
+                node.lose_power()
+            case FaultKind.RESTART:
+                node.stop()
+            case FaultKind.CRASH_IN_CALL:
+                assert node.filesystem is not None
+                node.filesystem.crash_after_calls(int(fault.choice * CALLS_UNTIL_CRASH), node.kill)
+        await asyncio.sleep(fault.seconds)
+        if fault.kind is FaultKind.CRASH_IN_CALL and node.process is process:
+            node.kill()
+        # A clean end takes as long as it takes.
+        await gone.wait()
+        node.start()
+
+    async def _pause(self, process: Process, seconds: float) -> None:
+        self.loop.pause(process)
+        await asyncio.sleep(seconds)
+        self.loop.resume(process)
+
+    async def _cut(self, fault: PlannedFault) -> None:
+        pairs = self._pairs(fault)
+        if fault.kind is FaultKind.ONE_WAY_PARTITION:
+            # Towards the target, or away from it.
+            pairs = [pair for pair in pairs if (pair[0] == fault.target) == (fault.choice < 0.5)]
+        for source, target in pairs:
+            self.fabric.block(source, target)
+        await asyncio.sleep(fault.seconds)
+        for source, target in pairs:
+            self.fabric.unblock(source, target)
+
+    async def _disturb(self, fault: PlannedFault) -> None:
+        links = [self.fabric.link(*pair) for pair in self._pairs(fault)]
+        for link in links:
+            match fault.kind:
+                case FaultKind.PACKET_LOSS:
+                    link.loss = PACKET_LOSS
+                case FaultKind.FLAKY_LINK:
+                    link.reset = FLAKY_RESET
+                case _:
+                    link.latency = SLOW_LINK_SECONDS
+        await asyncio.sleep(fault.seconds)
+        for link in links:
+            link.calm()
+
+    def _pairs(self, fault: PlannedFault) -> list[tuple[str, str]]:
+        others = [fault.other] if fault.other else [*self.nodes, *self.clients]
+        pairs = []
+        for other in others:
+            if other != fault.target:
+                pairs += [(fault.target, other), (other, fault.target)]
+        return pairs
+
+    async def _spoil_disk(self, fault: PlannedFault, node: SimulatedNode) -> None:
+        disk = node.disk
+        match fault.kind:
+            case FaultKind.SLOW_DISK:
+                disk.sync_seconds = SLOW_SYNC_SECONDS
+            case FaultKind.DISK_FULL:
+                disk.fill(int(fault.choice * ROOM_ON_FULL_DISK_BYTES))
+            case _:
+                kinds = (("sync",), ("write",), ("write", "sync"), ("read", "write", "sync"))
+                disk.failing = frozenset(kinds[int(fault.choice * len(kinds))])
+        await asyncio.sleep(fault.seconds)
+        if fault.kind is not FaultKind.SLOW_DISK:
+            # What was refused stays refused until somebody starts the broker again.
+            node.kill()
+            await asyncio.sleep(fault.seconds)
+        disk.heal()
+        node.start()
