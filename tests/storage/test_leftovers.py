@@ -11,8 +11,8 @@ from tidelog.storage.log_config import LogConfig
 
 @pytest.fixture
 def filled(harness):
-    """Segments 0, 2, 4 and 6 with two records each."""
-    h = harness(LogConfig(segment_bytes=200))
+    """Segments 0, 2, 4 and 6 of a compacted topic with two records each."""
+    h = harness(LogConfig(segment_bytes=200, compact=True))
     h.open()
     for number in range(8):
         h.append(b"%d" % number * 10)

@@ -132,7 +132,7 @@ def test_stale_snapshots_do_not_come_back(filled) -> None:
     h.directory.truncate(h.partition, 30, h.now)
     assert not h.file(".snapshot", 40).exists()
     for number in range(10):
-        h.append(b"other", producer_id=2, producer_epoch=0, base_sequence=number)
+        h.append(b"other", epoch=10, producer_id=2, producer_epoch=0, base_sequence=number)
     h.crash_and_reopen()
     assert h.log.log_end_offset == 40
     assert h.log.producer_states.get(2).last_sequence == 9

@@ -67,6 +67,7 @@ class Housekeeping:
 
     async def _checkpoint_recovery_points(self) -> None:
         await self._for_each_directory(LogDirectory.write_recovery_points)
+        await self._for_each_directory(LogDirectory.write_cleaned)
 
     async def _checkpoint_log_starts(self) -> None:
         await self._for_each_directory(LogDirectory.write_log_starts)

@@ -216,6 +216,9 @@ class Log:
                 )
             if compute_crc(view, position, header.size) != header.crc:
                 raise CorruptBatch(position, f"the checksum of offset {header.base_offset} does not match")
+            if header.base_offset > expected and self.cleaned_up_to is None:
+                # The leader's log was compacted. Recovery must know that offsets may be missing here, too.
+                self.cleaned_up_to = self.log_start_offset
             expected = header.next_offset
         return batches
 

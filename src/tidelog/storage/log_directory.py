@@ -218,6 +218,7 @@ class LogDirectory:
             clean=self.clean_broker_epoch is not None,
             recovery_point=self._kept_recovery_points.get(topic_partition, 0),
             log_start_offset=self._kept_log_starts.get(topic_partition, 0),
+            has_gaps=topic_partition in self._kept_cleaned,
             progress=progress,
         )
         log = load_log(self._environment, topic_partition, config, request, now_ms)

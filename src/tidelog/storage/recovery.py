@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tidelog.model.ids import TopicPartition
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
-from tidelog.records.batch import CorruptBatch
+from tidelog.records.batch import BatchHeader, CorruptBatch
 from tidelog.storage.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import (
@@ -59,6 +59,8 @@ class LoadRequest:
     clean: bool
     recovery_point: int = 0
     log_start_offset: int = 0
+    # The cleaner was here, or the leader's was: offsets are missing that nobody has lost.
+    has_gaps: bool = False
     # Called now and then while a log is checked.
     progress: Callable[[RecoveryProgress], None] | None = None
 
@@ -98,6 +100,8 @@ class _Loader:
         self._topic_partition = topic_partition
         self._config = config
         self._request = request
+        # Only the cleaner makes gaps, so where it never was, a gap is damage.
+        self._gapless = not (config.compact or request.has_gaps)
         self._now_ms = now_ms
         self._segments = Segments()
         self._snapshots = SnapshotFiles(filesystem, directory)
@@ -259,9 +263,8 @@ class _Loader:
         checked_bytes = 0
         end_offset = first.base_offset
         for segment in unchecked:
-            if segment.base_offset > end_offset and not self._config.compact:
+            if segment.base_offset > end_offset and self._gapless:
                 # The end of the segment before it was lost, just at the end of a batch: what follows has no place.
-                # Only the cleaner makes gaps, and in a segment that was synced.
                 logger.warning("%s ends at %d: dropping %s, which lies behind it", self._directory, end_offset, segment)
                 self._remove_after(segment.base_offset - 1)
                 self._snapshots.remove_above(end_offset)
@@ -274,6 +277,8 @@ class _Loader:
                 epochs=self._epochs,
                 producers=self._producers,
                 progress=self._reporter(checked_bytes, total_bytes),
+                gapless=self._gapless,
+                following=self._first_batch(self._segments.after(segment)),
             )
             checked_bytes += segment.size
             end_offset = recovered.next_offset
@@ -284,6 +289,15 @@ class _Loader:
         self._epochs_changed = True
         self._recovered = True
         return end_offset
+
+    def _first_batch(self, segment: Segment | None) -> BatchHeader | None:
+        """None if there is none that can be read."""
+        if segment is None:
+            return None
+        try:
+            return next((header for _, header in segment.headers()), None)
+        except CorruptBatch:
+            return None
 
     def _cut(self, segment: Segment, size: int, end_offset: int, problem: CorruptBatch | None) -> None:
         logger.warning(

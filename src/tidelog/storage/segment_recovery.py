@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch
+from tidelog.storage.batch_order import in_order
 from tidelog.storage.batch_scan import scan_batches
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.offset_index import OFFSET_ENTRY
@@ -75,11 +76,14 @@ def recover_segment(
     epochs: LeaderEpochs,
     producers: ProducerStates,
     progress: Callable[[int], None],
+    gapless: bool = False,
+    following: BatchHeader | None = None,
 ) -> RecoveredSegment:
     """Check every batch of the segment, follow them in `epochs` and `producers`, and rewrite the indexes.
 
     The log file itself is not touched: the caller cuts it, once it has removed the segments behind it. `progress` is
-    told the position after each batch.
+    told the position after each batch. `following` is the first batch of the next segment; a log that no cleaner has
+    touched is `gapless`.
     """
     builder = _IndexBuilder(segment.base_offset, config.index_interval_bytes)
     aborted: list[AbortedTransaction] = []
@@ -88,9 +92,14 @@ def recover_segment(
     problem = None
     file = segment.open_log()
     try:
-        for position, header, batch in scan_batches(file, 0, segment.size):
-            if header.base_offset < next_offset:
-                raise CorruptBatch(position, f"offset {header.base_offset} follows {next_offset - 1}")
+        checked = in_order(
+            scan_batches(file, 0, segment.size),
+            start_offset=segment.base_offset,
+            start_epoch=epochs.latest_epoch,
+            gapless=gapless,
+            following=following,
+        )
+        for position, header, batch in checked:
             if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
                 raise CorruptBatch(position, f"offset {header.last_offset} is too far from the segment's first")
             completed = producers.replay(header, batch) if header.has_producer_id else None
