@@ -23,7 +23,8 @@ class Connections:
         self._maximum_per_host = maximum_per_host
         self._max_idle_seconds = max_idle_ms / 1000
         self._metrics = metrics
-        self._open: set[ServerConnection] = set()
+        # In the order in which they came; a set of objects would have another order in every run.
+        self._open: dict[ServerConnection, None] = {}
         self._per_host: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -41,13 +42,13 @@ class Connections:
                 "refusing a connection from %s: max.connections.per.ip=%d are open", host, self._maximum_per_host
             )
             return False
-        self._open.add(connection)
+        self._open[connection] = None
         self._per_host[host] += 1
         return True
 
     def release(self, connection: ServerConnection) -> None:
         if connection in self._open:
-            self._open.discard(connection)
+            del self._open[connection]
             self._per_host[connection.peer_host] -= 1
             if not self._per_host[connection.peer_host]:
                 del self._per_host[connection.peer_host]
