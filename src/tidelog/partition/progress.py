@@ -110,8 +110,19 @@ class PartitionProgress:
         """Whether acks=all may be accepted."""
         return len(self.in_sync) >= self.effective_min_in_sync
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all replicas are in sync."""
+        return len(self.in_sync) >= len(self.replicas)
+
     def follower(self, broker_id: int) -> FollowerProgress | None:
         return self._followers.get(broker_id)
+
+    def broker_epochs(self, brokers: Iterable[int]) -> dict[int, int]:
+        """The epochs of the processes that have fetched, of the followers among `brokers`."""
+        return {
+            broker_id: self._followers[broker_id].broker_epoch for broker_id in brokers if broker_id in self._followers
+        }
 
     def change_replicas(self, replicas: Collection[int]) -> None:
         """A reassignment brings replicas in, or gives up those that it was to bring in."""

@@ -31,6 +31,8 @@ from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.flusher import Flusher
 from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replication.authority import QuorumAuthority
+from tidelog.server.replication.runtime import Replication
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.log_directory import LogDirectory
 
@@ -60,6 +62,7 @@ class Node:
         self.replicas.on_storage_failure = self.metrics.storage_failed
         self.flusher = Flusher(ports.clock, self.replicas.storage_failed)
         self.controller = control.channel
+        self.replication = Replication(self, QuorumAuthority(control.channel))
         self.fetch_sessions = FetchSessions(
             slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness
         )
@@ -140,13 +143,14 @@ class Node:
         )
 
     def image_changed(self, image: ClusterImage, delta: ImageDelta) -> None:
-        topics = {topic.name for topic in (*delta.topics_created, *delta.topics_deleted)}
-        topics.update(change.topic for change in delta.partitions)
-        topics.update(resource.name for resource in delta.configs if resource.type == ResourceType.TOPIC)
+        # In an order that does not differ from process to process, as that of a set of names would.
+        topics = dict.fromkeys(topic.name for topic in (*delta.topics_created, *delta.topics_deleted))
+        topics.update(dict.fromkeys(change.topic for change in delta.partitions))
+        topics.update(dict.fromkeys(each.name for each in delta.configs if each.type == ResourceType.TOPIC))
         if any(resource.type == ResourceType.BROKER for resource in delta.configs):
             self.reconfigure()
             # A broker property is the default of a topic property.
-            topics.update(image.topics)
+            topics.update(dict.fromkeys(image.topics))
         self.follow_image(topics)
         if delta.features:
             self.transactions.reconfigure()

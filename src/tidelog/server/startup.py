@@ -132,6 +132,7 @@ class RunningNode:
         node.replicas.set_aside_strays(node.image)
         control.metadata.publish = node.image_changed
         node.follow_image(node.image.topics)
+        node.replication.start()
         await lifecycle.unfence()
         lifecycle.start_heartbeats()
         self._housekeeping = Housekeeping(node)
@@ -159,12 +160,12 @@ class RunningNode:
         node = self.node
         # Readers that wait for data would otherwise hold up the end.
         for replica in node.replicas:
-            for waiting in list(replica.fetch_waits):
-                waiting.wake()
+            replica.wake_readers()
         # So would members that wait for a rebalance to end.
         node.groups.close()
         node.transactions.close()
         await node.connections.close_all()
+        await node.replication.stop()
         if self._housekeeping is not None:
             await self._housekeeping.stop()
         broker_epoch = node.broker_epoch
@@ -197,6 +198,7 @@ class RunningNode:
                 await self._node.lifecycle.stop()
             self._node.groups.close()
             self._node.transactions.close()
+            await self._node.replication.stop()
         if self._control is not None:
             await self._control.abandon()
         if self._metrics_listening is not None:

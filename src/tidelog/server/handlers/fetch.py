@@ -1,7 +1,11 @@
 """Fetch: records for readers, undecoded from the page cache to the socket.
 
-Version 7 brought sessions (KIP-227), 12 the check for divergence (KIP-595), 13 topic ids instead of names (KIP-516),
-15 the replica state (KIP-903).
+Version 7 brought sessions (KIP-227), 11 the rack of the reader (KIP-392), 12 the check for divergence (KIP-595), 13
+topic ids instead of names (KIP-516), 15 the replica state (KIP-903), 16 the address of the new leader (KIP-951).
+
+Two kinds of readers come here. Consumers see what is committed; they read from the leader or, from version 11 on, from
+any replica. Followers see everything up to the end of the log; the offset they ask for tells how far they are, and
+that may commit records and bring them into the in-sync set.
 
 A fetch is answered at once if there is an error to tell, if min.bytes can be had, or if the reader does not want to
 wait. Otherwise it waits once, for at most max.wait, and answers with what there is then.
@@ -15,7 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
-from tidelog.model.ids import ZERO_UUID
+from tidelog.model.ids import NO_LEADER_EPOCH, ZERO_UUID
+from tidelog.partition.divergence import diverging_epoch
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.protocol.messages.fetch_response import (
     AbortedTransaction,
@@ -23,13 +28,16 @@ from tidelog.protocol.messages.fetch_response import (
     FetchableTopicResponse,
     FetchResponse,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.context import RequestContext
 from tidelog.server.fetch_sessions import FetchPlan, PartitionKey, SessionRefusal
+from tidelog.server.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.replicas.replica import READ_COMMITTED, Replica
 from tidelog.server.replicas.waits import FetchWait
+from tidelog.server.replication.nearby import THE_LEADER
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_results import OffsetOutOfRange
 
@@ -39,8 +47,28 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_WAIT_MS = 5 * 60 * 1000
+_CONSUMER = -1
+_ANY_REPLICA_FROM = 11
+_LEADER_HINTS_FROM = 16
 
 Answers = list[tuple[PartitionKey, PartitionData]]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    """Who reads. Made for every fetch, so not frozen."""
+
+    # The broker whose follower it is; -1 for consumers.
+    broker_id: int
+    broker_epoch: int
+    isolation_level: int
+    rack: str
+    any_replica: bool
+    max_bytes: int
+
+    @property
+    def is_follower(self) -> bool:
+        return self.broker_id >= 0
 
 
 @dataclass(slots=True)
@@ -50,7 +78,7 @@ class _Round:
     answers: Answers
     replicas: list[Replica]
     readable_bytes: int
-    # An error or a divergence, which the reader should hear of at once.
+    # An error, a divergence or another replica to read from: the reader should hear of it at once.
     urgent: bool
 
 
@@ -58,30 +86,45 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchR
     plan = node.fetch_sessions.plan(request, context.version)
     if isinstance(plan, SessionRefusal):
         return FetchResponse(error_code=plan.code, session_id=0)
-    if _replica_id(request) >= 0:
-        # Followers of this broker's partitions would be members of its cluster; there are none.
-        return _respond(plan, [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions])
-    first = _read_all(node, plan, request)
+    reader = _reader(node, request, context)
+    if reader.is_follower and not node.replication.is_broker(reader.broker_id, reader.broker_epoch):
+        # A client that pretends, a process that has been replaced, or one that we have not heard of yet. It must not
+        # read what is not committed, and nobody may count on it.
+        answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
+        return _respond(node, plan, answers, context)
+    first = _read_all(node, plan, reader, is_first=True)
     if request.max_wait_ms <= 0 or not plan.partitions or first.urgent or first.readable_bytes >= request.min_bytes:
-        return _respond(plan, first.answers)
-    return _wait_and_respond(node, plan, request, first)
+        return _respond(node, plan, first.answers, context)
+    return _wait_and_respond(node, plan, request, context, reader, first)
 
 
-async def _wait_and_respond(node: Node, plan: FetchPlan, request: FetchRequest, first: _Round) -> FetchResponse:
+async def _wait_and_respond(
+    node: Node, plan: FetchPlan, request: FetchRequest, context: RequestContext, reader: _Reader, first: _Round
+) -> FetchResponse:
     waiting = FetchWait(request.min_bytes - first.readable_bytes)
-    await waiting.wait([replica.fetch_waits for replica in first.replicas], min(request.max_wait_ms, MAX_WAIT_MS))
-    return _respond(plan, _read_all(node, plan, request).answers)
+    watched = [each.follower_waits if reader.is_follower else each.fetch_waits for each in first.replicas]
+    await waiting.wait(watched, min(request.max_wait_ms, MAX_WAIT_MS))
+    return _respond(node, plan, _read_all(node, plan, reader, is_first=False).answers, context)
 
 
-def _replica_id(request: FetchRequest) -> int:
-    return max(request.replica_id, request.replica_state.replica_id)
+def _reader(node: Node, request: FetchRequest, context: RequestContext) -> _Reader:
+    follower = max(request.replica_id, request.replica_state.replica_id)
+    return _Reader(
+        broker_id=follower if follower >= 0 else _CONSUMER,
+        broker_epoch=request.replica_state.replica_epoch,
+        isolation_level=request.isolation_level,
+        rack=request.rack_id,
+        any_replica=follower < 0 and context.version >= _ANY_REPLICA_FROM,
+        # Followers have a limit of their own, which they send.
+        max_bytes=request.max_bytes if follower >= 0 else min(request.max_bytes, node.config.fetch_max_bytes),
+    )
 
 
-def _read_all(node: Node, plan: FetchPlan, request: FetchRequest) -> _Round:
+def _read_all(node: Node, plan: FetchPlan, reader: _Reader, *, is_first: bool) -> _Round:
     result = _Round(answers=[], replicas=[], readable_bytes=0, urgent=False)
-    left = min(request.max_bytes, node.config.fetch_max_bytes)
+    left = reader.max_bytes
     for key, wanted in plan.partitions:
-        found = _find(node, key)
+        found = _find(node, key, reader)
         if isinstance(found, ErrorCode):
             result.answers.append((key, _failed(wanted.partition, found)))
             result.urgent = True
@@ -89,7 +132,9 @@ def _read_all(node: Node, plan: FetchPlan, request: FetchRequest) -> _Round:
         # The first batch goes out whole even if it is above the limits, or a reader could never get past it (KIP-74).
         min_one_batch = result.readable_bytes == 0
         try:
-            answer = _read(found, wanted, request.isolation_level, max(left, 0), min_one_batch)
+            answer = _serve(node, found, wanted, reader, is_first) or _read(
+                found, wanted, reader, max(left, 0), min_one_batch
+            )
         except StorageFailure as failure:
             node.replicas.storage_failed(found, failure)
             answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -98,7 +143,7 @@ def _read_all(node: Node, plan: FetchPlan, request: FetchRequest) -> _Round:
             answer = _failed(wanted.partition, ErrorCode.CORRUPT_MESSAGE)
         result.answers.append((key, answer))
         result.replicas.append(found)
-        if answer.error_code or answer.diverging_epoch.epoch >= 0:
+        if answer.error_code or answer.diverging_epoch.epoch >= 0 or answer.preferred_read_replica != THE_LEADER:
             result.urgent = True
         if answer.records is not None:
             result.readable_bytes += len(answer.records)
@@ -106,37 +151,63 @@ def _read_all(node: Node, plan: FetchPlan, request: FetchRequest) -> _Round:
     return result
 
 
-def _find(node: Node, key: PartitionKey) -> Replica | ErrorCode:
+def _find(node: Node, key: PartitionKey, reader: _Reader) -> Replica | ErrorCode:
     topic, topic_id, partition = key
-    if topic_id == ZERO_UUID:
-        return node.replicas.leader(topic, partition)
-    name = node.topic_name(topic_id)
-    if name is None:
-        return ErrorCode.UNKNOWN_TOPIC_ID
-    return node.replicas.leader(name, partition)
+    if topic_id != ZERO_UUID:
+        name = node.topic_name(topic_id)
+        if name is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        topic = name
+    if reader.any_replica:
+        return node.replicas.readable(topic, partition)
+    return node.replicas.leader(topic, partition)
 
 
-def _read(
-    replica: Replica, wanted: FetchPartition, isolation_level: int, response_left: int, min_one_batch: bool
-) -> PartitionData:
+def _serve(
+    node: Node, replica: Replica, wanted: FetchPartition, reader: _Reader, is_first: bool
+) -> PartitionData | None:
+    """Everything about a fetch that is not reading. The answer if there is nothing to read then."""
     problem = replica.check_leader_epoch(wanted.current_leader_epoch)
     if problem:
         return _failed(wanted.partition, problem)
+    if reader.is_follower and (replica.progress is None or replica.progress.follower(reader.broker_id) is None):
+        # With the right leader epoch it may be a replica that is about to be added: it asks again (KIP-903).
+        known = wanted.current_leader_epoch != NO_LEADER_EPOCH
+        code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return _failed(wanted.partition, code)
     log = replica.log
+    if not log.log_start_offset <= wanted.fetch_offset:
+        return _out_of_range(replica, wanted, reader)
     if wanted.last_fetched_epoch >= 0:
         diverging = _divergence(replica, wanted)
         if diverging is not None:
             return diverging
-    if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
-        return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
-    upper_bound = replica.readable_end(isolation_level)
+    if wanted.fetch_offset > log.log_end_offset:
+        return _out_of_range(replica, wanted, reader)
+    if reader.is_follower:
+        if is_first:
+            replica.record_fetch(reader.broker_id, reader.broker_epoch, wanted.fetch_offset, wanted.log_start_offset)
+            node.replication.in_sync.follower_fetched(replica, reader.broker_id)
+    elif reader.rack:
+        nearby = node.replication.preferred_replica(replica, reader.rack, wanted.fetch_offset)
+        if nearby != THE_LEADER:
+            return _told(replica, wanted, preferred_read_replica=nearby)
+    return None
+
+
+def _read(
+    replica: Replica, wanted: FetchPartition, reader: _Reader, response_left: int, min_one_batch: bool
+) -> PartitionData:
+    log = replica.log
+    upper_bound = log.log_end_offset if reader.is_follower else replica.readable_end(reader.isolation_level)
     max_bytes = max(0, min(wanted.partition_max_bytes, response_left))
     records = b""
-    aborted: list[AbortedTransaction] | None = [] if isolation_level == READ_COMMITTED else None
+    committed_only = reader.isolation_level == READ_COMMITTED and not reader.is_follower
+    aborted: list[AbortedTransaction] | None = [] if committed_only else None
     if max_bytes > 0 or min_one_batch:
         result = replica.read(wanted.fetch_offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
         if isinstance(result, OffsetOutOfRange):
-            return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+            return _out_of_range(replica, wanted, reader)
         records = result.records
         if aborted is not None and records:
             aborted = [
@@ -149,7 +220,7 @@ def _read(
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,
         aborted_transactions=aborted,
-        preferred_read_replica=-1,
+        preferred_read_replica=THE_LEADER,
         records=records,
     )
 
@@ -157,41 +228,77 @@ def _read(
 def _divergence(replica: Replica, wanted: FetchPartition) -> PartitionData | None:
     """The reader's last record is of an epoch that ended earlier in our log: it has records that we do not have."""
     log = replica.log
-    epoch, end_offset = log.leader_epochs.end_offset_for(wanted.last_fetched_epoch, log.log_end_offset)
-    if epoch < 0 or end_offset < 0:
-        return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch >= wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
+    parted = diverging_epoch(
+        log.leader_epochs,
+        log.log_end_offset,
+        fetch_offset=wanted.fetch_offset,
+        last_fetched_epoch=wanted.last_fetched_epoch,
+    )
+    if parted is None:
         return None
+    if parted.epoch < 0 or parted.end_offset < 0:
+        return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+    return _told(replica, wanted, diverging_epoch=EpochEndOffset(epoch=parted.epoch, end_offset=parted.end_offset))
+
+
+def _told(
+    replica: Replica,
+    wanted: FetchPartition,
+    *,
+    diverging_epoch: EpochEndOffset | None = None,
+    preferred_read_replica: int = THE_LEADER,
+) -> PartitionData:
+    """An answer without records."""
+    log = replica.log
     return PartitionData(
         partition_index=wanted.partition,
         high_watermark=log.high_watermark,
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,
-        diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end_offset),
+        diverging_epoch=diverging_epoch or EpochEndOffset(),
+        preferred_read_replica=preferred_read_replica,
         records=b"",
     )
 
 
-def _failed(partition: int, code: ErrorCode) -> PartitionData:
+def _out_of_range(replica: Replica, wanted: FetchPartition, reader: _Reader) -> PartitionData:
+    # A follower is told where our log starts, so that it can begin there without another request.
+    start = replica.log.log_start_offset if reader.is_follower else -1
+    return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=start)
+
+
+def _failed(
+    partition: int, code: ErrorCode, *, log_start_offset: int = -1, leader: tuple[int, int] = (-1, -1)
+) -> PartitionData:
     return PartitionData(
         partition_index=partition,
         error_code=code,
         high_watermark=-1,
         last_stable_offset=-1,
-        log_start_offset=-1,
-        current_leader=LeaderIdAndEpoch(),
+        log_start_offset=log_start_offset,
+        current_leader=LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1]),
         records=b"",
     )
 
 
-def _respond(plan: FetchPlan, answers: Answers) -> FetchResponse:
+def _respond(node: Node, plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
     topics: dict[tuple[str, bytes], list[PartitionData]] = {}
+    hints = LeaderHints(node.image, context.listener) if context.version >= _LEADER_HINTS_FROM else None
     for (topic, topic_id, _), answer in plan.to_answer(answers):
-        topics.setdefault((topic, topic_id), []).append(answer)
+        told = answer
+        if hints is not None and answer.error_code in REDIRECTING:
+            name = node.topic_name(topic_id) if topic_id != ZERO_UUID else topic
+            leader = hints.leader_of(name, answer.partition_index)
+            told = _failed(answer.partition_index, ErrorCode(answer.error_code), leader=leader)
+        topics.setdefault((topic, topic_id), []).append(told)
     return FetchResponse(
         session_id=plan.session_id,
         responses=[
             FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
             for (topic, topic_id), partitions in topics.items()
+        ],
+        node_endpoints=[
+            NodeEndpoint(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
+            for each in (hints.addresses if hints is not None else ())
         ],
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.model.errors import ApiError, ErrorCode
@@ -65,6 +65,8 @@ class InSyncProposal:
     """A set of in-sync replicas that the controller is asked for, and the state of the partition it is meant for."""
 
     in_sync: tuple[int, ...]
+    # Of the followers among them, -1 where none has fetched yet.
+    broker_epochs: Mapping[int, int]
     leader_epoch: int
     partition_epoch: int
 
@@ -242,7 +244,10 @@ class Replica:
     def _propose(self, progress: PartitionProgress, in_sync: frozenset[int]) -> None:
         progress.propose(in_sync)
         self.proposal = InSyncProposal(
-            in_sync=tuple(sorted(in_sync)), leader_epoch=self.leader_epoch, partition_epoch=self.partition_epoch
+            in_sync=tuple(sorted(in_sync)),
+            broker_epochs=progress.broker_epochs(in_sync),
+            leader_epoch=self.leader_epoch,
+            partition_epoch=self.partition_epoch,
         )
 
     def confirm_in_sync(self, in_sync: Sequence[int], partition_epoch: int) -> None:

@@ -1,0 +1,362 @@
+"""Follows one leader: fetches from it for all partitions that it leads and of which we have a replica.
+
+A follower's fetch is an ordinary Fetch that says who asks. The offset it asks for tells the leader how far the
+follower is; the answer brings records, the leader's high watermark and its log start, or the epoch at which both logs
+part, where ours is then cut. What is wrong with one partition delays that partition only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidelog.metadata.image import Endpoint
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import NO_LEADER_EPOCH
+from tidelog.network.client_connection import (
+    CannotConnect,
+    ClientConnection,
+    ConnectionLost,
+    ConnectionProblem,
+    ConnectionSettings,
+    UnsupportedByBroker,
+    open_connection,
+)
+from tidelog.partition.divergence import truncation_offset
+from tidelog.partition.leader_epochs import EpochEndOffset
+from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
+from tidelog.records.batch import CorruptBatch
+from tidelog.server.replicas.replica import Replica
+from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.log_results import UnexpectedOffset
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+logger = logging.getLogger(__name__)
+
+# The first version that tells the broker's epoch, without which a leader counts on nobody (KIP-903).
+FIRST_FETCH_VERSION = 15
+# After an error the first wait is short, because most often the other side is about to learn what we know already.
+FIRST_RETRY_MS = 20.0
+# An idle fetcher looks at its partitions again after this time even if nobody wakes it.
+IDLE_MS = 1_000.0
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What the fetcher keeps of one replica; everything else is in its log."""
+
+    not_before_ms: float = 0.0
+    failures: int = 0
+    # Under way because flush.messages asks for it: what is not on the device must not be reported as replicated.
+    flush: asyncio.Task[None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    replica: Replica
+    leader_epoch: int
+    fetch_offset: int
+
+
+class Fetcher:
+    """One task, from `start` to `stop`."""
+
+    def __init__(self, node: Node, leader_id: int) -> None:
+        self.leader_id = leader_id
+        self._node = node
+        self._followed: dict[Replica, _Followed] = {}
+        self._changed = asyncio.Event()
+        self._connection: ClientConnection | None = None
+        self._connected_to: Endpoint | None = None
+        self._outage = False
+        self._task: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._followed)
+
+    def add(self, replica: Replica) -> None:
+        """Fetch for it from now on; also said when the leader has begun another epoch."""
+        self._followed[replica] = _Followed()
+        self._changed.set()
+
+    def remove(self, replica: Replica) -> None:
+        self._followed.pop(replica, None)
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"follow broker {self.leader_id}")
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._disconnect()
+
+    async def wait_stopped(self) -> None:
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    # -- the loop ------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        retry_ms = FIRST_RETRY_MS
+        while True:
+            asked = self._due()
+            if not asked:
+                await self._rest()
+                continue
+            try:
+                response = await self._fetch(asked)
+            except (ConnectionProblem, UnsupportedByBroker) as problem:
+                self._report_outage(problem)
+                self._disconnect()
+                await asyncio.sleep(self._node.randomness.uniform(0.8, 1.2) * retry_ms / 1000)
+                retry_ms = min(2 * retry_ms, float(self._node.config.replica_fetch_backoff_ms))
+                continue
+            retry_ms = FIRST_RETRY_MS
+            for one, answer in _matched(asked, response):
+                self._take(one, answer)
+
+    def _due(self) -> list[_Asked]:
+        now_ms = self._node.clock.monotonic_ms()
+        return [
+            _Asked(replica, replica.leader_epoch, replica.log.log_end_offset)
+            for replica, state in self._followed.items()
+            if state.not_before_ms <= now_ms and state.flush is None
+        ]
+
+    async def _rest(self) -> None:
+        """Until a partition is added, a flush is done, or the time of one that had an error has come."""
+        self._changed.clear()
+        now_ms = self._node.clock.monotonic_ms()
+        waits = [state.not_before_ms - now_ms for state in self._followed.values() if state.flush is None]
+        delay_ms = max(1.0, min([IDLE_MS, *waits]))
+        try:
+            async with asyncio.timeout(delay_ms / 1000):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    async def _fetch(self, asked: list[_Asked]) -> FetchResponse:
+        connection = await self._connect()
+        config = self._node.config
+        version = connection.version_for(FetchRequest)
+        if version < FIRST_FETCH_VERSION:
+            raise UnsupportedByBroker(
+                f"broker {self.leader_id} serves Fetch up to version {version}; followers need {FIRST_FETCH_VERSION}"
+            )
+        response = await connection.request(
+            FetchRequest(
+                cluster_id=self._node.image.cluster_id,
+                replica_state=ReplicaState(replica_id=self._node.broker_id, replica_epoch=self._node.broker_epoch),
+                max_wait_ms=config.replica_fetch_wait_max_ms,
+                min_bytes=config.replica_fetch_min_bytes,
+                max_bytes=config.replica_fetch_response_max_bytes,
+                topics=self._topics(asked),
+            ),
+            FetchResponse,
+            version=version,
+            timeout_ms=config.replica_socket_timeout_ms,
+        )
+        if response.error_code:
+            raise ConnectionLost(f"broker {self.leader_id} refuses the fetch with error code {response.error_code}")
+        if self._outage:
+            self._outage = False
+            logger.info("following broker %d again", self.leader_id)
+        return response
+
+    def _topics(self, asked: list[_Asked]) -> list[FetchTopic]:
+        topics: dict[bytes, list[FetchPartition]] = {}
+        for one in asked:
+            log = one.replica.log
+            topics.setdefault(one.replica.topic_id, []).append(
+                FetchPartition(
+                    partition=one.replica.topic_partition.partition,
+                    current_leader_epoch=one.leader_epoch,
+                    fetch_offset=one.fetch_offset,
+                    last_fetched_epoch=log.latest_epoch,
+                    log_start_offset=log.log_start_offset,
+                    partition_max_bytes=self._node.config.replica_fetch_max_bytes,
+                )
+            )
+        return [FetchTopic(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()]
+
+    # -- the connection ------------------------------------------------------------------------------------------
+
+    async def _connect(self) -> ClientConnection:
+        """Raises CannotConnect."""
+        broker = self._node.image.brokers.get(self.leader_id)
+        listener = self._node.config.inter_broker_listener_name
+        endpoint = None if broker is None or listener is None else broker.endpoint(listener)
+        if endpoint is None:
+            raise CannotConnect(f"broker {self.leader_id} is not registered with a listener {listener}")
+        connection = self._connection
+        if connection is not None and not connection.closed and endpoint == self._connected_to:
+            return connection
+        self._disconnect()
+        config = self._node.config
+        self._connection = await open_connection(
+            self._node.ports.network,
+            endpoint.host,
+            endpoint.port,
+            ConnectionSettings(
+                client_id=f"broker-{self._node.broker_id}-fetcher-{self.leader_id}",
+                connect_timeout_ms=config.replica_socket_timeout_ms,
+                # The first batch is sent whole even if it alone is above the limit (KIP-74); none is larger than
+                # the request that brought it.
+                max_frame_bytes=config.replica_fetch_response_max_bytes + config.socket_request_max_bytes,
+            ),
+        )
+        self._connected_to = endpoint
+        return self._connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _report_outage(self, problem: Exception) -> None:
+        # Once at the beginning: it may take long, and there is a line when it is over.
+        if not self._outage:
+            logger.warning("cannot follow broker %d: %s", self.leader_id, problem)
+        self._outage = True
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def _take(self, asked: _Asked, answer: PartitionData) -> None:
+        replica = asked.replica
+        state = self._followed.get(replica)
+        if state is None or not replica.follows(self.leader_id, asked.leader_epoch):
+            return
+        if replica.log.log_end_offset != asked.fetch_offset:
+            return
+        try:
+            done = self._apply(replica, answer)
+        except StorageFailure as failure:
+            self._node.replicas.storage_failed(replica, failure)
+            return
+        except (CorruptBatch, UnexpectedOffset) as problem:
+            logger.error("%s: what broker %d sent is not used: %s", replica.topic_partition, self.leader_id, problem)
+            done = False
+        if done:
+            state.failures = 0
+            self._flush_if_due(replica, state)
+        else:
+            self._delay(state)
+        if answer.records:
+            # Those who got something go to the end, so that a busy partition does not starve the others.
+            self._followed[replica] = self._followed.pop(replica)
+
+    def _delay(self, state: _Followed) -> None:
+        longest = float(self._node.config.replica_fetch_backoff_ms)
+        wait_ms = min(FIRST_RETRY_MS * (1 << min(state.failures, 16)), longest)
+        state.failures += 1
+        state.not_before_ms = self._node.clock.monotonic_ms() + wait_ms
+
+    def _apply(self, replica: Replica, answer: PartitionData) -> bool:
+        """Whether the partition may be asked for again at once. Raises StorageFailure, CorruptBatch and
+        UnexpectedOffset."""
+        if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            return self._begin_where_the_leader_does(replica, answer)
+        if answer.error_code:
+            # Mostly one of us two has not heard of a change yet; with the next epoch everything begins anew.
+            logger.debug("%s: broker %d answers %d", replica.topic_partition, self.leader_id, answer.error_code)
+            return False
+        if answer.diverging_epoch.epoch != NO_LEADER_EPOCH:
+            return self._truncate(replica, answer)
+        self._append(replica, answer)
+        return True
+
+    def _append(self, replica: Replica, answer: PartitionData) -> None:
+        records = answer.records if answer.records is not None else b""
+        try:
+            replica.append_fetched(
+                records, leader_high_watermark=answer.high_watermark, leader_log_start=answer.log_start_offset
+            )
+        except UnexpectedOffset as problem:
+            log = replica.log
+            if log.log_start_offset != log.log_end_offset or problem.first_offset > log.log_end_offset:
+                raise
+            # Records were deleted up to the middle of a batch, and this batch is the first one here.
+            self._node.replicas.restart_log(replica, problem.first_offset)
+            replica.append_fetched(
+                records, leader_high_watermark=answer.high_watermark, leader_log_start=answer.log_start_offset
+            )
+
+    def _truncate(self, replica: Replica, answer: PartitionData) -> bool:
+        """Cut the log where it parts from the leader's; whether that has changed anything."""
+        log = replica.log
+        told = EpochEndOffset(answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset)
+        offset = truncation_offset(log.leader_epochs, log.log_end_offset, told)
+        before = (log.log_end_offset, log.latest_epoch)
+        logger.info(
+            "%s: cutting at offset %d of %d, because for broker %d epoch %d ends at %d",
+            replica.topic_partition,
+            offset,
+            log.log_end_offset,
+            self.leader_id,
+            told.epoch,
+            told.end_offset,
+        )
+        self._node.replicas.truncate(replica, offset)
+        if log.log_start_offset == log.log_end_offset and answer.log_start_offset < log.log_start_offset:
+            # Nothing is left here: then the log can have all that the leader has.
+            self._node.replicas.restart_log(replica, answer.log_start_offset)
+        if before == (log.log_end_offset, log.latest_epoch):
+            logger.error("%s cannot be brought into line with broker %d", replica.topic_partition, self.leader_id)
+            return False
+        return True
+
+    def _begin_where_the_leader_does(self, replica: Replica, answer: PartitionData) -> bool:
+        """The leader no longer has what comes next here, or our empty log begins above everything that it has."""
+        log = replica.log
+        start = answer.log_start_offset
+        empty = log.log_start_offset == log.log_end_offset
+        if start < 0 or start == log.log_end_offset or not (empty or log.log_end_offset < start):
+            logger.error(
+                "%s: offset %d is out of range for broker %d, whose log starts at %d",
+                replica.topic_partition,
+                log.log_end_offset,
+                self.leader_id,
+                start,
+            )
+            return False
+        logger.warning(
+            "%s: beginning anew at offset %d, where the log of broker %d starts; ours ended at %d",
+            replica.topic_partition,
+            start,
+            self.leader_id,
+            log.log_end_offset,
+        )
+        self._node.replicas.restart_log(replica, start)
+        return True
+
+    # -- the device ----------------------------------------------------------------------------------------------
+
+    def _flush_if_due(self, replica: Replica, state: _Followed) -> None:
+        log = replica.log
+        if log.log_end_offset - log.recovery_point >= log.config.flush_messages:
+            state.flush = asyncio.get_running_loop().create_task(self._flush(replica, state))
+
+    async def _flush(self, replica: Replica, state: _Followed) -> None:
+        try:
+            await self._node.flusher.flush(replica)
+        except StorageFailure as failure:
+            self._node.replicas.storage_failed(replica, failure)
+        finally:
+            state.flush = None
+            self._changed.set()
+
+
+def _matched(asked: list[_Asked], response: FetchResponse) -> Iterator[tuple[_Asked, PartitionData]]:
+    by_key = {(one.replica.topic_id, one.replica.topic_partition.partition): one for one in asked}
+    for topic in response.responses:
+        topic_id = bytes(topic.topic_id)
+        for answer in topic.partitions:
+            one = by_key.get((topic_id, answer.partition_index))
+            if one is not None:
+                yield one, answer

@@ -1,0 +1,64 @@
+"""All fetchers of this broker: one for each broker that leads something of which we have a replica."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tidelog.server.replicas.replica import Replica
+from tidelog.server.replication.fetcher import Fetcher
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+
+class Fetchers:
+    """Kept in step by `role_changed`. Nothing is fetched before `start` and after `stop`."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._fetchers: dict[int, Fetcher] = {}
+        self._leader_of: dict[Replica, int] = {}
+        self._running = False
+
+    def __len__(self) -> int:
+        return len(self._fetchers)
+
+    def role_changed(self, replica: Replica) -> None:
+        """The replica has another leader, another leader epoch, or none to follow any more."""
+        wanted = replica.leader_id if replica.is_follower else None
+        current = self._leader_of.get(replica)
+        if current is not None and current != wanted:
+            del self._leader_of[replica]
+            self._release(current, replica)
+        if wanted is not None:
+            self._leader_of[replica] = wanted
+            self._fetcher(wanted).add(replica)
+
+    def _fetcher(self, leader_id: int) -> Fetcher:
+        fetcher = self._fetchers.get(leader_id)
+        if fetcher is None:
+            fetcher = self._fetchers[leader_id] = Fetcher(self._node, leader_id)
+            if self._running:
+                fetcher.start()
+        return fetcher
+
+    def _release(self, leader_id: int, replica: Replica) -> None:
+        fetcher = self._fetchers[leader_id]
+        fetcher.remove(replica)
+        if not len(fetcher):
+            # The connection goes with it: a broker that is dead or follows us now is not worth one.
+            del self._fetchers[leader_id]
+            fetcher.stop()
+
+    def start(self) -> None:
+        self._running = True
+        for fetcher in self._fetchers.values():
+            fetcher.start()
+
+    async def stop(self) -> None:
+        self._running = False
+        fetchers = list(self._fetchers.values())
+        for fetcher in fetchers:
+            fetcher.stop()
+        await asyncio.gather(*(fetcher.wait_stopped() for fetcher in fetchers))

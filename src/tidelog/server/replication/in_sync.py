@@ -1,0 +1,194 @@
+"""Keeps the in-sync sets of the partitions that this broker leads: who lags leaves, who has caught up joins.
+
+A leader only proposes; the controller decides and records (KIP-497). One request is under way at a time and carries
+all proposals there are. Until a proposal is known to be decided the replica counts on the larger of both sets, so a
+reply that is lost, late or doubtful can only delay a commit. What decides a proposal is the controller's reply or,
+equally good, the next image.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from tidelog.metadata.image import LeaderRecovery
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.protocol.messages.alter_partition_request import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
+from tidelog.protocol.messages.alter_partition_response import AlterPartitionResponse
+from tidelog.protocol.messages.alter_partition_response import PartitionData as PartitionAnswer
+from tidelog.server.quorum.peers import UnknownPeer
+from tidelog.server.replicas.replica import InSyncProposal, Replica
+from tidelog.server.replication.authority import InSyncAuthority
+
+logger = logging.getLogger(__name__)
+
+FIRST_RETRY_MS = 50
+LONGEST_RETRY_MS = 1_000
+
+# The controller has looked at the current state and said no: nothing was changed, and nothing will be.
+_REFUSED_FOR_CERTAIN = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
+# The controller knows more than we do. Asking again is of no use; the image will tell.
+_DECIDED_BY_THE_IMAGE = frozenset(
+    {
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NEW_LEADER_ELECTED,
+        ErrorCode.INVALID_REQUEST,
+    }
+)
+
+Key = tuple[bytes, int]
+
+
+class InSyncSets:
+    """Proposes in `follower_fetched` and `drop_lagging`; `run` brings the proposals to the controller."""
+
+    def __init__(self, *, broker_id: int, broker_epoch: Callable[[], int], authority: InSyncAuthority) -> None:
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self.authority = authority
+        # Proposals that are still to be answered.
+        self._open: dict[Replica, InSyncProposal] = {}
+        self._work = asyncio.Event()
+
+    def follower_fetched(self, replica: Replica, broker_id: int) -> None:
+        """After each fetch of a follower: it may have caught up."""
+        if replica.propose_joining(broker_id):
+            self._submit(replica)
+
+    def drop_lagging(self, replicas: Iterable[Replica]) -> None:
+        """At intervals: followers that have not had everything for replica.lag.time.max.ms leave."""
+        for replica in replicas:
+            if replica.propose_without_lagging():
+                self._submit(replica)
+
+    def _submit(self, replica: Replica) -> None:
+        assert replica.proposal is not None
+        self._open[replica] = replica.proposal
+        self._work.set()
+
+    async def run(self) -> None:
+        """As long as the broker runs."""
+        retry_ms = FIRST_RETRY_MS
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            asked = self._current()
+            if not asked:
+                continue
+            answered = await self._ask(asked)
+            if answered:
+                retry_ms = FIRST_RETRY_MS
+            else:
+                await asyncio.sleep(retry_ms / 1000)
+                retry_ms = min(2 * retry_ms, LONGEST_RETRY_MS)
+            if self._open:
+                self._work.set()
+
+    def _current(self) -> dict[Key, Replica]:
+        """The proposals that nothing has decided yet."""
+        for replica, proposal in list(self._open.items()):
+            if replica.proposal is not proposal:
+                del self._open[replica]
+        return {(replica.topic_id, replica.topic_partition.partition): replica for replica in self._open}
+
+    async def _ask(self, asked: dict[Key, Replica]) -> bool:
+        """Whether all proposals got their answer."""
+        request = self._request(asked)
+        sent = {key: self._open[replica] for key, replica in asked.items()}
+        try:
+            response = await self.authority.alter_partition(request)
+        except (ApiError, ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
+            logger.warning("the controller did not answer about %d in-sync sets: %s", len(asked), problem)
+            return False
+        if response.error_code:
+            logger.warning("the controller does not change %d in-sync sets: %s", len(asked), _name(response.error_code))
+            return False
+        answers = _by_key(response)
+        complete = True
+        for key, replica in asked.items():
+            answer = answers.get(key)
+            if replica.proposal is not sent[key]:
+                # Something else has decided meanwhile.
+                self._forget(replica, sent[key])
+            elif answer is None or not self._take(replica, sent[key], answer):
+                complete = False
+            else:
+                self._forget(replica, sent[key])
+        return complete
+
+    def _forget(self, replica: Replica, proposal: InSyncProposal) -> None:
+        if self._open.get(replica) is proposal:
+            del self._open[replica]
+
+    def _take(self, replica: Replica, proposal: InSyncProposal, answer: PartitionAnswer) -> bool:
+        """Whether the answer is one that need not be asked for again."""
+        code = answer.error_code
+        if not code:
+            # A leader epoch of its own comes with it if this completed a reassignment; the image brings that.
+            if answer.leader_epoch == replica.leader_epoch and answer.partition_epoch >= replica.partition_epoch:
+                replica.confirm_in_sync(tuple(answer.isr), answer.partition_epoch)
+            return True
+        if code in _REFUSED_FOR_CERTAIN:
+            logger.info("%s keeps its in-sync set: %s", replica.topic_partition, _name(code))
+            replica.withdraw_proposal()
+            return True
+        if code in _DECIDED_BY_THE_IMAGE:
+            logger.info(
+                "%s waits for the metadata to tell its in-sync set, not %s: %s",
+                replica.topic_partition,
+                list(proposal.in_sync),
+                _name(code),
+            )
+            return True
+        logger.warning("%s asks again for its in-sync set: %s", replica.topic_partition, _name(code))
+        return False
+
+    def _request(self, asked: dict[Key, Replica]) -> AlterPartitionRequest:
+        topics: dict[bytes, list[PartitionData]] = {}
+        for (topic_id, partition), replica in asked.items():
+            proposal = self._open[replica]
+            topics.setdefault(topic_id, []).append(
+                PartitionData(
+                    partition_index=partition,
+                    leader_epoch=proposal.leader_epoch,
+                    partition_epoch=proposal.partition_epoch,
+                    new_isr_with_epochs=[self._state(broker_id, proposal) for broker_id in proposal.in_sync],
+                    leader_recovery_state=LeaderRecovery.RECOVERED,
+                )
+            )
+        return AlterPartitionRequest(
+            broker_id=self._broker_id,
+            broker_epoch=self._broker_epoch(),
+            topics=[TopicData(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()],
+        )
+
+    def _state(self, broker_id: int, proposal: InSyncProposal) -> BrokerState:
+        if broker_id == self._broker_id:
+            return BrokerState(broker_id=broker_id, broker_epoch=self._broker_epoch())
+        # Of the process that was seen to have everything: one that was started since may have less (KIP-903).
+        return BrokerState(broker_id=broker_id, broker_epoch=proposal.broker_epochs[broker_id])
+
+
+def _by_key(response: AlterPartitionResponse) -> dict[Key, PartitionAnswer]:
+    return {
+        (bytes(topic.topic_id), partition.partition_index): partition
+        for topic in response.topics
+        for partition in topic.partitions
+    }
+
+
+def _name(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
