@@ -50,6 +50,8 @@ def apache_kafka(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture(scope="session")
 def tidelog_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TidelogBroker]:
     with running_tidelog(tmp_path_factory.mktemp("tidelog")) as broker:
+        # A broker that cannot even do this fails here once, and not slowly in each of the tests.
+        assert ConfluentClient(broker.bootstrap_servers).create_topic("ready") == 0
         yield broker
 
 

@@ -383,6 +383,8 @@ def normalise(value: Any, name: str = "") -> Any:
         return None
     if name in _IDS and isinstance(value, str):
         return "an id" if value.strip("A") else "no id"
+    if name in _IDS and isinstance(value, int):
+        return "an id" if value >= 0 else "no id"
     return value
 
 

@@ -21,8 +21,8 @@ _START_MS = int(time.time() * 1000) - 3_600_000
 DUMPED_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
 
 
-def write_corpus(bootstrap_servers: str, *, transactions: bool) -> None:
-    """Topics with all codecs, several segments, producers with ids, append time, and a group's offsets."""
+def write_corpus(bootstrap_servers: str) -> None:
+    """Topics with all codecs, several segments, producers with ids, append time, transactions, a group's offsets."""
     settings = {"bootstrap.servers": bootstrap_servers}
     many_entries = {"index.interval.bytes": "256", "segment.bytes": str(SEGMENT_BYTES)}
     topics = [
@@ -30,10 +30,9 @@ def write_corpus(bootstrap_servers: str, *, transactions: bool) -> None:
         NewTopic("segments", 2, 1, config=many_entries),
         NewTopic("append-time", 1, 1, config={"message.timestamp.type": "LogAppendTime"}),
         NewTopic("empty", 1, 1),
+        NewTopic("transactions", 1, 1, config=many_entries),
         NewTopic(SAME_BYTES_TOPIC, 1, 1, config=many_entries),
     ]
-    if transactions:
-        topics.append(NewTopic("transactions", 1, 1, config=many_entries))
     admin = AdminClient(settings)
     for created in admin.create_topics(topics).values():
         created.result(OPERATION_TIMEOUT_SECONDS)
@@ -43,9 +42,8 @@ def write_corpus(bootstrap_servers: str, *, transactions: bool) -> None:
     _write_segments({**settings, "enable.idempotence": True})
     _write_same_bytes(settings)
     _produce(settings, "append-time", [{"value": b"v%d" % number} for number in range(3)])
-    if transactions:
-        for number in range(3):
-            _write_transactions({**settings, "transactional.id": f"writer-{number}"}, f"writer-{number}")
+    for number in range(3):
+        _write_transactions({**settings, "transactional.id": f"writer-{number}"}, f"writer-{number}")
     _read_in_group({**settings, "group.id": "classic-group"})
 
 
