@@ -114,7 +114,8 @@ class Producer:
         )
         self._accumulator = Accumulator(batch_size=self._config.batch_size, linger_ms=self._config.linger_ms)
         self._sender: Sender | None = None
-        self._unfinished: set[ProducerBatch] = set()
+        # Dictionaries of objects keep their order; sets have another one in every run.
+        self._unfinished: dict[ProducerBatch, None] = {}
         self._first_failure: ProducerBatch | None = None
         self._room: list[asyncio.Future[None]] = []
         self._flushes = 0
@@ -183,7 +184,7 @@ class Producer:
         record = (timestamp, key_bytes, value_bytes, header_list)
         batch, index = self._accumulator.append(target, record, size, clock.monotonic_ms())
         if index == 0:
-            self._unfinished.add(batch)
+            self._unfinished[batch] = None
             sender.wake()
         if not batch.open:
             sender.wake()
@@ -271,9 +272,9 @@ class Producer:
             self._accumulator.flushing = self._flushes > 0
 
     def _batch_done(self, batch: ProducerBatch) -> None:
-        self._unfinished.discard(batch)
+        self._unfinished.pop(batch, None)
         if batch.children is not None:
-            self._unfinished.update(batch.children)
+            self._unfinished.update(dict.fromkeys(batch.children))
         told = self._first_failure is None or self._first_failure.observed
         if told and batch.failure is not None and not batch.observed:
             self._first_failure = batch

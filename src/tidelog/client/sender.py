@@ -63,7 +63,7 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         self.sequences = Sequences() if config.enable_idempotence else None
         self._in_flight: Counter[int] = Counter()
-        self._in_flight_batches: set[ProducerBatch] = set()
+        self._in_flight_batches: dict[ProducerBatch, None] = {}
         # Partitions with a batch on the way, for a producer that keeps their order by sending one at a time.
         self._muted: set[TopicPartition] = set()
         self._one_at_a_time = self.sequences is None and config.max_in_flight_requests_per_connection == 1
@@ -178,7 +178,7 @@ class Sender:
                 self.sequences.assign(batch)
             batch.attempts += 1
             batch.in_flight = True
-            self._in_flight_batches.add(batch)
+            self._in_flight_batches[batch] = None
             if self._one_at_a_time:
                 self._muted.add(batch.partition)
         try:
@@ -319,7 +319,7 @@ class Sender:
 
     def _landed(self, batch: ProducerBatch) -> None:
         batch.in_flight = False
-        self._in_flight_batches.discard(batch)
+        self._in_flight_batches.pop(batch, None)
         self._muted.discard(batch.partition)
 
     def _try_again(self, batch: ProducerBatch, problem: Exception) -> None:

@@ -88,7 +88,7 @@ class GroupShardRuntime:
         self._answer: Message | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_ms = 0.0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._spawn(self._load())
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -283,12 +283,12 @@ class GroupShardRuntime:
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(partial(_finished, self._tasks))
 
 
-def _finished(tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
-    tasks.discard(task)
+def _finished(tasks: dict[asyncio.Task[None], None], task: asyncio.Task[None]) -> None:
+    tasks.pop(task, None)
     if not task.cancelled() and (error := task.exception()) is not None:
         logger.error("a task of the group coordinator failed", exc_info=error)
 

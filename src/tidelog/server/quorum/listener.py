@@ -58,7 +58,7 @@ class ControllerService:
     def __init__(self, quorum: QuorumRuntime, controller: ActiveController) -> None:
         self._quorum = quorum
         self._controller = controller
-        self._connections: set[ServerConnection] = set()
+        self._connections: dict[ServerConnection, None] = {}
 
     def frame_limit(self, first_bytes: memoryview) -> int:
         return MAX_FRAME_BYTES
@@ -68,11 +68,11 @@ class ControllerService:
         return True
 
     def connected(self, connection: ServerConnection) -> bool:
-        self._connections.add(connection)
+        self._connections[connection] = None
         return True
 
     def disconnected(self, connection: ServerConnection) -> None:
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
 
     def close(self) -> None:
         for connection in list(self._connections):

@@ -96,7 +96,7 @@ class QuorumRuntime:
         # Set when the others will not miss this node, or when it has failed anyway.
         self._may_stop = asyncio.Event()
         self._stopping = False
-        self._talks: set[asyncio.Task[None]] = set()
+        self._talks: dict[asyncio.Task[None], None] = {}
         self._tokens = itertools.count()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._commit_waits: deque[tuple[int, asyncio.Future[None]]] = deque()
@@ -242,8 +242,8 @@ class QuorumRuntime:
                 waiting.set_result(reply.answer)
         for request in effects.requests:
             talk = asyncio.create_task(self._talk(request))
-            self._talks.add(talk)
-            talk.add_done_callback(self._talks.discard)
+            self._talks[talk] = None
+            talk.add_done_callback(self._talks.pop)
         self._set_timer(effects.deadline_ms)
         if failed:
             await self._carry_out(self._replica.step(AppendFailed(), self._clock.monotonic_ms()))
