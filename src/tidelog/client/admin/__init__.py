@@ -13,6 +13,8 @@ from tidelog.client.admin.configs import (
 from tidelog.client.admin.groups import GroupDescription, GroupListing, GroupMember
 from tidelog.client.admin.nodes import ApiRange, BrokerVersions, ClusterDescription, LogDirectory, NodeDescription
 from tidelog.client.admin.partitions import ProducerState
+from tidelog.client.admin.quorum import QuorumDescription, QuorumReplica
+from tidelog.client.admin.replicas import ElectionType, Reassignment
 from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "ConfigEntry",
     "ConfigResource",
     "CreatedTopic",
+    "ElectionType",
     "GroupDescription",
     "GroupListing",
     "GroupMember",
@@ -33,6 +36,9 @@ __all__ = [
     "NodeDescription",
     "PartitionDescription",
     "ProducerState",
+    "QuorumDescription",
+    "QuorumReplica",
+    "Reassignment",
     "ResourceType",
     "TopicDescription",
     "TopicListing",

@@ -16,6 +16,8 @@ from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRe
 from tidelog.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from tidelog.protocol.messages.describe_log_dirs_response import DescribeLogDirsResponse
+from tidelog.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from tidelog.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +67,13 @@ class LogDirectory:
 class NodeAdmin:
     _cluster: Cluster
 
-    async def describe_cluster(self) -> ClusterDescription:
+    async def describe_cluster(self, *, include_fenced: bool = False) -> ClusterDescription:
+        """The brokers that are alive; with `include_fenced` also the registered ones that are not."""
+        request = DescribeClusterRequest(include_fenced_brokers=include_fenced)
+
         async def attempt() -> ClusterDescription:
             try:
-                reply = await self._cluster.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+                reply = await self._cluster.ask_any(request, DescribeClusterResponse)
             except UnsupportedByBroker:
                 return await self._cluster_by_metadata()
             raise_for_code(reply.error_code, reply.error_message)
@@ -99,6 +104,16 @@ class NodeAdmin:
                 for _, node in sorted(metadata.brokers.items())
             ),
         )
+
+    async def unregister_broker(self, node_id: int, *, timeout_ms: float | None = None) -> None:
+        """Let the cluster forget a broker that will not come back."""
+
+        async def attempt() -> None:
+            request = UnregisterBrokerRequest(broker_id=node_id)
+            reply = await self._cluster.ask_controller(request, UnregisterBrokerResponse)
+            raise_for_code(reply.error_code, reply.error_message or f"broker {node_id}")
+
+        await self._cluster.retry(f"unregistering broker {node_id}", attempt, timeout_ms=timeout_ms)
 
     async def broker_versions(self) -> list[BrokerVersions]:
         """The APIs and versions of every broker; one that does not answer is told about, not raised."""

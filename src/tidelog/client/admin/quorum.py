@@ -1,0 +1,80 @@
+"""The metadata quorum: who leads it, and how far its voters and observers are (KIP-836)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidelog.client.cluster import Cluster
+from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.metadata import NO_NODE
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
+from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse, ReplicaState
+
+CLUSTER_METADATA = "__cluster_metadata"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumReplica:
+    """`lag` counts the records of the leader that this replica lacks. The times are None where nobody knows them."""
+
+    node_id: int
+    log_end_offset: int
+    lag: int
+    last_fetch_ms: int | None
+    last_caught_up_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumDescription:
+    """`leader` is None during an election. Voters decide; observers are brokers that only follow."""
+
+    leader: int | None
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
+
+
+class QuorumAdmin:
+    _cluster: Cluster
+
+    async def describe_quorum(self, *, timeout_ms: float | None = None) -> QuorumDescription:
+        async def attempt() -> QuorumDescription:
+            topic = TopicData(topic_name=CLUSTER_METADATA, partitions=[PartitionData(partition_index=0)])
+            reply = await self._cluster.ask_any(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
+            raise_for_code(reply.error_code, reply.error_message)
+            for described in reply.topics:
+                for partition in described.partitions:
+                    raise_for_code(partition.error_code, partition.error_message)
+                    ends = {replica.replica_id: replica.log_end_offset for replica in partition.current_voters}
+                    leader_end = ends.get(partition.leader_id, partition.high_watermark)
+                    return QuorumDescription(
+                        leader=None if partition.leader_id == NO_NODE else partition.leader_id,
+                        leader_epoch=partition.leader_epoch,
+                        high_watermark=partition.high_watermark,
+                        voters=_replicas(partition.current_voters, leader_end),
+                        observers=_replicas(partition.observers, leader_end),
+                    )
+            raise api_error(ErrorCode.UNKNOWN_SERVER_ERROR, "the reply says nothing about the quorum")
+
+        return await self._cluster.retry("describing the quorum", attempt, timeout_ms=timeout_ms)
+
+
+def _replicas(states: Sequence[ReplicaState], leader_end: int) -> tuple[QuorumReplica, ...]:
+    return tuple(
+        QuorumReplica(
+            node_id=state.replica_id,
+            log_end_offset=state.log_end_offset,
+            # A replica that has not fetched yet has no known end (-1): it lacks everything.
+            lag=leader_end - max(state.log_end_offset, 0),
+            last_fetch_ms=_known(state.last_fetch_timestamp),
+            last_caught_up_ms=_known(state.last_caught_up_timestamp),
+        )
+        for state in sorted(states, key=lambda state: state.replica_id)
+    )
+
+
+def _known(timestamp: int) -> int | None:
+    return None if timestamp < 0 else timestamp
