@@ -29,6 +29,8 @@ class _Command(NamedTuple):
 COMMANDS = {
     "up": _Command("tidelog.cli.up", "up", "Start a broker on this machine."),
     "server": _Command("tidelog.cli.up", "server", "Start a node from a server.properties file."),
+    "format": _Command("tidelog.cli.storage_format", "format_storage", "Prepare the directories of a node."),
+    "cluster": _Command("tidelog.cli.cluster", "cluster", "Show nodes, quorum and replicas; move them."),
     "topics": _Command("tidelog.cli.topics", "topics", "Create, list, describe, alter and delete topics."),
     "produce": _Command("tidelog.cli.produce", "produce", "Send lines from standard input to a topic."),
     "consume": _Command("tidelog.cli.consume", "consume", "Print the records of topics."),

@@ -273,6 +273,12 @@ def _open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
         cluster_ids = {directory.meta.cluster_id for directory in directories if directory.meta is not None}
         if len(cluster_ids) > 1:
             raise StartFailure(f"the log directories {', '.join(paths)} belong to different clusters: {cluster_ids}")
+        if not cluster_ids and len(config.controller_quorum_voters) > 1:
+            # Each node would make up a cluster id of its own, and then refuse to talk to the others.
+            raise StartFailure(
+                f"{', '.join(paths)} is not formatted, and controller.quorum.voters names several nodes, which must "
+                "agree on a cluster id; run `tidelog format --config FILE --cluster-id ID` with the same id for each"
+            )
         cluster_id = cluster_ids.pop() if cluster_ids else format_uuid(ports.randomness.random_bytes(16))
         for directory in directories:
             if directory.meta is None:

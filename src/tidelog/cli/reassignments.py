@@ -1,0 +1,167 @@
+"""Moving replicas for `tidelog cluster`: reading what is wanted, asking for it, and following it to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.session import CommandFailure
+from tidelog.client.admin import Admin, Reassignment
+from tidelog.model.errors import ApiError
+from tidelog.model.ids import TopicPartition
+
+POLL_SECONDS = 0.2
+
+Targets = dict[TopicPartition, tuple[int, ...]]
+
+
+def parse_reassignments(arguments: Iterable[str]) -> Targets:
+    """`topic:partition=1,2,3`."""
+    targets: Targets = {}
+    for text in arguments:
+        name, equals, replicas = text.rpartition("=")
+        topic, colon, number = name.rpartition(":")
+        try:
+            if not (equals and colon and topic):
+                raise ValueError
+            partition = TopicPartition(topic, int(number))
+            targets[partition] = tuple(int(each) for each in replicas.split(","))
+        except ValueError:
+            raise typer.BadParameter(
+                f"{text!r} is not of the form topic:partition=1,2,3", param_hint="--reassign"
+            ) from None
+    return targets
+
+
+def read_reassignment_file(path: Path) -> Targets:
+    """The file of kafka-reassign-partitions."""
+    try:
+        content: Any = json.loads(path.read_text())
+        if content.get("version", 1) != 1:
+            raise CommandFailure(f"{path}: version {content['version']} is not known; expected is 1")
+        entries = content["partitions"]
+        targets: Targets = {}
+        for one in entries:
+            if any(directory != "any" for directory in one.get("log_dirs", ())):
+                raise CommandFailure(f'{path}: log_dirs other than "any" cannot be chosen')
+            replicas = tuple(int(replica) for replica in one["replicas"])
+            targets[TopicPartition(str(one["topic"]), int(one["partition"]))] = replicas
+    except OSError as error:
+        raise CommandFailure(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CommandFailure(
+            f'{path} is not of the form {{"version": 1, "partitions": [{{"topic": "t", "partition": 0, '
+            f'"replicas": [1, 2, 3]}}]}}: {error!r}'
+        ) from error
+    if len(targets) != len(entries):
+        raise CommandFailure(f"{path} names a partition twice")
+    return targets
+
+
+async def begin(admin: Admin, targets: Targets, *, as_json: bool) -> None:
+    """Ask for the moves, and tell how to undo them."""
+    before = await _current_replicas(admin, targets)
+    _raise_failed(await admin.alter_partition_reassignments(targets))
+    undo = {
+        "version": 1,
+        "partitions": [
+            {"topic": part.topic, "partition": part.partition, "replicas": list(before[part])}
+            for part in targets
+            if part in before
+        ],
+    }
+    if as_json:
+        print_json({"started": [str(part) for part in targets], "before": undo})
+        return
+    print_lines(
+        [
+            "Replicas until now, for --reassign-file if they shall be moved back:",
+            json.dumps(undo, separators=(",", ":")),
+            f"Reassignment of {_listed(targets)} has started.",
+        ]
+    )
+
+
+async def follow(admin: Admin, targets: Collection[TopicPartition], timeout_seconds: float, *, as_json: bool) -> None:
+    """Until none of the partitions is being moved any more."""
+    shown = -1
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            while left := await admin.list_partition_reassignments(targets):
+                done = len(targets) - len(left)
+                if done != shown and not as_json:
+                    print_lines([f"{done} of {len(targets)} partitions moved; waiting for {_listed(left)}"])
+                shown = done
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise CommandFailure(
+            f"the reassignment goes on after {timeout_seconds:g} s; `tidelog cluster --list-reassignments` shows it"
+        ) from None
+    if not as_json:
+        print_lines([f"Reassignment of {_listed(targets)} is complete."])
+
+
+async def cancel(admin: Admin, partitions: Collection[TopicPartition] | None, *, as_json: bool) -> None:
+    """End moves that are under way, of these partitions or all, and go back to the replicas before."""
+    under_way = await admin.list_partition_reassignments(partitions)
+    if not under_way:
+        raise CommandFailure("no reassignment of these partitions is under way, so there is nothing to cancel")
+    _raise_failed(await admin.alter_partition_reassignments(dict.fromkeys(under_way)))
+    if as_json:
+        print_json({"cancelled": [str(part) for part in under_way]})
+    else:
+        print_lines([f"Reassignment of {_listed(under_way)} is cancelled."])
+
+
+def show(moves: Mapping[TopicPartition, Reassignment], *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {
+                    "topic": part.topic,
+                    "partition": part.partition,
+                    "replicas": list(move.replicas),
+                    "adding": list(move.adding),
+                    "removing": list(move.removing),
+                }
+                for part, move in sorted(moves.items())
+            ]
+        )
+    elif not moves:
+        print_lines(["No partition is being reassigned."])
+    else:
+        print_lines(
+            f"{part}: replicas: {_numbers(move.replicas)}. adding: {_numbers(move.adding)}. "
+            f"removing: {_numbers(move.removing)}."
+            for part, move in sorted(moves.items())
+        )
+
+
+async def _current_replicas(admin: Admin, targets: Targets) -> Targets:
+    described = await admin.describe_topics({part.topic for part in targets})
+    return {
+        TopicPartition(name, one.partition): one.replicas
+        for name, topic in described.items()
+        if not isinstance(topic, ApiError)
+        for one in topic.partitions
+    }
+
+
+def _raise_failed(results: Mapping[TopicPartition, ApiError | None]) -> None:
+    failed = {part: error for part, error in results.items() if error is not None}
+    if failed:
+        raise CommandFailure("; ".join(f"{part}: {error}" for part, error in failed.items()))
+
+
+def _listed(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(map(str, sorted(partitions)))
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
