@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping
 from typing import Annotated
 
@@ -119,13 +120,17 @@ async def _describe(
         print_json(reports)
         return
     for group, report in zip(described.values(), reports, strict=True):
+        if not group.members and not state:
+            # Not on standard output, where scripts expect the columns.
+            sys.stderr.write(f"Consumer group '{group.group_id}' has no active members.\n")
         if state:
             lines = _state_lines(group)
         elif members:
             lines = _member_lines(group)
         else:
             lines = _offset_lines(group, report)
-        print_lines(["", *lines])
+        if lines:
+            print_lines(["", *lines])
 
 
 async def _report(admin: Admin, group: GroupDescription) -> dict[str, object]:
@@ -171,17 +176,16 @@ def _row(
 def _offset_lines(group: GroupDescription, report: dict[str, object]) -> list[str]:
     partitions = report["partitions"]
     assert isinstance(partitions, list)
-    notes = [] if group.members else [f"Consumer group '{group.group_id}' has no active members.", ""]
     if not partitions:
-        return notes or [f"Consumer group '{group.group_id}' has no offsets and no partitions."]
+        return []
     keys = ("topic", "partition", "currentOffset", "logEndOffset", "lag", "member", "host", "clientId")
     rows = [(group.group_id, *("-" if row[key] is None else row[key] for key in keys)) for row in partitions]
-    return [*notes, *columns(_HEADER, rows, least=_LEAST_WIDTHS)]
+    return columns(_HEADER, rows, least=_LEAST_WIDTHS)
 
 
 def _member_lines(group: GroupDescription) -> list[str]:
     if not group.members:
-        return [f"Consumer group '{group.group_id}' has no active members."]
+        return []
     rows = [
         (
             group.group_id,
