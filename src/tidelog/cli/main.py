@@ -42,6 +42,7 @@ COMMANDS = {
     "broker-api-versions": _Command(
         "tidelog.cli.broker_api_versions", "broker_api_versions", "Show which APIs the brokers serve."
     ),
+    "simulate": _Command("tidelog.cli.simulate", "simulate", "Run clusters in virtual time and break them by seed."),
     "doctor": _Command("tidelog.cli.doctor", "doctor", "Show versions, and what works on this machine."),
     "tour": _Command("tidelog.cli.tour", "tour", "See a broker at work: produce, consume, look inside."),
 }

@@ -1,0 +1,88 @@
+"""Many seeds, one after the other or in several processes, and what they covered together."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+
+from tidelog.simulation.faults import FaultKind
+from tidelog.simulation.run import RunReport, run
+from tidelog.simulation.scenario import draw_scenario
+
+ALL_FAULTS = tuple(FaultKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """Which seeds to run, and how."""
+
+    first_seed: int = 1
+    seeds: int = 100
+    seconds: float = 60.0
+    nodes: int = 1
+    faults: tuple[FaultKind, ...] = ALL_FAULTS
+    jobs: int = 1
+
+    def command(self, seed: int) -> str:
+        """What to type to see one seed again."""
+        parts = [f"tidelog simulate --first-seed {seed} --seeds 1 --seconds {self.seconds:g} --nodes {self.nodes}"]
+        if set(self.faults) != set(ALL_FAULTS):
+            parts.append(f"--faults {','.join(self.faults) or 'none'}")
+        parts.append("--trace")
+        return " ".join(parts)
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What all runs together have met."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    events: int = 0
+    virtual_seconds: float = 0.0
+
+    def add(self, report: RunReport) -> None:
+        self.counts += report.counts
+        self.events += report.events
+        self.virtual_seconds += report.virtual_seconds
+
+    def with_prefix(self, prefix: str) -> dict[str, int]:
+        return {
+            name.removeprefix(prefix): count for name, count in sorted(self.counts.items()) if name.startswith(prefix)
+        }
+
+
+def run_seed(campaign: Campaign, seed: int) -> RunReport:
+    return run(draw_scenario(seed, seconds=campaign.seconds, nodes=campaign.nodes, faults=campaign.faults))
+
+
+def run_campaign(campaign: Campaign) -> Iterator[RunReport]:
+    """Reports as they come; with several jobs that is not the order of the seeds."""
+    seeds = range(campaign.first_seed, campaign.first_seed + campaign.seeds)
+    if campaign.jobs <= 1:
+        yield from _run_here(campaign, seeds)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(campaign.jobs, mp_context=context, initializer=_prepare) as pool:
+        waiting = [pool.submit(run_seed, campaign, seed) for seed in seeds]
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _run_here(campaign: Campaign, seeds: Iterable[int]) -> Iterator[RunReport]:
+    _prepare()
+    for seed in seeds:
+        yield run_seed(campaign, seed)
+
+
+def _prepare() -> None:
+    """Modules live as long as the process: looking through them for garbage after every run only costs time."""
+    gc.collect()
+    gc.freeze()
