@@ -112,7 +112,15 @@ async def test_a_group_lives_through_all_versions(client: RawClient, version: in
     assert joined.members[0].metadata == b"m"
     member_id = joined.member_id
     assignments = [SyncGroupRequestAssignment(member_id=member_id, assignment=b"a")]
-    syncing = SyncGroupRequest(group_id="g", generation_id=1, member_id=member_id, assignments=assignments)
+    syncing = SyncGroupRequest(
+        group_id="g",
+        generation_id=1,
+        member_id=member_id,
+        # Version 5 and up has to say which protocol it means (KIP-559).
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=assignments,
+    )
     synced = await client.ask(syncing, up_to(ApiKey.SYNC_GROUP))
     assert (synced.error_code, synced.assignment) == (0, b"a")
     beating = HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id)
