@@ -1,0 +1,228 @@
+"""A cluster of real processes that tests kill, pause, stop and start, one `tidelog server` for each node."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from support.processes import start_process, stop_process, tail, wait_for_server, wait_until
+from support.tidelog_process import tidelog_command
+
+from tidelog.cli.nodes import LocalCluster
+from tidelog.cli.session import read_properties
+from tidelog.client.admin import Admin, NewTopic, PartitionDescription
+from tidelog.client.cluster import CoordinatorKind
+from tidelog.client.errors import ClientError, ConnectionProblem
+from tidelog.model.errors import ApiError
+
+T = TypeVar("T")
+
+NUMBERS = (1, 2, 3)
+SESSION_TIMEOUT_SECONDS = 3.0
+START_SECONDS = 30.0
+# What a restarted node may take on a busy machine until it is in the in-sync sets again.
+HEAL_SECONDS = 40.0
+
+# Short enough for tests, long enough for a machine that is busy with other things.
+QUICK = {
+    "broker.session.timeout.ms": str(int(SESSION_TIMEOUT_SECONDS * 1000)),
+    "broker.heartbeat.interval.ms": "300",
+    "controller.quorum.election.timeout.ms": "500",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "controller.quorum.election.backoff.max.ms": "300",
+    "replica.lag.time.max.ms": "2000",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+class ClusterProcesses:
+    """Nodes are numbered from 1."""
+
+    def __init__(self, directory: Path) -> None:
+        self.data_directory = directory / "data"
+        self._outputs = directory
+        layout = LocalCluster(
+            host="127.0.0.1", port=0, nodes=len(NUMBERS), data_dir=self.data_directory, properties=QUICK
+        )
+        layout.prepare()
+        self._config_files = {number: layout.config_file(number) for number in NUMBERS}
+        self._ports = {number: _client_port(file) for number, file in self._config_files.items()}
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._paused: set[int] = set()
+
+    # -- processes -----------------------------------------------------------------------------------------------
+
+    def start(self, *numbers: int) -> None:
+        for number in numbers or NUMBERS:
+            command = (tidelog_command(), "server", "--config", str(self._config_files[number]))
+            self._processes[number] = start_process(command, output=self.output(number))
+        for number in numbers or NUMBERS:
+            wait_for_server(
+                self._processes[number],
+                self._ports[number],
+                within_seconds=START_SECONDS,
+                output=self.output(number),
+            )
+
+    def kill(self, *numbers: int) -> None:
+        """As kill -9 does; all at the same moment."""
+        for number in numbers:
+            self._processes[number].send_signal(signal.SIGKILL)
+        for number in numbers:
+            self._processes.pop(number).wait(10)
+            self._paused.discard(number)
+
+    def pause(self, *numbers: int) -> None:
+        for number in numbers:
+            self._processes[number].send_signal(signal.SIGSTOP)
+            self._paused.add(number)
+
+    def resume(self, *numbers: int) -> None:
+        for number in numbers:
+            self._processes[number].send_signal(signal.SIGCONT)
+            self._paused.discard(number)
+
+    def shut_down(self, number: int) -> int:
+        """As an operator ends a node; returns the exit code."""
+        return stop_process(self._processes.pop(number), within_seconds=30)
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            stop_process(process, hard=True)
+
+    def heal(self) -> None:
+        """All nodes are running and every replica is in sync."""
+        self.resume(*list(self._paused))
+        for number, process in list(self._processes.items()):
+            if process.poll() is not None:
+                raise AssertionError(f"node {number} ended with {process.returncode}:\n{tail(self.output(number))}")
+        missing = [number for number in NUMBERS if number not in self._processes]
+        if missing:
+            self.start(*missing)
+        wait_until(
+            lambda: all(self._sees_everything_in_sync(number) for number in NUMBERS),
+            within_seconds=HEAL_SECONDS,
+            what="that every node sees every replica in sync",
+            every_seconds=0.2,
+        )
+
+    def output(self, number: int) -> Path:
+        return self._outputs / f"node-{number}.log"
+
+    def log_directory(self, number: int) -> Path:
+        return self.data_directory / f"node-{number}"
+
+    # -- what the cluster says -----------------------------------------------------------------------------------
+
+    def address(self, number: int) -> str:
+        return f"127.0.0.1:{self._ports[number]}"
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(map(self.address, NUMBERS))
+
+    def ask(self, question: Callable[[Admin], Awaitable[T]], *, at: int | None = None) -> T:
+        """Ask one node, or any."""
+
+        async def run() -> T:
+            servers = self.bootstrap_servers if at is None else self.address(at)
+            options = {"request.timeout.ms": "3000", "default.api.timeout.ms": "10000"}
+            async with Admin(servers, config=options) as admin:
+                return await question(admin)
+
+        return asyncio.run(run())
+
+    def create_topic(self, name: str, replicas: Sequence[int], **configs: str) -> None:
+        """One partition, led by the first of these nodes."""
+        topic = NewTopic(
+            name=name,
+            assignment={0: replicas},
+            configs={key.replace("_", "."): value for key, value in configs.items()},
+        )
+        self.ask(lambda admin: _created(admin, topic))
+        for number in NUMBERS:
+            self.wait_for(name, lambda partition: partition.leader == replicas[0], at=number)
+
+    def describe(self, topic: str, *, at: int) -> PartitionDescription | None:
+        """The topic's first partition as this node knows it; None while it cannot tell."""
+
+        async def question(admin: Admin) -> PartitionDescription | None:
+            described = (await admin.describe_topics([topic]))[topic]
+            return None if isinstance(described, ApiError) else described.partitions[0]
+
+        try:
+            return self.ask(question, at=at)
+        except (ClientError, ConnectionProblem, ApiError):
+            return None
+
+    def wait_for(
+        self,
+        topic: str,
+        condition: Callable[[PartitionDescription], bool],
+        *,
+        at: int,
+        within_seconds: float = HEAL_SECONDS,
+    ) -> PartitionDescription:
+        def holds() -> PartitionDescription | None:
+            partition = self.describe(topic, at=at)
+            return partition if partition is not None and condition(partition) else None
+
+        found = wait_until(holds, within_seconds=within_seconds, what=f"the awaited state of {topic}")
+        assert found is not None
+        return found
+
+    def wait_for_in_sync(self, topic: str, replicas: Collection[int], *, at: int) -> None:
+        self.wait_for(topic, lambda partition: set(partition.in_sync) == set(replicas), at=at)
+
+    def coordinator(self, kind: CoordinatorKind, key: str) -> int:
+        return self.ask(lambda admin: admin._cluster.coordinator(kind, key))
+
+    def _sees_everything_in_sync(self, number: int) -> bool:
+        async def question(admin: Admin) -> bool:
+            if len((await admin.describe_cluster()).nodes) < len(NUMBERS):
+                return False
+            names = [topic.name for topic in await admin.list_topics()]
+            topics = Admin.raise_any(await admin.describe_topics(names))
+            return all(
+                len(one.in_sync) == len(one.replicas) and one.leader is not None
+                for topic in topics.values()
+                for one in topic.partitions
+            )
+
+        try:
+            return self.ask(question, at=number)
+        except (ClientError, ConnectionProblem, ApiError):
+            return False
+
+
+@contextmanager
+def running_cluster(directory: Path) -> Iterator[ClusterProcesses]:
+    cluster = ClusterProcesses(directory)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+async def _created(admin: Admin, topic: NewTopic) -> None:
+    Admin.raise_any(await admin.create_topics([topic]))
+
+
+def _client_port(config_file: Path) -> int:
+    first = read_properties(config_file)["listeners"].split(",")[0]
+    return int(first.rpartition(":")[2])
+
+
+def log_bytes(directory: Path, topic: str) -> bytes:
+    """All segments of the topic's first partition, one after the other."""
+    folder = directory / f"{topic}-0"
+    return b"".join((folder / name).read_bytes() for name in sorted(os.listdir(folder)) if name.endswith(".log"))
