@@ -21,7 +21,12 @@ from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProd
 from tidelog.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from tidelog.protocol.messages.api_versions_response import ApiVersion
 from tidelog.server.connections import Connections
-from tidelog.server.coordinators.assembly import group_coordinator, marker_appends, transaction_coordinator
+from tidelog.server.coordinators.assembly import (
+    group_coordinator,
+    marker_appends,
+    other_brokers,
+    transaction_coordinator,
+)
 from tidelog.server.fetch_sessions import FetchSessions
 from tidelog.server.handlers.registry import ADVERTISED_MINIMUM, SERVED
 from tidelog.server.metrics import Metrics
@@ -75,6 +80,7 @@ class Node:
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = group_coordinator(self)
         self.marker_appends = marker_appends(self)
+        self.other_brokers = other_brokers(self)
         self.transactions = transaction_coordinator(self)
         # Requests that come while the node starts wait for this.
         self.ready = asyncio.Event()

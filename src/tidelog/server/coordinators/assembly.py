@@ -6,18 +6,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.config.listeners import HostPort
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.records import TRANSACTION_VERSION_FEATURE
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from tidelog.network.client_connection import ConnectionSettings
 from tidelog.records.compression import Compression
 from tidelog.server.coordinators.group_shard import ShardLimits
 from tidelog.server.coordinators.groups import GroupCoordinator
 from tidelog.server.coordinators.markers import MarkerAppends, Markers
+from tidelog.server.coordinators.other_brokers import OtherBrokers
 from tidelog.server.coordinators.replica_log import ReplicaLog
 from tidelog.server.coordinators.transactions import TransactionCoordinator
+from tidelog.server.quorum.peers import Peers
 from tidelog.server.replicas.registry import LeadershipListener
 from tidelog.server.replicas.replica import Replica
 
@@ -84,6 +88,7 @@ def transaction_coordinator(node: Node) -> TransactionCoordinator:
             node.marker_appends,
             leads=lambda partition: isinstance(node.replicas.leader(*partition), Replica),
             exists=exists,
+            remote=node.other_brokers,
         ),
         producer_ids=node.producer_ids,
         settings=lambda: transaction_settings(node.config, node.image),
@@ -92,6 +97,7 @@ def transaction_coordinator(node: Node) -> TransactionCoordinator:
         ),
         partition_count=partition_count,
         clock=node.clock,
+        others=node.other_brokers,
     )
 
     def lead(replica: Replica) -> None:
@@ -106,6 +112,28 @@ def transaction_coordinator(node: Node) -> TransactionCoordinator:
 def marker_appends(node: Node) -> MarkerAppends:
     """For this broker's own coordinator and for those of other brokers."""
     return MarkerAppends(replicas=node.replicas, flusher=node.flusher, clock=node.clock, offsets=node.groups)
+
+
+def other_brokers(node: Node) -> OtherBrokers:
+    """Reached over the listener that brokers use among themselves."""
+    config = node.config
+
+    def address_of(broker_id: int) -> HostPort | None:
+        broker = node.image.brokers.get(broker_id)
+        listener = config.inter_broker_listener_name
+        endpoint = None if broker is None or listener is None else broker.endpoint(listener)
+        return None if endpoint is None else HostPort(host=endpoint.host, port=endpoint.port)
+
+    settings = ConnectionSettings(
+        client_id=f"tidelog-transactions-{config.node_id}",
+        connect_timeout_ms=config.request_timeout_ms,
+        request_timeout_ms=config.request_timeout_ms,
+    )
+    return OtherBrokers(
+        markers=Peers(node.ports.network, address_of, settings),
+        questions=Peers(node.ports.network, address_of, settings),
+        image=lambda: node.image,
+    )
 
 
 def transaction_settings(config: BrokerConfig, image: ClusterImage) -> TransactionSettings:

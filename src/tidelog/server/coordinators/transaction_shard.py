@@ -220,7 +220,7 @@ class TransactionShardRuntime:
         outcome = self._markers.write(work, work.partitions)
         left = work.partitions
         if isinstance(outcome, Mapping):
-            after = self._take_outcome(work, left, outcome)
+            after = self._take_outcome(work, left, outcome, is_first=True)
             if after is None:
                 return
             self._spawn(self._keep_marking(work, after))
@@ -238,30 +238,27 @@ class TransactionShardRuntime:
                 delay = min(2 * delay, LONGEST_MARKER_RETRY_SECONDS)
                 outcome = self._markers.write(work, left)
             codes = outcome if isinstance(outcome, Mapping) else await outcome
-            after = self._take_outcome(work, left, codes)
+            after = self._take_outcome(work, left, codes, is_first=first is not None)
             if after is None:
                 return
-            left, outcome = after, None
+            left, outcome, first = after, None, None
 
     def _take_outcome(
-        self, work: MarkerWork, left: frozenset[TopicPartition], codes: MarkerCodes
+        self, work: MarkerWork, left: frozenset[TopicPartition], codes: MarkerCodes, *, is_first: bool
     ) -> frozenset[TopicPartition] | None:
         """What is left to write; None if that is no longer this coordinator's affair."""
-        outcomes = {
-            partition: marker_outcome(codes.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)) for partition in left
-        }
+        told = {partition: codes.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR) for partition in sorted(left)}
+        outcomes = {partition: marker_outcome(code) for partition, code in told.items()}
         if MarkerOutcome.DEPOSED in outcomes.values():
             logger.warning("another coordinator ends the transaction of %r", work.transactional_id)
             return None
         written = [partition for partition, outcome in outcomes.items() if outcome is MarkerOutcome.WRITTEN]
-        for partition, outcome in outcomes.items():
-            if outcome is MarkerOutcome.RETRY:
-                logger.info(
-                    "the marker of %r for %s could not be written yet: %s",
-                    work.transactional_id,
-                    partition,
-                    codes.get(partition),
-                )
+        if is_first:
+            # Once: it may take long, and operators see the transaction in its state.
+            for partition, outcome in outcomes.items():
+                if outcome is MarkerOutcome.RETRY:
+                    reason = told[partition].name
+                    logger.info("the marker of %r cannot get to %s yet: %s", work.transactional_id, partition, reason)
         recorded = self._act(lambda: self.shard.on_markers_written(work, written, self._now()))
         rest = left.difference(written)
         return None if recorded and not rest else rest

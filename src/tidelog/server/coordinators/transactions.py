@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from tidelog.coordinators.placement import partition_for
 from tidelog.coordinators.transactions.listing import ListFilter, refused_description
@@ -13,6 +14,7 @@ from tidelog.coordinators.transactions.replies import refused
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ports import Clock
+from tidelog.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from tidelog.protocol.messages.describe_transactions_response import TransactionState as DescribedTransaction
 from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse
 from tidelog.protocol.schema import Message
@@ -24,6 +26,14 @@ logger = logging.getLogger(__name__)
 
 # How long a shard that broke stays away, so that a fault that comes back does not keep the broker busy.
 RELOAD_DELAY_SECONDS = 1.0
+
+
+class OtherCoordinators(Protocol):
+    """The coordinators of other brokers."""
+
+    async def ask_coordinator(self, partition: int, message: AddPartitionsToTxnRequest, version: int) -> Message: ...
+
+    def close(self) -> None: ...
 
 
 class TransactionCoordinator:
@@ -39,8 +49,10 @@ class TransactionCoordinator:
         limits: ShardLimits,
         partition_count: Callable[[], int],
         clock: Clock,
+        others: OtherCoordinators | None = None,
     ) -> None:
         self._log = log
+        self._others = others
         self._markers = markers
         self._producer_ids = producer_ids
         self._settings = settings
@@ -83,6 +95,8 @@ class TransactionCoordinator:
         self._closed = True
         for partition in list(self._shards):
             self.stop_leading(partition)
+        if self._others is not None:
+            self._others.close()
 
     def reconfigure(self) -> None:
         """The properties or the features of the cluster have changed."""
@@ -109,6 +123,15 @@ class TransactionCoordinator:
         if shard is None:
             return refused(message, ErrorCode.NOT_COORDINATOR, version)
         return shard.ask(message, version)
+
+    def ask_as_broker(
+        self, transactional_id: str, message: AddPartitionsToTxnRequest, version: int
+    ) -> Message | Awaitable[Message]:
+        """For the leader of a partition that a transaction writes to: the coordinator may be another broker."""
+        partition = self.partition_of(transactional_id)
+        if partition not in self._shards and self._others is not None:
+            return self._others.ask_coordinator(partition, message, version)
+        return self.ask(transactional_id, message, version)
 
     def describe_transaction(self, transactional_id: str) -> DescribedTransaction:
         if not transactional_id:

@@ -108,7 +108,7 @@ def admit(
         return admission
     question = _question(transactional_id, producer, to_ask, verify_only=level is not ClientLevel.V2)
     version = _ADD_VERSION if level is ClientLevel.V2 else _VERIFY_VERSION
-    answer = node.transactions.ask(transactional_id, question, version)
+    answer = node.transactions.ask_as_broker(transactional_id, question, version)
     if not isinstance(answer, Message):
         return _admit_later(node, transactional_id, question, version, answer, admission, level)
     if level is ClientLevel.V2 and ErrorCode.CONCURRENT_TRANSACTIONS in _codes(answer).values():
@@ -134,7 +134,7 @@ async def _admit_later(
             break
         await asyncio.sleep(node.config.add_partitions_to_txn_retry_backoff_ms / 1000)
         waited_ms += node.config.add_partitions_to_txn_retry_backoff_ms
-        again = node.transactions.ask(transactional_id, question, version)
+        again = node.transactions.ask_as_broker(transactional_id, question, version)
         answer = again if isinstance(again, Message) else await again
     assert answer is not None
     _note(admission, answer, level)
