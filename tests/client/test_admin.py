@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.eventually import eventually
 from support.processes import free_port
 
 from tidelog.client.admin import (
@@ -29,13 +30,18 @@ async def test_a_created_topic_can_be_listed_and_described(admin: Admin, unique:
     created = await admin.create_topic(unique, partitions=3, replication_factor=1)
     assert created.partitions == 3
     assert created.topic_id != ZERO_UUID
-    assert unique in [topic.name for topic in await admin.list_topics()]
-    described = Admin.raise_any(await admin.describe_topics([unique]))[unique]
-    assert described.topic_id == created.topic_id
-    assert [part.partition for part in described.partitions] == [0, 1, 2]
-    nodes = {node.node_id for node in (await admin.describe_cluster()).nodes}
-    assert {part.leader for part in described.partitions} <= nodes
-    assert all(part.replicas == part.in_sync for part in described.partitions)
+
+    async def check() -> None:
+        assert unique in [topic.name for topic in await admin.list_topics()]
+        described = (await admin.describe_topics([unique]))[unique]
+        assert not isinstance(described, ApiError)
+        assert described.topic_id == created.topic_id
+        assert [part.partition for part in described.partitions] == [0, 1, 2]
+        nodes = {node.node_id for node in (await admin.describe_cluster()).nodes}
+        assert {part.leader for part in described.partitions} <= nodes
+        assert all(part.replicas == part.in_sync for part in described.partitions)
+
+    await eventually(check)
 
 
 async def test_results_of_one_call_are_told_apart(admin: Admin, unique: str) -> None:
@@ -63,16 +69,25 @@ async def test_a_wrong_topic_config_is_refused_with_its_name(admin: Admin, uniqu
 async def test_a_deleted_topic_is_gone(admin: Admin, unique: str) -> None:
     await admin.create_topic(unique, partitions=1)
     Admin.raise_any(await admin.delete_topics([unique]))
-    assert unique not in [topic.name for topic in await admin.list_topics()]
+
+    async def check() -> None:
+        assert unique not in [topic.name for topic in await admin.list_topics()]
+        assert code_of((await admin.describe_topics([unique]))[unique]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    await eventually(check)
     assert code_of((await admin.delete_topics([unique]))[unique]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert code_of((await admin.describe_topics([unique]))[unique]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def test_partitions_can_be_added_but_not_taken_away(admin: Admin, unique: str) -> None:
     await admin.create_topic(unique, partitions=2)
     Admin.raise_any(await admin.create_partitions({unique: 4}))
-    described = Admin.raise_any(await admin.describe_topics([unique]))[unique]
-    assert len(described.partitions) == 4
+
+    async def check() -> None:
+        described = (await admin.describe_topics([unique]))[unique]
+        assert not isinstance(described, ApiError)
+        assert len(described.partitions) == 4
+
+    await eventually(check)
     assert code_of((await admin.create_partitions({unique: 3}))[unique]) == ErrorCode.INVALID_PARTITIONS
 
 
@@ -84,11 +99,15 @@ async def test_an_altered_topic_config_is_described_with_its_source(admin: Admin
         ConfigAlteration(name="cleanup.policy", operation=AlterOperation.SET, value="compact"),
     ]
     Admin.raise_any(await admin.alter_configs({topic: changes}))
-    entries = {entry.name: entry for entry in Admin.raise_any(await admin.describe_configs([topic]))[topic]}
-    assert entries["cleanup.policy"].value == "compact"
-    assert entries["cleanup.policy"].source == ConfigSource.DYNAMIC_TOPIC_CONFIG
-    assert entries["retention.ms"].value == "604800000"
-    assert entries["retention.ms"].is_default
+
+    async def check() -> None:
+        entries = {entry.name: entry for entry in Admin.raise_any(await admin.describe_configs([topic]))[topic]}
+        assert entries["cleanup.policy"].value == "compact"
+        assert entries["cleanup.policy"].source == ConfigSource.DYNAMIC_TOPIC_CONFIG
+        assert entries["retention.ms"].value == "604800000"
+        assert entries["retention.ms"].is_default
+
+    await eventually(check)
     wrong = [ConfigAlteration(name="retention.ms", value="soon")]
     assert code_of((await admin.alter_configs({topic: wrong}))[topic]) == ErrorCode.INVALID_CONFIG
 
@@ -131,8 +150,12 @@ async def test_every_broker_tells_its_versions_and_directories(admin: Admin, uni
     served = {api.api_key: (api.min_version, api.max_version) for api in versions.apis}
     assert served[18][0] == 0
     assert versions.problem is None
-    directories = Admin.raise_any(await admin.describe_log_dirs())[versions.node.node_id]
-    assert TopicPartition(unique, 0) in {part for directory in directories for part in directory.sizes}
+
+    async def check() -> None:
+        directories = Admin.raise_any(await admin.describe_log_dirs())[versions.node.node_id]
+        assert TopicPartition(unique, 0) in {part for directory in directories for part in directory.sizes}
+
+    await eventually(check)
 
 
 async def test_producers_of_an_untouched_partition_are_none(admin: Admin, unique: str) -> None:

@@ -37,6 +37,9 @@ LEADER_MOVED = frozenset(
 )
 
 COORDINATOR_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+# How often to look for a topic before believing that there is none: a broker may not have heard of it yet.
+_LOOKS_FOR_TOPIC = 3
+
 COORDINATOR_BUSY = frozenset({*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 
 
@@ -90,8 +93,11 @@ async def ask_leaders(
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, V | ApiError]:
     """Call `ask` once per leader, at the same time, and again where a leader has moved."""
+    looks = 0
 
     async def ask_all(wanted: list[TopicPartition]) -> Mapping[TopicPartition, V | ApiError]:
+        nonlocal looks
+        looks += 1
         metadata = await cluster.fetch_metadata({partition.topic for partition in wanted})
         answers: dict[TopicPartition, V | ApiError] = {}
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
@@ -100,6 +106,8 @@ async def ask_leaders(
             leader = metadata.leader_of(partition)
             if count is None:
                 code = metadata.topic_errors.get(partition.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and looks < _LOOKS_FOR_TOPIC:
+                    code = ErrorCode.LEADER_NOT_AVAILABLE
                 answers[partition] = ApiError(code, f"topic {partition.topic!r}")
             elif not 0 <= partition.partition < count:
                 answers[partition] = ApiError(
