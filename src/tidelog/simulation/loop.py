@@ -202,7 +202,6 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         *args: *Arguments,
         context: contextvars.Context | None = None,
     ) -> Event:
-        # Rounded up, so that no timer is early and every pause takes time.
         return self._schedule(self._now + ceil(delay * TICKS_PER_SECOND), callback, args, context)
 
     def call_at(
@@ -212,10 +211,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         *args: *Arguments,
         context: contextvars.Context | None = None,
     ) -> Event:
-        ticks = ceil(when * TICKS_PER_SECOND)
-        if ticks == self._now and when > self.time():
-            ticks += 1
-        return self._schedule(ticks, callback, args, context)
+        return self._schedule(ceil(when * TICKS_PER_SECOND), callback, args, context)
 
     def _schedule(
         self,
@@ -224,6 +220,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         args: tuple[Any, ...],
         context: contextvars.Context | None,
     ) -> Event:
+        # No timer is early, and each takes some time, as it does on a real machine: code that sets itself a timer for
+        # now until something is due would else never get there.
+        ticks = max(ticks, self._now + 1)
         event = Event(
             ticks / TICKS_PER_SECOND, callback, args, contextvars.copy_context() if context is None else context
         )

@@ -69,7 +69,7 @@ def run(
             problems.append(Violation("stuck", str(error)))
         finally:
             loop.close()
-            world.bury()
+            _bury(world)
     problems += [Violation("failure", _describe(failure)) for failure in loop.failures]
     if not any(problem.invariant == "stuck" for problem in problems):
         problems += check(history, final)
@@ -82,6 +82,16 @@ def run(
         events=loop.events_run,
         counts=trace.counts,
     )
+
+
+def _bury(world: World) -> None:
+    """What dead processes say about their end is of no interest."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        world.bury()
+    finally:
+        logging.disable(before)
 
 
 class _NoStart(Exception):
