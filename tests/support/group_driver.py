@@ -41,7 +41,7 @@ def subscription(*topics: str) -> bytes:
 class Driver:
     def __init__(self, **settings: int) -> None:
         self.settings = GroupSettings(**settings)
-        self.shard = GroupShard(self.settings)
+        self.shard = self.make_shard()
         self.elapsed_ms = 0.0
         self.log: list[LogEntry] = []
         self.answers: dict[Token, Any] = {}
@@ -54,6 +54,9 @@ class Driver:
         self.era_of_answer: dict[Token, int] = {}
         self._tokens = 0
         self.apply(self.shard.on_loaded(self.now))
+
+    def make_shard(self) -> GroupShard:
+        return GroupShard(self.settings)
 
     @property
     def now(self) -> Moment:
@@ -99,7 +102,7 @@ class Driver:
 
     def reloaded(self) -> GroupShard:
         """What another coordinator makes of the log."""
-        shard = GroupShard(self.settings)
+        shard = self.make_shard()
         for entry in self.log:
             if len(entry) == 3:
                 shard.replay_marker(entry[1], commit=entry[2])

@@ -20,7 +20,7 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 class GroupType(Enum):
-    """Groups of the consumer protocol (KIP-848) will be kept beside classic ones, under the same ids."""
+    """Those of the consumer protocol (KIP-848) are in `tidelog.coordinators.consumer_groups`."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tidelog.coordinators.consumer_groups import records as consumer_records
 from tidelog.coordinators.decision import Draft, Moment, Request
 from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value
 from tidelog.coordinators.groups.members import Member, MemberProtocol, protocols_of, select_protocol
@@ -29,6 +30,10 @@ _SKIP_ASSIGNMENT_FROM = 9
 def join(state: ShardState, request: Request, message: JoinGroupRequest, now: Moment, draft: Draft) -> None:
     code = _check_request(state, message)
     group = state.groups.get(message.group_id)
+    consumer_group = state.consumer.groups.get(message.group_id)
+    if code is ErrorCode.NONE and consumer_group is not None and consumer_group.members:
+        # Its members speak the other protocol.
+        code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if code is ErrorCode.NONE and group is None and message.member_id:
         code = ErrorCode.UNKNOWN_MEMBER_ID
     if code is not ErrorCode.NONE:
@@ -46,11 +51,16 @@ def join(state: ShardState, request: Request, message: JoinGroupRequest, now: Mo
         draft.answer(request.token, refused_join(message.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         return
     state.groups[message.group_id] = group
+    if consumer_group is not None:
+        # It is empty, so the id is free for a group of the other kind. Committed offsets stay.
+        for record in consumer_records.group_tombstones(consumer_group):
+            draft.append(record)
+    records_before = len(draft.records)
     if message.member_id:
         _join_known_member(state, group, request, message, now, draft)
     else:
         _join_new_member(state, group, request, message, now, draft)
-    if is_new_group and not draft.records:
+    if is_new_group and len(draft.records) == records_before:
         # Announces the group: whoever loads this log next knows of it, and tools can list it.
         draft.append(group_record(message.group_id, _announcement(group)))
 

@@ -8,13 +8,20 @@ through its producer either.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from tidelog.coordinators.consumer_groups import offset_fencing
 from tidelog.coordinators.decision import Draft, Moment, ProducerIdentity, Request
 from tidelog.coordinators.groups.group import ClassicGroup, GroupState
 from tidelog.coordinators.groups.records import NO_EXPIRY, offset_record, offset_tombstone
 from tidelog.coordinators.groups.replies import refused_commit, refused_transactional_commit
 from tidelog.coordinators.groups.state import ShardState
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.messages.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestPartition
+from tidelog.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tidelog.protocol.messages.offset_commit_response import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -30,6 +37,7 @@ from tidelog.protocol.messages.offset_delete_response import (
 from tidelog.protocol.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
 )
 from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,
@@ -42,7 +50,19 @@ _UNKNOWN_GROUP_HAS_ITS_ERROR_FROM = 9
 
 def commit(state: ShardState, request: Request, message: OffsetCommitRequest, now: Moment, draft: Draft) -> None:
     group = state.groups.get(message.group_id)
-    code = _check_commit(group, message, request.version)
+    consumer_group = state.consumer.groups.get(message.group_id)
+    if consumer_group is not None:
+        group = None
+        code = offset_fencing.check_commit(
+            consumer_group,
+            message.member_id,
+            message.generation_id_or_member_epoch,
+            _partitions(message.topics),
+            topics=state.consumer.topics,
+            version=request.version,
+        )
+    else:
+        code = _check_commit(group, message, request.version)
     if code is not ErrorCode.NONE:
         draft.answer(request.token, refused_commit(message, code))
         return
@@ -66,7 +86,18 @@ def commit(state: ShardState, request: Request, message: OffsetCommitRequest, no
 def commit_in_transaction(
     state: ShardState, request: Request, message: TxnOffsetCommitRequest, now: Moment, draft: Draft
 ) -> None:
-    code = _check_transactional_commit(state.groups.get(message.group_id), message)
+    consumer_group = state.consumer.groups.get(message.group_id)
+    if consumer_group is not None:
+        code = offset_fencing.check_transactional_commit(
+            consumer_group,
+            message.member_id,
+            message.group_instance_id,
+            message.generation_id,
+            _partitions(message.topics),
+            topics=state.consumer.topics,
+        )
+    else:
+        code = _check_transactional_commit(state.groups.get(message.group_id), message)
     if code is not ErrorCode.NONE:
         draft.answer(request.token, refused_transactional_commit(message, code))
         return
@@ -87,8 +118,9 @@ def commit_in_transaction(
 
 
 def delete_offsets(state: ShardState, request: Request, message: OffsetDeleteRequest, draft: Draft) -> None:
-    group = state.groups.get(message.group_id)
-    code = _check_delete(group)
+    consumer_group = state.consumer.groups.get(message.group_id)
+    group = consumer_group or state.groups.get(message.group_id)
+    code = ErrorCode.NONE if consumer_group is not None else _check_delete(state.groups.get(message.group_id))
     if group is None or code is not ErrorCode.NONE:
         draft.answer(request.token, OffsetDeleteResponse(error_code=code))
         return
@@ -103,6 +135,12 @@ def delete_offsets(state: ShardState, request: Request, message: OffsetDeleteReq
         partitions = [OffsetDeleteResponsePartition(partition_index=number, error_code=code) for number in numbers]
         topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
     draft.answer(request.token, OffsetDeleteResponse(topics=topics))
+
+
+def _partitions(
+    topics: Sequence[OffsetCommitRequestTopic] | Sequence[TxnOffsetCommitRequestTopic],
+) -> Iterator[tuple[str, int]]:
+    return ((topic.name, partition.partition_index) for topic in topics for partition in topic.partitions)
 
 
 def _check_commit(group: ClassicGroup | None, message: OffsetCommitRequest, version: int) -> ErrorCode:

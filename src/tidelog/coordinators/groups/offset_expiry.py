@@ -5,8 +5,10 @@ A group without members and without offsets goes with its last offset.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+from tidelog.coordinators.consumer_groups import records as consumer_records
+from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.decision import Draft, Moment
 from tidelog.coordinators.groups.group import ClassicGroup, GroupState
 from tidelog.coordinators.groups.offsets import CommittedOffset
@@ -27,13 +29,17 @@ def schedule_expiry(state: ShardState, now: Moment) -> None:
 def on_expiry_timer(state: ShardState, now: Moment, draft: Draft) -> None:
     """One step of a round over all groups; the round goes on at once until it has seen them all."""
     if not state.expiry_backlog:
-        state.expiry_backlog = list(state.groups)
+        state.expiry_backlog = list({**state.groups, **state.consumer.groups})
     draft.atomic = False
     for _ in range(MAX_GROUPS_AT_A_TIME):
         if not state.expiry_backlog or len(draft.records) >= MAX_TOMBSTONES_AT_A_TIME:
             break
-        group = state.groups.get(state.expiry_backlog.pop())
-        if group is not None:
+        group_id = state.expiry_backlog.pop()
+        consumer_group = state.consumer.groups.get(group_id)
+        group = state.groups.get(group_id)
+        if consumer_group is not None:
+            _expire_consumer_group(state, consumer_group, now.wall_ms, draft)
+        elif group is not None:
             _expire_group(state, group, now.wall_ms, draft)
     if state.expiry_backlog:
         state.timers.schedule(ExpiryTimer(), now.monotonic_ms)
@@ -57,26 +63,53 @@ def append_all_tombstones(state: ShardState, group_id: str, draft: Draft) -> Non
     keys |= {(topic, partition): None for topic, partition, _ in state.offsets.pending_entries(group_id)}
     for topic, partition in keys:
         draft.append(offset_tombstone(group_id, topic, partition))
-    draft.append(group_tombstone(group_id))
+    _append_group_tombstones(state, group_id, draft)
+
+
+def _append_group_tombstones(state: ShardState, group_id: str, draft: Draft) -> None:
+    consumer_group = state.consumer.groups.get(group_id)
+    if consumer_group is None:
+        draft.append(group_tombstone(group_id))
+        return
+    for record in consumer_records.group_tombstones(consumer_group):
+        draft.append(record)
 
 
 def _expire_group(state: ShardState, group: ClassicGroup, now_ms: int, draft: Draft) -> None:
-    offsets = state.offsets
-    keeps_offsets = offsets.has_open_transaction(group.group_id)
     may_expire = _may_expire(group)
     subscribed = group.subscribed_topics() or frozenset()
-    for topic, partition, committed in offsets.committed.entries(group.group_id):
-        if (
-            may_expire
-            and topic not in subscribed
-            and _is_expired(state, group, committed, now_ms)
-            and not offsets.is_pending(group.group_id, topic, partition)
-        ):
-            draft.append(offset_tombstone(group.group_id, topic, partition))
+
+    def is_expired(topic: str, committed: CommittedOffset) -> bool:
+        return may_expire and topic not in subscribed and _is_expired(state, group, committed, now_ms)
+
+    keeps_offsets = _expire_offsets(state, group.group_id, is_expired, draft)
+    if group.state is GroupState.EMPTY and not group.pending_members and not keeps_offsets:
+        _append_group_tombstones(state, group.group_id, draft)
+
+
+def _expire_consumer_group(state: ShardState, group: ConsumerGroup, now_ms: int, draft: Draft) -> None:
+    def is_expired(topic: str, committed: CommittedOffset) -> bool:
+        return not group.is_subscribed_to(topic) and _is_older_than_retention(
+            state, committed, committed.commit_timestamp_ms, now_ms
+        )
+
+    keeps_offsets = _expire_offsets(state, group.group_id, is_expired, draft)
+    if not group.members and not keeps_offsets:
+        _append_group_tombstones(state, group.group_id, draft)
+
+
+def _expire_offsets(
+    state: ShardState, group_id: str, is_expired: Callable[[str, CommittedOffset], bool], draft: Draft
+) -> bool:
+    """Whether the group has offsets left."""
+    offsets = state.offsets
+    keeps_offsets = offsets.has_open_transaction(group_id)
+    for topic, partition, committed in offsets.committed.entries(group_id):
+        if is_expired(topic, committed) and not offsets.is_pending(group_id, topic, partition):
+            draft.append(offset_tombstone(group_id, topic, partition))
         else:
             keeps_offsets = True
-    if group.state is GroupState.EMPTY and not group.pending_members and not keeps_offsets:
-        draft.append(group_tombstone(group.group_id))
+    return keeps_offsets
 
 
 def _may_expire(group: ClassicGroup) -> bool:
@@ -87,10 +120,14 @@ def _may_expire(group: ClassicGroup) -> bool:
 
 
 def _is_expired(state: ShardState, group: ClassicGroup, committed: CommittedOffset, now_ms: int) -> bool:
-    if committed.expire_timestamp_ms != NO_EXPIRY:
-        return now_ms >= committed.expire_timestamp_ms
     since_ms = committed.commit_timestamp_ms
     if group.state is GroupState.EMPTY and group.protocol_type is not None and group.since_ms >= 0:
         # Counted from when the last member left. Who only keeps offsets here has no such moment.
         since_ms = group.since_ms
+    return _is_older_than_retention(state, committed, since_ms, now_ms)
+
+
+def _is_older_than_retention(state: ShardState, committed: CommittedOffset, since_ms: int, now_ms: int) -> bool:
+    if committed.expire_timestamp_ms != NO_EXPIRY:
+        return now_ms >= committed.expire_timestamp_ms
     return now_ms - since_ms >= state.settings.offsets_retention_ms

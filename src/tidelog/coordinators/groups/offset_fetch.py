@@ -6,6 +6,7 @@ Up to version 7 the reply has another shape, which is the caller's business too.
 
 from __future__ import annotations
 
+from tidelog.coordinators.consumer_groups import offset_fencing
 from tidelog.coordinators.groups.offsets import CommittedOffset
 from tidelog.coordinators.groups.state import ShardState
 from tidelog.model.errors import ErrorCode
@@ -23,6 +24,11 @@ def fetch_offsets(
     state: ShardState, request: OffsetFetchRequestGroup, *, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     """`require_stable`: an offset that an open transaction may still change is an error (KIP-447)."""
+    consumer_group = state.consumer.groups.get(request.group_id)
+    if consumer_group is not None:
+        code = offset_fencing.check_fetch(consumer_group, request.member_id, request.member_epoch)
+        if code is not ErrorCode.NONE:
+            return OffsetFetchResponseGroup(group_id=request.group_id, error_code=code)
     wanted = _everything(state, request.group_id) if request.topics is None else request.topics
     return OffsetFetchResponseGroup(
         group_id=request.group_id,

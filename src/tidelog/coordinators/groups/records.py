@@ -9,6 +9,30 @@ from struct import Struct
 
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.protocol.codec import Buffer, ProtocolError, decode_whole, encode
+from tidelog.protocol.messages.consumer_group_current_member_assignment_key import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+)
+from tidelog.protocol.messages.consumer_group_current_member_assignment_value import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+)
+from tidelog.protocol.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
+from tidelog.protocol.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
+from tidelog.protocol.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
+from tidelog.protocol.messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
+from tidelog.protocol.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
+from tidelog.protocol.messages.consumer_group_partition_metadata_value import ConsumerGroupPartitionMetadataValue
+from tidelog.protocol.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
+from tidelog.protocol.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
+from tidelog.protocol.messages.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
+from tidelog.protocol.messages.consumer_group_target_assignment_member_value import (
+    ConsumerGroupTargetAssignmentMemberValue,
+)
+from tidelog.protocol.messages.consumer_group_target_assignment_metadata_key import (
+    ConsumerGroupTargetAssignmentMetadataKey,
+)
+from tidelog.protocol.messages.consumer_group_target_assignment_metadata_value import (
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
 from tidelog.protocol.messages.group_metadata_key import GroupMetadataKey
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
 from tidelog.protocol.messages.offset_commit_key import OffsetCommitKey
@@ -20,16 +44,30 @@ _PREFIX = Struct(">h")
 # What very old brokers wrote for offsets; the layout is that of today's type.
 _LEGACY_OFFSET_COMMIT_TYPE = 0
 
+_CONSUMER_GROUP_RECORDS: tuple[tuple[type[Message], type[Message]], ...] = (
+    (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
+    (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
+    (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
+    (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
+    (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
+    (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
+    (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
+)
+
 # Type to the classes of key and value.
 RECORD_TYPES: dict[int, tuple[type[Message], type[Message]]] = {
     _LEGACY_OFFSET_COMMIT_TYPE: (OffsetCommitKey, OffsetCommitValue),
     OffsetCommitKey.SCHEMA.api_key: (OffsetCommitKey, OffsetCommitValue),
     GroupMetadataKey.SCHEMA.api_key: (GroupMetadataKey, GroupMetadataValue),
+    **{kinds[0].SCHEMA.api_key: kinds for kinds in _CONSUMER_GROUP_RECORDS},
 }
+
+_CONSUMER_GROUP_VALUES = frozenset(value for _, value in _CONSUMER_GROUP_RECORDS)
 
 _KEY_VERSION = 0
 _GROUP_METADATA_VERSION = 3
 _OFFSET_COMMIT_VERSION = 4
+_CONSUMER_GROUP_VERSION = 0
 # The only version that can say when the offset expires.
 _EXPIRING_OFFSET_COMMIT_VERSION = 1
 NO_EXPIRY = -1
@@ -84,6 +122,8 @@ def _value_version(value: Message) -> int:
             return _GROUP_METADATA_VERSION
         case OffsetCommitValue():
             return _OFFSET_COMMIT_VERSION if value.expire_timestamp == NO_EXPIRY else _EXPIRING_OFFSET_COMMIT_VERSION
+        case _ if type(value) in _CONSUMER_GROUP_VALUES:
+            return _CONSUMER_GROUP_VERSION
         case _:
             raise TypeError(f"{type(value).__name__} is not written to __consumer_offsets")
 

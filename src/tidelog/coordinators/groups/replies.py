@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.members import Member
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
@@ -73,6 +75,8 @@ def refuse(message: Message, code: ErrorCode) -> Message:
             return SyncGroupResponse(error_code=code)
         case HeartbeatRequest():
             return HeartbeatResponse(error_code=code)
+        case ConsumerGroupHeartbeatRequest():
+            return ConsumerGroupHeartbeatResponse(error_code=code)
         case LeaveGroupRequest():
             return LeaveGroupResponse(error_code=code)
         case OffsetCommitRequest():

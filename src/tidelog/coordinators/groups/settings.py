@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
 
 _MINUTE_MS = 60_000
 
@@ -18,6 +20,7 @@ class GroupSettings:
     offset_metadata_max_bytes: int = 4096
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
+    consumer: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
     # Not configurable in Kafka either. Members that have not got their first answer yet cannot send heartbeats.
     new_member_join_timeout_ms: int = 5 * _MINUTE_MS
 

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from tidelog.coordinators.consumer_groups.departure import no_such_group, on_timers
+from tidelog.coordinators.consumer_groups.group import ConsumerGroup
+from tidelog.coordinators.consumer_groups.heartbeat import heartbeat
+from tidelog.coordinators.consumer_groups.member import JOIN_EPOCH
+from tidelog.coordinators.consumer_groups.requests import refused
+from tidelog.coordinators.consumer_groups.topics import Topics, TopicTable
 from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
 from tidelog.coordinators.groups import listing, offset_commit, offset_expiry, offset_fetch, presence
-from tidelog.coordinators.groups.group import ClassicGroup
+from tidelog.coordinators.groups.group import ClassicGroup, GroupState
 from tidelog.coordinators.groups.join import join
 from tidelog.coordinators.groups.offsets import committed_offset
 from tidelog.coordinators.groups.rebalance import on_join_timer, on_sync_timer, prepare_rebalance
+from tidelog.coordinators.groups.records import group_tombstone
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.state import (
     ExpiryTimer,
@@ -24,6 +31,8 @@ from tidelog.coordinators.groups.state import (
 )
 from tidelog.coordinators.groups.sync import sync
 from tidelog.model.ids import TopicPartition
+from tidelog.protocol.messages.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
+from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.describe_groups_response import DescribedGroup
 from tidelog.protocol.messages.group_metadata_key import GroupMetadataKey
@@ -45,13 +54,21 @@ from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitR
 class GroupShard:
     """Replay the log, call `on_loaded`, then ask for decisions; replay the records of each before asking again."""
 
-    def __init__(self, settings: GroupSettings) -> None:
-        self._state = ShardState(settings)
+    def __init__(self, settings: GroupSettings, topics: Topics | None = None) -> None:
+        self._state = ShardState(settings, TopicTable() if topics is None else topics)
 
     @property
     def groups(self) -> Collection[ClassicGroup]:
-        """To look at, not to touch."""
+        """The classic ones, to look at, not to touch."""
         return self._state.groups.values()
+
+    @property
+    def consumer_groups(self) -> Collection[ConsumerGroup]:
+        """To look at, not to touch."""
+        return self._state.consumer.groups.values()
+
+    def group_count(self) -> int:
+        return len(self._state.groups) + len(self._state.consumer.groups)
 
     def committed_offset_count(self) -> int:
         return self._state.offsets.committed.count()
@@ -65,6 +82,8 @@ class GroupShard:
         match request.message:
             case HeartbeatRequest() as message:
                 presence.heartbeat(state, request, message, now, draft)
+            case ConsumerGroupHeartbeatRequest() as message:
+                self._hear_of_consumer(request, message, now, draft)
             case OffsetCommitRequest() as message:
                 offset_commit.commit(state, request, message, now, draft)
             case JoinGroupRequest() as message:
@@ -85,12 +104,17 @@ class GroupShard:
 
     def next_deadline(self) -> float | None:
         """Monotonic milliseconds. `on_time` has nothing to do before; it may have nothing to do then either."""
-        return self._state.timers.next_deadline()
+        deadlines = (self._state.timers.next_deadline(), self._state.consumer.timers.next_deadline())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def on_time(self, now: Moment) -> Decision:
         draft = Draft()
         for timer in self._state.timers.due(now.monotonic_ms):
             self._fire(timer, now, draft)
+        if not draft.records:
+            # Otherwise they stay due, and are asked for again at once: their records belong together, those of an
+            # expiry need not.
+            on_timers(self._state.consumer, now, draft)
         return draft.finish()
 
     def on_loaded(self, now: Moment) -> Decision:
@@ -103,6 +127,7 @@ class GroupShard:
             if len(group.members) > state.settings.group_max_size:
                 # The limit was lowered. A rebalance lets members commit before the last ones are left out.
                 prepare_rebalance(state, group, now, draft)
+        state.consumer.on_loaded(now)
         offset_expiry.schedule_expiry(state, now)
         return draft.finish()
 
@@ -110,6 +135,23 @@ class GroupShard:
         draft = Draft()
         offset_expiry.delete_offsets_of(self._state, partitions, draft)
         return draft.finish()
+
+    def on_topics_changed(self, topics: Topics) -> None:
+        """Members learn of it with their next heartbeats."""
+        self._state.consumer.topics = topics
+
+    def _hear_of_consumer(
+        self, request: Request, message: ConsumerGroupHeartbeatRequest, now: Moment, draft: Draft
+    ) -> None:
+        state = self._state
+        classic = state.groups.get(message.group_id)
+        if classic is not None and message.group_id not in state.consumer.groups:
+            if message.member_epoch != JOIN_EPOCH or classic.state is not GroupState.EMPTY:
+                draft.answer(request.token, refused(no_such_group(message.group_id)))
+                return
+            # It is empty, so the id is free for a group of the other kind. Committed offsets stay.
+            draft.append(group_tombstone(message.group_id))
+        heartbeat(state.consumer, request, message, now, draft)
 
     def _fire(self, timer: GroupTimer, now: Moment, draft: Draft) -> None:
         if isinstance(timer, ExpiryTimer):
@@ -133,7 +175,7 @@ class GroupShard:
         """`producer_id` if the record belongs to a transaction whose end is not known yet."""
         match record.key, record.value:
             case OffsetCommitKey() as key, OffsetCommitValue() as value:
-                if key.group not in self._state.groups:
+                if key.group not in self._state.groups and key.group not in self._state.consumer.groups:
                     # Somebody who keeps offsets here without being a member of anything.
                     self._state.groups[key.group] = ClassicGroup(key.group, since_ms=value.commit_timestamp)
                 committed = committed_offset(value, offset)
@@ -146,10 +188,15 @@ class GroupShard:
                     group = ClassicGroup(key.group, since_ms=value.current_state_timestamp)
                     self._state.groups[key.group] = group
                 group.restore(value)
+                # The last word counts, should both kinds be in the log.
+                self._state.consumer.groups.pop(key.group, None)
             case GroupMetadataKey() as key, None:
                 self._state.groups.pop(key.group, None)
-            case key, _:
-                raise TypeError(f"{type(key).__name__} is not a key of __consumer_offsets")
+            case _, value:
+                group_id = self._state.consumer.replay(record)
+                if value is not None:
+                    # At most a group that only stood for offsets: nothing but their records spoke of it.
+                    self._state.groups.pop(group_id, None)
 
     def replay_marker(self, producer_id: int, *, commit: bool) -> None:
         """The transaction has ended: its offsets count from now on, or never did."""
@@ -166,3 +213,6 @@ class GroupShard:
 
     def describe_group(self, group_id: str, version: int) -> DescribedGroup:
         return listing.describe_group(self._state, group_id, version)
+
+    def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
+        return listing.describe_consumer_group(self._state, group_id)

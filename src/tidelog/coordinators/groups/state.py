@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tidelog.coordinators.consumer_groups.state import ConsumerGroups
+from tidelog.coordinators.consumer_groups.topics import Topics
 from tidelog.coordinators.decision import Moment
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.members import Member
@@ -42,9 +44,12 @@ GroupTimer = SessionTimer | JoinTimer | SyncTimer | ExpiryTimer
 class ShardState:
     """Mutable, and only touched by the functions of this package."""
 
-    def __init__(self, settings: GroupSettings) -> None:
+    def __init__(self, settings: GroupSettings, topics: Topics) -> None:
         self.settings = settings
+        # The classic ones. A group id means one kind of group at a time; where both are asked, the other comes first,
+        # because a classic group may be about to replace an empty one before the log says so.
         self.groups: dict[str, ClassicGroup] = {}
+        self.consumer = ConsumerGroups(settings.consumer, topics)
         self.offsets = OffsetStore()
         self.timers: Timers[GroupTimer] = Timers()
         # Groups that the current round of expiry has yet to look at.

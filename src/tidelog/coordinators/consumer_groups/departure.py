@@ -1,0 +1,86 @@
+"""Leaving a group: by a heartbeat that says so, by falling silent, or by not giving up what belongs to others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from tidelog.coordinators.consumer_groups import records
+from tidelog.coordinators.consumer_groups.group import ConsumerGroup
+from tidelog.coordinators.consumer_groups.member import (
+    LEAVE_STATIC_EPOCH,
+    ConsumerMember,
+    MemberState,
+)
+from tidelog.coordinators.consumer_groups.requests import Refusal, find_member, refused
+from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups
+from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
+from tidelog.coordinators.consumer_groups.topics import metadata_hash
+from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+
+
+def leave(groups: ConsumerGroups, request: Request, message: ConsumerGroupHeartbeatRequest, draft: Draft) -> None:
+    group = groups.groups.get(message.group_id)
+    if group is None:
+        draft.answer(request.token, refused(no_such_group(message.group_id)))
+        return
+    member = find_member(group, message)
+    if isinstance(member, Refusal):
+        draft.answer(request.token, refused(member))
+        return
+    if message.member_epoch == LEAVE_STATIC_EPOCH:
+        _leave_for_a_while(group, member, draft)
+    else:
+        remove_members(groups, group, [member.member_id], draft)
+    response = ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=message.member_epoch)
+    draft.answer(request.token, response)
+
+
+def no_such_group(group_id: str) -> Refusal:
+    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {group_id}")
+
+
+def remove_members(groups: ConsumerGroups, group: ConsumerGroup, member_ids: Collection[str], draft: Draft) -> None:
+    """The others share what these had."""
+    for member_id in member_ids:
+        for record in records.member_tombstones(group.group_id, member_id):
+            draft.append(record)
+    staying = {member_id: member for member_id, member in group.members.items() if member_id not in member_ids}
+    used = {member.profile.topic_regex for member in staying.values()}
+    for regex in sorted(group.resolved.keys() - used):
+        draft.append(records.regex_tombstone(group.group_id, regex))
+    names = frozenset[str]().union(*subscribed_names(staying, group.resolved).values())
+    draft.append(records.group_record(group.group_id, group.epoch + 1, metadata_hash(names, groups.topics)))
+
+
+def on_timers(groups: ConsumerGroups, now: Moment, draft: Draft) -> None:
+    """Members of one group go together: each removal builds on what the log says of the group."""
+    due: dict[str, list[str]] = {}
+    for timer in groups.timers.due(now.monotonic_ms):
+        group = groups.groups.get(timer.group_id)
+        member = None if group is None else group.members.get(timer.member_id)
+        if member is None or (timer.awaited is Awaited.REVOCATION and not _has_to_give_up(member)):
+            continue
+        # Cancelled when the removal is replayed; if the log does not take it, this is tried again.
+        groups.timers.schedule(timer, now.monotonic_ms + groups.settings.removal_retry_ms)
+        removed = due.setdefault(timer.group_id, [])
+        if timer.member_id not in removed:
+            removed.append(timer.member_id)
+    for group_id, member_ids in due.items():
+        remove_members(groups, groups.groups[group_id], member_ids, draft)
+
+
+def _has_to_give_up(member: ConsumerMember) -> bool:
+    return member.current.state is MemberState.UNREVOKED_PARTITIONS
+
+
+def _leave_for_a_while(group: ConsumerGroup, member: ConsumerMember, draft: Draft) -> None:
+    """A static member keeps its partitions until its session ends, for whoever comes with the same instance id.
+
+    What it was giving up anyway is free at once.
+    """
+    current = replace(member.current, epoch=LEAVE_STATIC_EPOCH, state=MemberState.STABLE, pending_revocation={})
+    draft.append(records.current_record(group.group_id, member.member_id, current))

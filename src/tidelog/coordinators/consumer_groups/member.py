@@ -1,0 +1,91 @@
+"""One member of a consumer group: what it said about itself, and how far it has got towards its target.
+
+The two parts are written to the log apart from each other, because they change apart from each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Any
+
+from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
+
+# What a heartbeat says instead of an epoch.
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+# A static member that goes and means to come back within its session timeout.
+LEAVE_STATIC_EPOCH = -2
+
+NO_TIMEOUT = -1
+
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+class MemberState(IntEnum):
+    """The numbers are those of the records.
+
+    Stable                what it owns is what it should own
+    UnrevokedPartitions   it must give up partitions before it can go on
+    UnreleasedPartitions  it waits for partitions that others have to give up
+    Unknown               written by a newer version
+    """
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a member said about itself."""
+
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topic_names: frozenset[str] = frozenset()
+    # Without one it is None, never empty.
+    topic_regex: str | None = None
+    rebalance_timeout_ms: int = NO_TIMEOUT
+    server_assignor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentAssignment:
+    """What a member owns. Both mappings say in which epoch a partition was given to it (KIP-1251)."""
+
+    epoch: int = JOIN_EPOCH
+    # If the reply with the present epoch was lost, the member comes back with this one.
+    previous_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    assigned: Mapping[TopicIdPartition, int] = field(default_factory=lambda: _NOTHING)
+    pending_revocation: Mapping[TopicIdPartition, int] = field(default_factory=lambda: _NOTHING)
+
+    def owned(self) -> list[TopicIdPartition]:
+        """Everything that nobody else may be given."""
+        return [*self.assigned, *self.pending_revocation]
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+    def assignment_epoch(self, partition: TopicIdPartition) -> int | None:
+        """None if the member does not own the partition."""
+        found = self.assigned.get(partition)
+        return self.pending_revocation.get(partition) if found is None else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerMember:
+    """A member as the group knows it."""
+
+    member_id: str
+    profile: Profile = Profile()
+    current: CurrentAssignment = CurrentAssignment()
+
+    @property
+    def epoch(self) -> int:
+        return self.current.epoch

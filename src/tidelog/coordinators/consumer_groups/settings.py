@@ -1,0 +1,19 @@
+"""The properties that consumer groups obey, with Kafka's defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupSettings:
+    """Named as in the broker's configuration."""
+
+    # Those that members may ask for; the first is taken if nobody asks.
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    group_consumer_assignment_interval_ms: int = 1000
+    group_consumer_heartbeat_interval_ms: int = 5000
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_max_size: int = (1 << 31) - 1
+    # Not configurable: when to try again if a member that is to be removed could not be.
+    removal_retry_ms: int = 500
