@@ -276,6 +276,10 @@ class ReplicaCluster:
         self.members[number] = member
         return member
 
+    def move(self, number: int) -> None:
+        """Give a broker that is down another port."""
+        self._ports[number] = free_port()
+
     async def kill(self, number: int) -> None:
         await self.members.pop(number).kill()
 

@@ -188,6 +188,10 @@ class PartitionProgress:
             and self._eligible(broker_id, follower.broker_epoch)
         )
 
+    def joining(self) -> frozenset[int]:
+        """All followers that may join."""
+        return frozenset(broker_id for broker_id in self._followers if self.may_join(broker_id))
+
     def propose(self, in_sync: Iterable[int]) -> None:
         """The controller is being asked for this set."""
         self.proposed = frozenset(in_sync)

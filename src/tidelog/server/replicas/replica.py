@@ -217,12 +217,13 @@ class Replica:
         ):
             self._watermark_moved()
 
-    def propose_joining(self, broker_id: int) -> bool:
-        """Propose the set with a follower that has caught up. Whether there is a new proposal."""
+    def propose_joining(self) -> bool:
+        """Propose the set with the followers that have caught up. Whether there is a new proposal."""
         progress = self.progress
-        if progress is None or not progress.may_join(broker_id):
+        joining = progress.joining() if progress is not None else None
+        if progress is None or not joining:
             return False
-        self._propose(progress, progress.in_sync | {broker_id})
+        self._propose(progress, progress.in_sync | joining)
         return True
 
     def propose_without_lagging(self) -> bool:

@@ -62,7 +62,8 @@ class InSyncSets:
 
     def follower_fetched(self, replica: Replica, broker_id: int) -> None:
         """After each fetch of a follower: it may have caught up."""
-        if replica.propose_joining(broker_id):
+        progress = replica.progress
+        if progress is not None and progress.may_join(broker_id) and replica.propose_joining():
             self._submit(replica)
 
     def drop_lagging(self, replicas: Iterable[Replica]) -> None:
@@ -117,13 +118,15 @@ class InSyncSets:
         complete = True
         for key, replica in asked.items():
             answer = answers.get(key)
-            if replica.proposal is not sent[key]:
-                # Something else has decided meanwhile.
-                self._forget(replica, sent[key])
-            elif answer is None or not self._take(replica, sent[key], answer):
+            # What the image has decided meanwhile needs no answer any more.
+            open_still = replica.proposal is sent[key]
+            if open_still and (answer is None or not self._take(replica, sent[key], answer)):
                 complete = False
-            else:
-                self._forget(replica, sent[key])
+                continue
+            self._forget(replica, sent[key])
+            # Somebody else may have caught up while this was being decided.
+            if (answer is None or not answer.error_code) and replica.propose_joining():
+                self._submit(replica)
         return complete
 
     def _forget(self, replica: Replica, proposal: InSyncProposal) -> None:
