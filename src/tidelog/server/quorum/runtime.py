@@ -25,6 +25,7 @@ from tidelog.consensus.messages import (
     Event,
     Failed,
     FetchAnswer,
+    FetchSnapshotAnswer,
     Flushed,
     Requested,
     Resign,
@@ -157,7 +158,7 @@ class QuorumRuntime:
         self._waiting[token] = waiting
         self._events.put_nowait(Requested(token=token, request=request))
         try:
-            return self._wire.write_answer(self._with_bytes(await waiting))
+            return self._wire.write_answer(await waiting)
         finally:
             self._waiting.pop(token, None)
 
@@ -239,7 +240,8 @@ class QuorumRuntime:
         for reply in effects.replies:
             waiting = self._waiting.get(reply.token)
             if waiting is not None and not waiting.done():
-                waiting.set_result(reply.answer)
+                # Read now: the answer speaks of the log as this step has left it.
+                waiting.set_result(self._with_bytes(reply.answer))
         for request in effects.requests:
             talk = asyncio.create_task(self._talk(request))
             self._talks[talk] = None
@@ -298,6 +300,9 @@ class QuorumRuntime:
         if isinstance(answer, FetchAnswer) and answer.read_from is not None:
             records = self._log.read_bytes(answer.read_from, answer.max_bytes)
             return dataclasses.replace(answer, records=records)
+        if isinstance(answer, FetchSnapshotAnswer) and answer.to_be_read:
+            # The log is kept whole, so nobody is ever sent to a snapshot.
+            return dataclasses.replace(answer, error=ErrorCode.SNAPSHOT_NOT_FOUND, to_be_read=False)
         return answer
 
     def _fail_waiting(self) -> None:
