@@ -53,7 +53,7 @@ from tidelog.storage.log_results import (
 from tidelog.storage.log_state import LogEnvironment, LogState
 from tidelog.storage.removal import FileRemoval
 from tidelog.storage.retention import deletable_segments
-from tidelog.storage.segment import AppendedBatch, Segment
+from tidelog.storage.segment import MAX_RELATIVE_OFFSET, AppendedBatch, Segment
 from tidelog.storage.segment_recovery import replay_producers
 from tidelog.storage.transaction_index import AbortedTransaction
 
@@ -243,7 +243,9 @@ class Log:
         with self._guard:
             segment = self.segments.active
             if segment.should_roll(self.config, len(data), batches[-1].last_offset, max_timestamp, now_ms):
-                segment = self._roll(batches[0].base_offset, now_ms)
+                # Also if the leader's log has a gap here: a gap between two of our segments would look like a loss.
+                too_far = batches[-1].last_offset - self.log_end_offset > MAX_RELATIVE_OFFSET
+                segment = self._roll(batches[0].base_offset if too_far else self.log_end_offset, now_ms)
             try:
                 segment.append(data, batches, self.config)
             except OSError:
@@ -418,9 +420,13 @@ class Log:
             self.advance_log_start(following.base_offset)
             return [self._remove_segments(deletable, now_ms)]
 
+    def lower_recovery_point(self, offset: int) -> None:
+        """What is above `offset` is about to change on the device."""
+        self._flusher.forget_from(offset)
+
     def truncate_to(self, offset: int, now_ms: int) -> list[FileRemoval]:
-        """Cut off `offset` and everything after it. Afterwards the recovery points of the directory must be written
-        before anything is appended (see LogDirectory.truncate)."""
+        """Cut off `offset` and everything after it. The lower recovery point must be on the device before that, see
+        LogDirectory.truncate."""
         self._require_open()
         if offset >= self.log_end_offset:
             # A leader that wrote nothing in its epoch leaves an entry behind that contradicts the next leader's.

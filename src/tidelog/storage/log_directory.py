@@ -218,7 +218,7 @@ class LogDirectory:
             clean=self.clean_broker_epoch is not None,
             recovery_point=self._kept_recovery_points.get(topic_partition, 0),
             log_start_offset=self._kept_log_starts.get(topic_partition, 0),
-            has_gaps=topic_partition in self._kept_cleaned,
+            cleaned_up_to=self._kept_cleaned.get(topic_partition),
             progress=progress,
         )
         log = load_log(self._environment, topic_partition, config, request, now_ms)
@@ -232,14 +232,21 @@ class LogDirectory:
     # Changing logs
 
     def truncate(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> list[FileRemoval]:
-        """Cut a log, and note the lower recovery point at once: what is appended next is not on the device."""
-        removals = self.logs[topic_partition].truncate_to(offset, now_ms)
+        """Cut a log. The lower recovery point is noted first: a crash on the way, and what is appended next, then find
+        a recovery that looks at everything from there on."""
+        log = self.logs[topic_partition]
+        log.lower_recovery_point(offset)
         self.write_recovery_points()
+        removals = log.truncate_to(offset, now_ms)
         self.write_cleaned()
         return removals
 
     def truncate_fully(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> list[FileRemoval]:
-        removals = self.logs[topic_partition].truncate_fully_and_start_at(offset, now_ms)
+        """Drop all records of a log, which goes on at `offset`."""
+        log = self.logs[topic_partition]
+        log.lower_recovery_point(0)
+        self.write_recovery_points()
+        removals = log.truncate_fully_and_start_at(offset, now_ms)
         self.write_recovery_points()
         self.write_cleaned()
         return removals

@@ -59,8 +59,8 @@ class LoadRequest:
     clean: bool
     recovery_point: int = 0
     log_start_offset: int = 0
-    # The cleaner was here, or the leader's was: offsets are missing that nobody has lost.
-    has_gaps: bool = False
+    # Up to where the cleaner has come. None: it never was here, nor in the log of the leader that we follow.
+    cleaned_up_to: int | None = None
     # Called now and then while a log is checked.
     progress: Callable[[RecoveryProgress], None] | None = None
 
@@ -101,7 +101,7 @@ class _Loader:
         self._config = config
         self._request = request
         # Only the cleaner makes gaps, so where it never was, a gap is damage.
-        self._gapless = not (config.compact or request.has_gaps)
+        self._gapless = not config.compact and request.cleaned_up_to is None
         self._now_ms = now_ms
         self._segments = Segments()
         self._snapshots = SnapshotFiles(filesystem, directory)
@@ -263,8 +263,9 @@ class _Loader:
         checked_bytes = 0
         end_offset = first.base_offset
         for segment in unchecked:
-            if segment.base_offset > end_offset and self._gapless:
+            if segment.base_offset > end_offset and segment.base_offset > (self._request.cleaned_up_to or 0):
                 # The end of the segment before it was lost, just at the end of a batch: what follows has no place.
+                # A segment that our cleaner writes ends where it did before, but that of Apache Kafka may not.
                 logger.warning("%s ends at %d: dropping %s, which lies behind it", self._directory, end_offset, segment)
                 self._remove_after(segment.base_offset - 1)
                 self._snapshots.remove_above(end_offset)
