@@ -82,7 +82,8 @@ def test_failure_at_any_call_is_told_and_survived(
         check_survivors(TrackedLog(MemoryDisk(disk.image()), config), tracked, before, after)
         number += 1
     assert number > 20
-    assert failures > number // 2
+    # A failure while the directory is closed is only logged: the next start recovers.
+    assert failures > number // 5
 
 
 def check_offline(tracked: TrackedLog, told: Exception | None) -> None:
