@@ -107,12 +107,16 @@ class ClusterProcesses:
         missing = [number for number in NUMBERS if number not in self._processes]
         if missing:
             self.start(*missing)
-        wait_until(
-            lambda: all(self._sees_everything_in_sync(number) for number in NUMBERS),
-            within_seconds=HEAL_SECONDS,
-            what="that every node sees every replica in sync",
-            every_seconds=0.2,
-        )
+        try:
+            wait_until(
+                lambda: all(self._sees_everything_in_sync(number) for number in NUMBERS),
+                within_seconds=HEAL_SECONDS,
+                what="that every node sees every replica in sync",
+                every_seconds=0.2,
+            )
+        except TimeoutError as error:
+            outputs = "\n\n".join(f"node {number}:\n{tail(self.output(number), 15)}" for number in NUMBERS)
+            raise AssertionError(f"{error}\n{outputs}") from error
 
     def output(self, number: int) -> Path:
         return self._outputs / f"node-{number}.log"
