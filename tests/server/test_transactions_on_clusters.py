@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from support.nodes_in_process import Nodes, nodes
 from support.raw_client import RawClient, raw_client
 from support.raw_transactions import READ_COMMITTED, RawProducer, read
+from support.transaction_workload import Writer, read_committed
 
 from tidelog.coordinators.placement import partition_for
 from tidelog.model.errors import ErrorCode
@@ -113,104 +111,15 @@ async def until_read(client: RawClient, partition: int, expected: list[str]) -> 
 # With a real client, and brokers that die.
 
 
-def read_committed(bootstrap_servers: str, topic: str, partitions: int, within_seconds: float = 60) -> list[list[str]]:
-    """All committed values of each partition, up to its end at the time of the call."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": "reader",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-        }
-    )
-    parts = [TopicPartition(topic, number, 0) for number in range(partitions)]
-    consumer.assign(parts)
-    ends = [consumer.get_watermark_offsets(part, timeout=30)[1] for part in parts]
-    values: list[list[str]] = [[] for _ in parts]
-    deadline = time.monotonic() + within_seconds
-    try:
-        while time.monotonic() < deadline:
-            message = consumer.poll(0.2)
-            if message is not None and message.error() is None:
-                values[message.partition()].append(message.value().decode())
-                continue
-            positions = {part.partition: part.offset for part in consumer.position(parts)}
-            if all(positions[number] >= end for number, end in enumerate(ends)):
-                return values
-    finally:
-        consumer.close()
-    raise AssertionError(f"the end {ends} was not reached: {positions}")
-
-
-class Writer:
-    """Writes each number to all partitions in one transaction, as an application that restarts its producer would."""
-
-    def __init__(self, bootstrap_servers: str, topic: str, partitions: int) -> None:
-        self._settings = {
-            "bootstrap.servers": bootstrap_servers,
-            "transactional.id": "writer",
-            "transaction.timeout.ms": 10_000,
-            "socket.timeout.ms": 5000,
-        }
-        self._topic = topic
-        self._partitions = partitions
-        self.committed: list[str] = []
-        self.aborted: list[str] = []
-        self.unknown: list[str] = []
-        self.stop = False
-
-    def run(self) -> None:
-        numbers = itertools.count()
-        producer: Producer | None = None
-        while not self.stop:
-            value = str(next(numbers))
-            try:
-                if producer is None:
-                    producer = Producer(self._settings)
-                    producer.init_transactions(60)
-                producer.begin_transaction()
-                for partition in range(self._partitions):
-                    producer.produce(self._topic, value.encode(), partition=partition)
-                if int(value) % 5 == 4:
-                    self.aborted.append(value)
-                    producer.flush(30)
-                    producer.abort_transaction(60)
-                    continue
-                producer.commit_transaction(60)
-            except KafkaException:
-                # Whether it is committed is not known; what counts is that it is so in all partitions or in none.
-                self.unknown.append(value)
-                producer = None
-            else:
-                self.committed.append(value)
-
-
-def check(found: list[list[str]], writer: Writer) -> None:
-    """I2, I3, I4, I6 of the scenarios."""
-    first = found[0]
-    assert all(values == first for values in found), "a transaction is in some partitions and not in others"
-    assert len(first) == len(set(first)), "a record is there twice"
-    assert [int(value) for value in first] == sorted(int(value) for value in first)
-    assert set(writer.committed) <= set(first), "an acknowledged transaction is lost"
-    assert not set(writer.aborted) & set(first), "an aborted transaction is visible"
-
-
-async def run_with_faults(running: Nodes, faults: int) -> Writer:
-    writer = Writer(running.bootstrap_servers, "t", PARTITIONS)
-    writing = asyncio.create_task(asyncio.to_thread(writer.run))
-    try:
-        await wait_for_commits(writer, 5)
-        for round_number in range(faults):
-            victim = coordinator_of(running, "writer") if round_number % 2 == 0 else leader_of(running, "t", 0)
-            before = len(writer.committed)
-            await running.kill(victim)
-            await wait_for_commits(writer, before + 5)
-            await running.start(victim)
-            await wait_for_commits(writer, before + 10)
-    finally:
-        writer.stop = True
-        await writing
-    return writer
+async def run_with_faults(running: Nodes, writer: Writer, faults: int) -> None:
+    await wait_for_commits(writer, 5)
+    for round_number in range(faults):
+        victim = coordinator_of(running, "writer") if round_number % 2 == 0 else leader_of(running, "t", 0)
+        before = len(writer.committed)
+        await running.kill(victim)
+        await wait_for_commits(writer, before + 5)
+        await running.start(victim)
+        await wait_for_commits(writer, before + 10)
 
 
 async def wait_for_commits(writer: Writer, count: int) -> None:
@@ -226,8 +135,15 @@ async def test_scenario_17_brokers_die_and_every_transaction_is_whole_or_not_the
         async with raw_client(running.address(1)) as client:
             await create_replicated(client, "t")
             await RawProducer(client, "writer").init()
-        writer = await run_with_faults(running, faults=4)
+        writer = Writer(running.bootstrap_servers, "t", PARTITIONS)
+        writer.start()
+        try:
+            await run_with_faults(running, writer, faults=4)
+        finally:
+            writer.stopping = True
+            await asyncio.to_thread(writer.join, 120)
         found = await asyncio.to_thread(read_committed, running.bootstrap_servers, "t", PARTITIONS)
 
-    check(found, writer)
+    assert writer.failure is None
+    writer.check(found)
     assert len(writer.committed) >= 40
