@@ -16,6 +16,8 @@ from tidelog.simulation.process import Process
 
 SECTOR_BYTES = 512
 UNLIMITED_BYTES = 1 << 40
+# Seconds that a sync takes on a good day, from and to.
+SYNC_SECONDS = (0.0005, 0.005)
 
 
 class DiskFile:
@@ -156,7 +158,7 @@ class Disk:
         # Kinds of calls that fail with EIO: read, write, sync.
         self.failing: frozenset[str] = frozenset()
         # Seconds that a sync takes, from and to.
-        self.sync_seconds = (0.0005, 0.005)
+        self.sync_seconds = SYNC_SECONDS
 
     def make_directory(self, path: str) -> None:
         """One that was always there."""
@@ -182,7 +184,7 @@ class Disk:
     def heal(self) -> None:
         self.failing = frozenset()
         self.capacity_bytes = UNLIMITED_BYTES
-        self.sync_seconds = (0.0005, 0.005)
+        self.sync_seconds = SYNC_SECONDS
 
 
 def _files(directory: DiskDirectory) -> Iterator[DiskFile]:

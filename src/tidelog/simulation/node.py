@@ -71,6 +71,8 @@ class SimulatedNode:
         self._stop: asyncio.Event | None = None
         # Whether a process that has ended is started again at once.
         self.keep_running = False
+        # Whether the disk has refused, or may have, since the last start.
+        self.spoiled = False
         # Set when the process of the last start has ended.
         self.gone = asyncio.Event()
 
@@ -88,6 +90,7 @@ class SimulatedNode:
         if self.process is not None:
             return
         self._starts += 1
+        self.spoiled = bool(self.disk.failing) or self.disk.full
         self.gone = asyncio.Event()
         world = self._world
         process = self.process = Process(f"{self.host}.{self._starts}", self.host)

@@ -69,6 +69,7 @@ def run(
             problems.append(Violation("stuck", str(error)))
         finally:
             loop.close()
+            digest = trace.digest()
             _bury(world)
     problems += [Violation("failure", _describe(failure)) for failure in loop.failures]
     if not any(problem.invariant == "stuck" for problem in problems):
@@ -77,7 +78,7 @@ def run(
     return RunReport(
         seed=scenario.seed,
         violations=problems,
-        digest=trace.digest(),
+        digest=digest,
         virtual_seconds=loop.time(),
         events=loop.events_run,
         counts=trace.counts,

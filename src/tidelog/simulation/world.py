@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.simulation.clock import SeededRandomness, SimulatedClock, draw_from
+from tidelog.simulation.disk import SYNC_SECONDS
 from tidelog.simulation.faults import FaultKind, PlannedFault
 from tidelog.simulation.loop import SimulatedLoop
 from tidelog.simulation.network import Fabric, ProcessNetwork
@@ -106,7 +107,7 @@ class World:
         for node in self.nodes.values():
             if node.process is not None:
                 self.loop.resume(node.process)
-            if node.disk.failing or node.disk.full:
+            if node.spoiled:
                 # Its directories are offline for good; somebody repairs the disk and starts the broker again.
                 node.kill()
             node.disk.heal()
@@ -199,6 +200,7 @@ class World:
 
     async def _spoil_disk(self, fault: PlannedFault, node: SimulatedNode) -> None:
         disk = node.disk
+        node.spoiled = fault.kind is not FaultKind.SLOW_DISK or node.spoiled
         match fault.kind:
             case FaultKind.SLOW_DISK:
                 disk.sync_seconds = SLOW_SYNC_SECONDS
@@ -208,9 +210,11 @@ class World:
                 kinds = (("sync",), ("write",), ("write", "sync"), ("read", "write", "sync"))
                 disk.failing = frozenset(kinds[int(fault.choice * len(kinds))])
         await asyncio.sleep(fault.seconds)
-        if fault.kind is not FaultKind.SLOW_DISK:
-            # What was refused stays refused until somebody starts the broker again.
-            node.kill()
-            await asyncio.sleep(fault.seconds)
+        if fault.kind is FaultKind.SLOW_DISK:
+            disk.sync_seconds = SYNC_SECONDS
+            return
+        # What was refused stays refused until somebody starts the broker again.
+        node.kill()
+        await asyncio.sleep(fault.seconds)
         disk.heal()
         node.start()
