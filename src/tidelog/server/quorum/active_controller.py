@@ -181,7 +181,10 @@ class ActiveController:
     async def _decide(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Reply:
         # Shielded: if a client that disconnects ended the wait for the commit, the next decision would be made over an
         # image without this one, and could create the same topic again.
-        return await asyncio.shield(asyncio.ensure_future(self._decide_in_turn(decision)))
+        turn = asyncio.ensure_future(self._decide_in_turn(decision))
+        # Looked at, so that asyncio does not complain when whoever asked is gone and the decision fails.
+        turn.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(turn)
 
     async def _decide_in_turn(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Reply:
         async with self._lock:
