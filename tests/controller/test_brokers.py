@@ -33,6 +33,7 @@ ASKED: dict[str, Any] = {
     "features": (
         Feature(name="metadata.version", min_supported_version=7, max_supported_version=METADATA_VERSION),
         Feature(name="transaction.version", min_supported_version=0, max_supported_version=2),
+        Feature(name="group.version", min_supported_version=0, max_supported_version=1),
     ),
     "rack": "r",
     "log_dirs": (b"directory-of-001",),
@@ -145,7 +146,7 @@ def test_producer_ids_end_before_they_wrap(make_cluster: MakeCluster) -> None:
 
 def test_a_new_cluster_starts_with_its_features() -> None:
     image, _ = apply(ClusterImage(cluster_id="c"), bootstrap_records())
-    assert image.features == {"metadata.version": METADATA_VERSION, "transaction.version": 2}
+    assert image.features == {"metadata.version": METADATA_VERSION, "transaction.version": 2, "group.version": 1}
 
 
 @given(st.binary(min_size=16, max_size=16))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tidelog.metadata.records import (
+    GROUP_VERSION,
+    GROUP_VERSION_FEATURE,
     METADATA_VERSION,
     METADATA_VERSION_FEATURE,
     TRANSACTION_VERSION,
@@ -16,7 +18,11 @@ from tidelog.model.ids import Uuid
 from tidelog.protocol.schema import Message
 
 INITIAL_FEATURES: Mapping[str, int] = MappingProxyType(
-    {METADATA_VERSION_FEATURE: METADATA_VERSION, TRANSACTION_VERSION_FEATURE: TRANSACTION_VERSION}
+    {
+        METADATA_VERSION_FEATURE: METADATA_VERSION,
+        TRANSACTION_VERSION_FEATURE: TRANSACTION_VERSION,
+        GROUP_VERSION_FEATURE: GROUP_VERSION,
+    }
 )
 
 

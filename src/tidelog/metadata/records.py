@@ -44,6 +44,8 @@ from tidelog.protocol.schema import Message
 
 __all__ = [
     "FRAME_VERSION",
+    "GROUP_VERSION",
+    "GROUP_VERSION_FEATURE",
     "METADATA_VERSION",
     "METADATA_VERSION_FEATURE",
     "TRANSACTION_VERSION",
@@ -87,6 +89,10 @@ METADATA_VERSION = 25
 # Level 2 lets producers speak the second version of the transaction protocol (KIP-890).
 TRANSACTION_VERSION_FEATURE = "transaction.version"
 TRANSACTION_VERSION = 2
+
+# Level 1 lets consumers form groups in which the coordinator assigns the partitions (KIP-848).
+GROUP_VERSION_FEATURE = "group.version"
+GROUP_VERSION = 1
 
 _WRITTEN_VERSIONS: dict[type[Message], int] = {
     RegisterBrokerRecord: 3,

@@ -10,6 +10,8 @@ from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.metadata.records import (
+    GROUP_VERSION,
+    GROUP_VERSION_FEATURE,
     METADATA_VERSION,
     METADATA_VERSION_FEATURE,
     TRANSACTION_VERSION,
@@ -125,6 +127,7 @@ class Node:
         return {
             METADATA_VERSION_FEATURE: (METADATA_VERSION, METADATA_VERSION),
             TRANSACTION_VERSION_FEATURE: (0, TRANSACTION_VERSION),
+            GROUP_VERSION_FEATURE: (0, GROUP_VERSION),
         }
 
     def settings_of(self, topic: str) -> TopicSettings:
@@ -160,6 +163,8 @@ class Node:
         self.follow_image(topics)
         if delta.features:
             self.transactions.reconfigure()
+        if delta.topics_created or delta.topics_deleted or any(change.before is None for change in delta.partitions):
+            self.groups.topics_changed()
         deleted = [TopicPartition(topic.name, number) for topic in delta.topics_deleted for number in topic.partitions]
         if deleted:
             self.groups.partitions_deleted(deleted)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.memory_coordinator_log import MemoryCoordinatorLog
 
+from tidelog.coordinators.consumer_groups.topics import TopicTable
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -49,6 +50,7 @@ def coordinator_on(log: MemoryCoordinatorLog, *, commit_timeout_ms: int = 5000, 
     return GroupCoordinator(
         log,
         settings=lambda: SETTINGS,
+        topics=TopicTable,
         limits=ShardLimits(commit_timeout_ms=commit_timeout_ms, load_buffer_bytes=load_bytes),
         partition_count=lambda: 1,
         clock=SystemClock(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import HostPort
+from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.metadata.image import ClusterImage
@@ -20,6 +21,7 @@ from tidelog.server.coordinators.groups import GroupCoordinator
 from tidelog.server.coordinators.markers import MarkerAppends, Markers
 from tidelog.server.coordinators.other_brokers import OtherBrokers
 from tidelog.server.coordinators.replica_log import ReplicaLog
+from tidelog.server.coordinators.topics import TopicsOfImage
 from tidelog.server.coordinators.transactions import TransactionCoordinator
 from tidelog.server.quorum.peers import Peers
 from tidelog.server.replicas.registry import LeadershipListener
@@ -49,6 +51,7 @@ def group_coordinator(node: Node) -> GroupCoordinator:
         limits=ShardLimits(
             commit_timeout_ms=config.offsets_commit_timeout_ms, load_buffer_bytes=config.offsets_load_buffer_size
         ),
+        topics=lambda: TopicsOfImage(node.image),
         partition_count=partition_count,
         clock=node.clock,
         randomness=node.randomness,
@@ -67,6 +70,13 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
         offsets_retention_minutes=config.offsets_retention_minutes,
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+        consumer=ConsumerGroupSettings(
+            group_consumer_assignors=config.group_consumer_assignors,
+            group_consumer_assignment_interval_ms=config.group_consumer_assignment_interval_ms,
+            group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+            group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
+            group_consumer_max_size=config.group_consumer_max_size,
+        ),
     )
 
 

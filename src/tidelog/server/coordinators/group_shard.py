@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from tidelog.coordinators.consumer_groups.topics import Topics
 from tidelog.coordinators.decision import Answer, Decision, Moment, Request, Token
 from tidelog.coordinators.groups.records import UnknownRecordType, decode_record, encode_record
 from tidelog.coordinators.groups.replies import refuse
@@ -68,12 +69,13 @@ class GroupShardRuntime:
         *,
         log: CoordinatorLog,
         settings: GroupSettings,
+        topics: Topics,
         limits: ShardLimits,
         clock: Clock,
         broken: Callable[[GroupShardRuntime], None],
     ) -> None:
         self.partition = partition
-        self.shard = GroupShard(settings)
+        self.shard = GroupShard(settings, topics)
         # What requests are told instead of an answer; NONE once the shard is loaded.
         self.unavailable = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         self._log = log
@@ -261,7 +263,7 @@ class GroupShardRuntime:
         self.unavailable = ErrorCode.NONE
         logger.info(
             "loaded %d groups and %d offsets from %d records of __consumer_offsets-%d in %.0f ms",
-            len(self.shard.groups),
+            self.shard.group_count(),
             self.shard.committed_offset_count(),
             count,
             self.partition,

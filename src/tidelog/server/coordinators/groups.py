@@ -7,12 +7,15 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from uuid import UUID
 
+from tidelog.coordinators.consumer_groups.topics import Topics
 from tidelog.coordinators.groups.replies import refuse
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.placement import partition_for
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
+from tidelog.protocol.messages.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
+from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.describe_groups_response import DescribedGroup
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest
 from tidelog.protocol.messages.list_groups_response import ListGroupsResponse
@@ -36,6 +39,7 @@ class GroupCoordinator:
         log: CoordinatorLog,
         *,
         settings: Callable[[], GroupSettings],
+        topics: Callable[[], Topics],
         limits: ShardLimits,
         partition_count: Callable[[], int],
         clock: Clock,
@@ -43,6 +47,7 @@ class GroupCoordinator:
     ) -> None:
         self._log = log
         self._settings = settings
+        self._topics = topics
         self._limits = limits
         self._partition_count = partition_count
         self._clock = clock
@@ -60,6 +65,7 @@ class GroupCoordinator:
             partition,
             log=self._log,
             settings=self._settings(),
+            topics=self._topics(),
             limits=self._limits,
             clock=self._clock,
             broken=self._reload,
@@ -95,7 +101,7 @@ class GroupCoordinator:
         shard = self._shards.get(self.partition_of(group_id))
         if shard is None:
             return refuse(message, ErrorCode.NOT_COORDINATOR)
-        is_new = isinstance(message, JoinGroupRequest) and not message.member_id
+        is_new = isinstance(message, JoinGroupRequest | ConsumerGroupHeartbeatRequest) and not message.member_id
         return shard.ask(message, sender, self._fresh_id() if is_new else "")
 
     async def fetch_offsets(
@@ -124,6 +130,13 @@ class GroupCoordinator:
             return DescribedGroup(group_id=group_id, error_code=code)
         return shard.shard.describe_group(group_id, version)
 
+    def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
+        shard = self._shards.get(self.partition_of(group_id))
+        code = ErrorCode.NOT_COORDINATOR if shard is None else shard.unavailable
+        if shard is None or code:
+            return DescribedConsumerGroup(group_id=group_id, error_code=code)
+        return shard.shard.describe_consumer_group(group_id)
+
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> ListGroupsResponse:
         """Those of this broker; a client asks all brokers. An incomplete list would look like a complete one."""
         groups = []
@@ -142,12 +155,18 @@ class GroupCoordinator:
         if shard is not None:
             shard.transaction_ended(producer_id, commit=commit)
 
+    def topics_changed(self) -> None:
+        """Topics or partitions have come or gone."""
+        topics = self._topics()
+        for shard in self._shards.values():
+            shard.shard.on_topics_changed(topics)
+
     def partitions_deleted(self, partitions: Collection[TopicPartition]) -> None:
         for shard in list(self._shards.values()):
             shard.partitions_deleted(partitions)
 
     def group_count(self) -> int:
-        return sum(len(shard.shard.groups) for shard in self._shards.values())
+        return sum(shard.shard.group_count() for shard in self._shards.values())
 
     def _fresh_id(self) -> str:
         return str(UUID(bytes=self._randomness.random_bytes(16), version=4))
