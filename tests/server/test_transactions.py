@@ -13,7 +13,18 @@ from support.raw_client import RawClient, raw_client
 from support.raw_transactions import READ_COMMITTED, READ_UNCOMMITTED, RawProducer, end_offset, fetch, now_ms, read
 
 import tidelog
+from tidelog.coordinators.placement import partition_for
+from tidelog.coordinators.transactions.records import (
+    decode_record,
+    encode_record,
+    read_transaction,
+    transaction_record,
+)
+from tidelog.coordinators.transactions.states import TransactionState
 from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.model.topics import TRANSACTION_STATE_TOPIC
+from tidelog.partition.producers import AppendOrigin
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -30,13 +41,19 @@ from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopics,
 )
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from tidelog.protocol.messages.transaction_log_value import TransactionLogValue
 from tidelog.protocol.messages.write_txn_markers_request import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from tidelog.records.batch import iterate_headers
-from tidelog.records.record import encode_batch
+from tidelog.records.batch import iterate_headers, parse_header
+from tidelog.records.record import decode_all, encode_batch
+from tidelog.server.system import SystemRandomness
+from tidelog.storage.local_filesystem import LocalFileSystem
+from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log_directory import LogDirectory
+from tidelog.storage.log_results import ReadResult
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [1, 2])
 FEW_PARTITIONS = {"transaction.state.log.num.partitions": "3", "offsets.topic.num.partitions": "3"}
@@ -156,6 +173,97 @@ async def test_a_transaction_spans_partitions_and_topics(client: RawClient, prot
         ["a1"],
         ["b0"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (
+            ["init", "commit", "init", "commit"],
+            [
+                (0, "Empty", False),
+                (0, "Ongoing", True),
+                (0, "PrepareCommit", True),
+                (0, "CompleteCommit", False),
+                (1, "Empty", False),
+                (1, "Ongoing", True),
+                (1, "PrepareCommit", True),
+                (1, "CompleteCommit", False),
+            ],
+        ),
+        (
+            ["init", "abort"],
+            [(0, "Empty", False), (0, "Ongoing", True), (0, "PrepareAbort", True), (0, "CompleteAbort", False)],
+        ),
+        (
+            ["init", "commit", "commit"],
+            [
+                (0, "Empty", False),
+                (0, "Ongoing", True),
+                (0, "PrepareCommit", True),
+                (0, "CompleteCommit", False),
+                (0, "Ongoing", True),
+                (0, "PrepareCommit", True),
+                (0, "CompleteCommit", False),
+            ],
+        ),
+    ],
+)
+async def test_the_log_of_the_coordinator_is_that_of_the_study_notes(
+    client: RawClient, steps: list[str], expected: list[tuple[int, str, bool]]
+) -> None:
+    """Commit, abort, and several transactions after one init: epoch, state, and whether the partition is listed."""
+    await create_topic(client, "transaction-topic")
+    producer = RawProducer(client, "Lee-Dong-Hee")
+    for step in steps:
+        if step == "init":
+            assert await producer.init() is ErrorCode.NONE
+        else:
+            assert await producer.send("transaction-topic", "Hello Kafka TX - 0") is ErrorCode.NONE
+            assert await producer.end(commit=step == "commit") is ErrorCode.NONE
+    partition = partition_for("Lee-Dong-Hee", 3)
+    data = await fetch(client, TRANSACTION_STATE_TOPIC, isolation=READ_UNCOMMITTED, partition=partition)
+    lines = []
+    for record in decode_all(bytes(data.records or b"")):
+        assert record.key is not None
+        value = decode_record(record.key, record.value).value
+        assert isinstance(value, TransactionLogValue)
+        found = read_transaction("Lee-Dong-Hee", value)
+        lines.append((found.producer.producer_epoch, found.state.label, bool(found.partitions)))
+
+    assert lines == expected
+
+
+# Two-phase commit (KIP-939).
+
+
+async def test_a_prepared_transaction_waits_for_its_producers_successor(tmp_path: Path) -> None:
+    properties = {**FEW_PARTITIONS, "transaction.two.phase.commit.enable": "true"}
+    async with (
+        tidelog.Broker(data_dir=str(tmp_path), properties=properties) as broker,
+        raw_client(broker.bootstrap_servers) as client,
+    ):
+        await create_topic(client, "t")
+        first = RawProducer(client, "participant", 2)
+        assert await first.init(enable2_pc=True) is ErrorCode.NONE
+        await first.send("t", "prepared")
+        successor = RawProducer(client, "participant", 2)
+        assert await successor.init(enable2_pc=True, keep_prepared_txn=True) is ErrorCode.NONE
+
+        assert successor.producer_epoch == first.producer_epoch + 1
+        assert await first.end(commit=True) is ErrorCode.PRODUCER_FENCED
+        assert await read(client, "t") == []
+        assert await successor.end(commit=True) is ErrorCode.NONE
+        assert await read(client, "t") == ["prepared"]
+        assert await successor.send("t", "next") is ErrorCode.NONE
+        assert await successor.end(commit=True) is ErrorCode.NONE
+        assert await read(client, "t") == ["prepared", "next"]
+
+
+async def test_two_phase_commit_is_off_unless_the_broker_allows_it(client: RawClient) -> None:
+    producer = RawProducer(client, "participant", 2)
+
+    assert await producer.init(enable2_pc=True) is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 # Fencing and time.
@@ -524,6 +632,55 @@ async def test_an_open_transaction_survives_a_restart(tmp_path: Path, protocol: 
             await asyncio.sleep(0.01)
         assert code is ErrorCode.NONE
         assert await read(client, "t") == ["before", "after"]
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("commit", [True, False])
+async def test_scenario_17_a_broker_that_died_after_the_decision_carries_it_out_when_it_is_back(
+    tmp_path: Path, protocol: int, commit: bool
+) -> None:
+    """The decision is in the log, no marker is: as after a crash between the two."""
+    async with restarted(tmp_path) as client:
+        await create_topic(client, "t")
+        await committed_offset(client, "g", "t")
+        producer = await started(client, protocol)
+        await producer.send("t", "value")
+        if protocol == 1:
+            await producer.add_offsets("g")
+        assert await producer.commit_offset("g", "t", 7) is ErrorCode.NONE
+    write_decision(tmp_path, "payments", commit=commit)
+    async with restarted(tmp_path) as client:
+        await until_state(client, "CompleteCommit" if commit else "CompleteAbort")
+        assert await read(client, "t") == (["value"] if commit else [])
+        assert await end_offset(client, "t", isolation=READ_COMMITTED) == 2
+        assert await committed_offset(client, "g", "t", stable=True) == (7 if commit else -1, ErrorCode.NONE)
+
+
+async def until_state(client: RawClient, state: str) -> None:
+    asked = DescribeTransactionsRequest(transactional_ids=["payments"])
+    async with asyncio.timeout(10):
+        while (await client.ask(asked)).transaction_states[0].transaction_state != state:
+            await asyncio.sleep(0.01)
+
+
+def write_decision(data_dir: Path, transactional_id: str, *, commit: bool) -> None:
+    """Append what a coordinator would have appended, to the files of a broker that is not running."""
+    directory = LogDirectory.open(str(data_dir), LocalFileSystem(), SystemRandomness())
+    directory.load(lambda _: LogConfig(), now_ms(), lambda _: None)
+    log = directory.logs[TopicPartition(TRANSACTION_STATE_TOPIC, partition_for(transactional_id, 3))]
+    found = log.read(0, 1 << 20)
+    assert isinstance(found, ReadResult)
+    key, value = [(each.key, each.value) for each in decode_all(found.records)][-1]
+    assert key is not None
+    latest = decode_record(key, value)
+    assert isinstance(latest.value, TransactionLogValue)
+    transaction = read_transaction(transactional_id, latest.value)
+    state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
+    version = transaction.client_version
+    decided = transaction.prepared(state, version=version, now_ms=now_ms(), fresh_producer_id=-1)
+    batch = bytearray(encode_batch([(now_ms(), *encode_record(transaction_record(decided)), ())]))
+    log.append_as_leader(batch, [parse_header(batch)], 0, now_ms(), origin=AppendOrigin.COORDINATOR)
+    directory.close(now_ms(), -1)
 
 
 async def test_a_deleted_topic_does_not_keep_a_transaction_from_ending(client: RawClient) -> None:
