@@ -79,6 +79,9 @@ def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None],
     from tidelog.config.broker import BrokerConfig
     from tidelog.config.definitions import InvalidConfig
     from tidelog.server import logs, startup
+    from tidelog.storage.checkpoints import CorruptCheckpoint
+    from tidelog.storage.filesystem import StorageFailure
+    from tidelog.storage.log_directory import DirectoryInUse
 
     try:
         config = BrokerConfig.from_properties(properties)
@@ -88,7 +91,7 @@ def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None],
         startup.run(properties, announce)
     except InvalidConfig as error:
         raise CommandFailure("; ".join(error.problems)) from error
-    except startup.StartFailure as error:
+    except (startup.StartFailure, DirectoryInUse, StorageFailure, CorruptCheckpoint) as error:
         raise CommandFailure(str(error)) from error
 
 
