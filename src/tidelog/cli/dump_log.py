@@ -233,6 +233,12 @@ def dump_log(
     """Show what is in the files of a partition: the same lines as Kafka's kafka-dump-log.
 
     Knows .log, .index, .timeindex, .txnindex, .snapshot, .checkpoint and leader-epoch-checkpoint.
+
+    \b
+    Examples:
+      tidelog dump-log --files tidelog-data/orders-0/00000000000000000000.log --print-data-log
+      tidelog dump-log --files tidelog-data/orders-0/00000000000000000000.index --index-sanity-check
+      tidelog dump-log --files tidelog-data/__consumer_offsets-1/00000000000000000000.log --offsets-decoder
     """
     try:
         code = dump(

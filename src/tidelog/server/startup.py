@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -238,7 +239,7 @@ class RunningNode:
             return await self._ports.network.listen(factory, listener.host, listener.port)
         except OSError as error:
             raise StartFailure(
-                f"cannot listen on {listener.host or '*'}:{listener.port}: {error.strerror or error}; "
+                f"cannot listen on {listener.host or '*'}:{listener.port}: {_reason(error)}; "
                 "is another broker running there? Choose another port with --port or in listeners="
             ) from error
 
@@ -330,3 +331,8 @@ def run(properties: Mapping[str, str], announce: Callable[[RunningNode], None]) 
 
     raise_descriptor_limit()
     uvloop.run(serve(BrokerConfig.from_properties(properties), announce))
+
+
+def _reason(error: OSError) -> str:
+    """Event loops put sentences of their own into the text; the system's is shorter and known to everybody."""
+    return os.strerror(error.errno) if error.errno else str(error)
