@@ -66,6 +66,29 @@ async def test_coordinator_and_partition_leader_are_different_brokers(tmp_path: 
                 await until_read(at_leader, partition, ["True", "True"])
 
 
+async def test_requests_in_flight_keep_their_order_while_a_distant_coordinator_is_asked(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as running, raw_client(running.address(1)) as any_broker:
+        await create_replicated(any_broker, "t")
+        await RawProducer(any_broker, "warm-up").init()
+        coordinator = coordinator_of(running, "payments")
+        partition = next(number for number in range(PARTITIONS) if leader_of(running, "t", number) != coordinator)
+        async with (
+            raw_client(running.address(coordinator)) as at_coordinator,
+            raw_client(running.address(leader_of(running, "t", partition))) as at_leader,
+        ):
+            producer = RawProducer(at_coordinator, "payments", 2)
+            assert await producer.init() is ErrorCode.NONE
+            asked = [
+                at_leader.send(producer.produce_request("t", str(number), partition=partition, sequence=number), 12)
+                for number in range(5)
+            ]
+            replies = [await at_leader.receive(each) for each in asked]
+
+            assert [reply.responses[0].partition_responses[0].error_code for reply in replies] == [0] * 5
+            assert await producer.end(commit=True) is ErrorCode.NONE
+            await until_read(at_leader, partition, ["0", "1", "2", "3", "4"])
+
+
 async def write(
     producer: RawProducer,
     at_leader: RawClient,

@@ -83,26 +83,30 @@ class RawProducer:
     async def produce(
         self, topic: str, *values: str, partition: int = 0, version: int | None = None, sequence: int | None = None
     ) -> ErrorCode:
-        base_sequence = self._sequence if sequence is None else sequence
-        records = encode_batch(
-            [(now_ms(), None, value.encode(), ()) for value in values],
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            base_sequence=base_sequence,
-            transactional=True,
-        )
-        data = PartitionProduceData(index=partition, records=records)
-        request = ProduceRequest(
-            transactional_id=self.transactional_id,
-            acks=-1,
-            timeout_ms=10_000,
-            topic_data=[TopicProduceData(name=topic, partition_data=[data])],
-        )
+        request = self.produce_request(topic, *values, partition=partition, sequence=sequence)
         response = await self.client.ask(request, version or (12 if self.protocol == 2 else 10))
         code = ErrorCode(response.responses[0].partition_responses[0].error_code)
         if code is ErrorCode.NONE and sequence is None:
             self._sequence += len(values)
         return code
+
+    def produce_request(
+        self, topic: str, *values: str, partition: int = 0, sequence: int | None = None
+    ) -> ProduceRequest:
+        records = encode_batch(
+            [(now_ms(), None, value.encode(), ()) for value in values],
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self._sequence if sequence is None else sequence,
+            transactional=True,
+        )
+        data = PartitionProduceData(index=partition, records=records)
+        return ProduceRequest(
+            transactional_id=self.transactional_id,
+            acks=-1,
+            timeout_ms=10_000,
+            topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+        )
 
     async def send(self, topic: str, *values: str, partition: int = 0) -> ErrorCode:
         """As a client does it: the first version adds the partition first."""

@@ -67,18 +67,45 @@ class _Appended:
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    before = context.connection.turn
+    if before is not None:
+        return _append_in_turn(node, request, context, before, _new_turn(context), None)
     if request.transactional_id is None:
         return _append_all(node, request, context, None)
     admission = admit_produce(node, request, context.version)
     if isinstance(admission, Admission):
         return _append_all(node, request, context, admission)
-    return _append_when_admitted(node, request, context, admission)
+    return _append_in_turn(node, request, context, None, _new_turn(context), admission)
 
 
-async def _append_when_admitted(
-    node: Node, request: ProduceRequest, context: RequestContext, admission: Awaitable[Admission]
+def _new_turn(context: RequestContext) -> asyncio.Future[None]:
+    """Requests of one connection are appended in their order, also if the coordinator has to be asked for some."""
+    turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    context.connection.turn = turn
+    return turn
+
+
+async def _append_in_turn(
+    node: Node,
+    request: ProduceRequest,
+    context: RequestContext,
+    before: asyncio.Future[None] | None,
+    turn: asyncio.Future[None],
+    admission: Admission | Awaitable[Admission] | None,
 ) -> ProduceResponse | None:
-    outcome = _append_all(node, request, context, await admission)
+    try:
+        if before is not None:
+            await before
+            if request.transactional_id is not None:
+                admission = admit_produce(node, request, context.version)
+        if admission is not None and not isinstance(admission, Admission):
+            admission = await admission
+        outcome = _append_all(node, request, context, admission)
+    finally:
+        if context.connection.turn is turn:
+            context.connection.turn = None
+        if not turn.done():
+            turn.set_result(None)
     return await outcome if isinstance(outcome, Awaitable) else outcome
 
 
