@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +27,12 @@ def tidelog_command() -> str:
 
 
 @contextmanager
-def running_tidelog(directory: Path) -> Iterator[TidelogBroker]:
+def running_tidelog(directory: Path, properties: Mapping[str, str] | None = None) -> Iterator[TidelogBroker]:
     directory.mkdir(parents=True, exist_ok=True)
     log_directory = directory / "data"
     port = free_port()
-    command = (tidelog_command(), "up", "--port", str(port), "--data-dir", str(log_directory))
+    command = [tidelog_command(), "up", "--port", str(port), "--data-dir", str(log_directory)]
+    for name, value in (properties or {}).items():
+        command += ["--override", f"{name}={value}"]
     with running_server(command, port=port, output=directory / "tidelog.log", within_seconds=START_TIMEOUT_SECONDS):
         yield TidelogBroker(bootstrap_servers=f"127.0.0.1:{port}", log_directory=log_directory)
