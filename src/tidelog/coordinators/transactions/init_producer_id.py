@@ -10,6 +10,8 @@ successor may keep the open transaction in order to decide it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tidelog.coordinators.decision import Draft, Moment, ProducerIdentity, Request
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
@@ -35,130 +37,145 @@ def initialise(
     fresh_producer_id: int | None,
     draft: Draft,
 ) -> ProducerIdNeeded | None:
-    code = _check(state, message)
-    if code is not ErrorCode.NONE:
-        draft.answer(request.token, replies.initialised(NO_PRODUCER, code, request.version))
-        return None
-    asking = ProducerIdentity(message.producer_id, message.producer_epoch)
-    timeout_ms = NO_TIMEOUT_MS if message.enable2_pc else message.transaction_timeout_ms
-    transactional_id = message.transactional_id or ""
-    transaction = state.transactions.get(transactional_id)
-    if transaction is None:
-        if fresh_producer_id is None:
-            return PRODUCER_ID_NEEDED
-        begun = new_transactional_id(transactional_id, fresh_producer_id, timeout_ms=timeout_ms, now_ms=now.wall_ms)
-        _grant(state, request, asking, begun, draft)
-        return None
-    if transaction.state is TransactionState.ONGOING:
-        return _initialise_ongoing(state, request, message, transaction, now, fresh_producer_id, draft)
-    if transaction.state not in IDLE:
-        # The predecessor's transaction is still being ended.
-        _refuse(request, ErrorCode.CONCURRENT_TRANSACTIONS, draft)
-        return None
-    return _initialise_idle(state, request, asking, transaction, timeout_ms, now, fresh_producer_id, draft)
+    return _Initialisation(state, request, message, now, fresh_producer_id, draft).decide()
 
 
-def _check(state: ShardState, message: InitProducerIdRequest) -> ErrorCode:
-    if not message.transactional_id:
-        return ErrorCode.INVALID_REQUEST
-    if (message.producer_id == NO_PRODUCER_ID) != (message.producer_epoch == NO_PRODUCER_EPOCH):
-        return ErrorCode.INVALID_REQUEST
-    settings = state.settings
-    if not settings.transaction_two_phase_commit_enable:
-        if message.enable2_pc:
-            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        if message.keep_prepared_txn:
-            return ErrorCode.UNSUPPORTED_VERSION
-    # A participant of a two-phase commit has no timeout, whatever it asks for.
-    if message.enable2_pc or 0 < message.transaction_timeout_ms <= settings.transaction_max_timeout_ms:
-        return ErrorCode.NONE
-    return ErrorCode.INVALID_TRANSACTION_TIMEOUT
+@dataclass(frozen=True, slots=True)
+class _Initialisation:
+    """One request and what it is decided with."""
 
+    state: ShardState
+    request: Request
+    message: InitProducerIdRequest
+    now: Moment
+    fresh_producer_id: int | None
+    draft: Draft
 
-def _initialise_idle(
-    state: ShardState,
-    request: Request,
-    asking: ProducerIdentity,
-    transaction: Transaction,
-    timeout_ms: int,
-    now: Moment,
-    fresh_producer_id: int | None,
-    draft: Draft,
-) -> ProducerIdNeeded | None:
-    current = transaction.producer
-    if asking not in (NO_PRODUCER, current):
-        if not _is_retry(state, asking, transaction):
-            _refuse(request, ErrorCode.PRODUCER_FENCED, draft)
+    @property
+    def asking(self) -> ProducerIdentity:
+        return ProducerIdentity(self.message.producer_id, self.message.producer_epoch)
+
+    @property
+    def timeout_ms(self) -> int:
+        return NO_TIMEOUT_MS if self.message.enable2_pc else self.message.transaction_timeout_ms
+
+    def decide(self) -> ProducerIdNeeded | None:
+        code = self._check()
+        if code is not ErrorCode.NONE:
+            self._refuse(code)
             return None
-        given = current
-    elif is_epoch_exhausted(current.producer_epoch):
-        if fresh_producer_id is None:
-            return PRODUCER_ID_NEEDED
-        given = ProducerIdentity(fresh_producer_id, 0)
-    else:
-        given = ProducerIdentity(current.producer_id, current.producer_epoch + 1)
-    _grant(state, request, asking, transaction.initialised(given, timeout_ms=timeout_ms, now_ms=now.wall_ms), draft)
-    return None
+        transactional_id = self.message.transactional_id or ""
+        transaction = self.state.transactions.get(transactional_id)
+        if transaction is None:
+            if self.fresh_producer_id is None:
+                return PRODUCER_ID_NEEDED
+            first = new_transactional_id(
+                transactional_id, self.fresh_producer_id, timeout_ms=self.timeout_ms, now_ms=self.now.wall_ms
+            )
+            self._grant(first)
+            return None
+        if transaction.state is TransactionState.ONGOING:
+            if self.message.keep_prepared_txn:
+                return self._keep(transaction)
+            self._abort(transaction)
+            return None
+        if transaction.state not in IDLE:
+            # The predecessor's transaction is still being ended.
+            self._refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+            return None
+        return self._take_over(transaction)
 
+    def _check(self) -> ErrorCode:
+        message, settings = self.message, self.state.settings
+        if not message.transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        if (message.producer_id == NO_PRODUCER_ID) != (message.producer_epoch == NO_PRODUCER_EPOCH):
+            return ErrorCode.INVALID_REQUEST
+        if not settings.transaction_two_phase_commit_enable:
+            if message.enable2_pc:
+                return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            if message.keep_prepared_txn:
+                return ErrorCode.UNSUPPORTED_VERSION
+        # A participant of a two-phase commit has no timeout, whatever it asks for.
+        if message.enable2_pc or 0 < message.transaction_timeout_ms <= settings.transaction_max_timeout_ms:
+            return ErrorCode.NONE
+        return ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
-def _is_retry(state: ShardState, asking: ProducerIdentity, transaction: Transaction) -> bool:
-    """Whether the producer has been given its current identity already, but the reply was lost.
+    # -- no transaction is open ----------------------------------------------------------------------------------
 
-    It cannot be a fenced one: a producer that came since would have left nothing of it here.
-    """
-    grant = state.epoch_grants.get(transaction.transactional_id)
-    if grant == EpochGrant(asking, transaction.producer):
-        return True
-    return asking == transaction.producer_before_end
-
-
-def _initialise_ongoing(
-    state: ShardState,
-    request: Request,
-    message: InitProducerIdRequest,
-    transaction: Transaction,
-    now: Moment,
-    fresh_producer_id: int | None,
-    draft: Draft,
-) -> ProducerIdNeeded | None:
-    asking = ProducerIdentity(message.producer_id, message.producer_epoch)
-    if asking not in (NO_PRODUCER, transaction.holder):
-        # Kafka aborts the transaction even so, and refuses the producer when it comes back. A zombie has no business
-        # with a transaction that is not its own.
-        _refuse(request, ErrorCode.PRODUCER_FENCED, draft)
+    def _take_over(self, transaction: Transaction) -> ProducerIdNeeded | None:
+        current = transaction.producer
+        if self.asking not in (NO_PRODUCER, current):
+            if not self._is_retry(transaction):
+                self._refuse(ErrorCode.PRODUCER_FENCED)
+                return None
+            given = current
+        else:
+            following = self._after(current)
+            if following is None:
+                return PRODUCER_ID_NEEDED
+            given = following
+        self._grant(transaction.initialised(given, timeout_ms=self.timeout_ms, now_ms=self.now.wall_ms))
         return None
-    if not message.keep_prepared_txn:
+
+    def _is_retry(self, transaction: Transaction) -> bool:
+        """Whether the producer has been given its current identity already, but the reply was lost.
+
+        It cannot be a fenced one: a producer that came since would have left nothing of it here.
+        """
+        grant = self.state.epoch_grants.get(transaction.transactional_id)
+        if grant == EpochGrant(self.asking, transaction.producer):
+            return True
+        return self.asking == transaction.producer_before_end
+
+    # -- the predecessor has a transaction open ------------------------------------------------------------------
+
+    def _abort(self, transaction: Transaction) -> None:
+        if self._is_stranger(transaction):
+            self._refuse(ErrorCode.PRODUCER_FENCED)
+            return
         # The epoch that fences is given to nobody: the producer comes back and gets the one after it.
-        fenced = transaction.fenced(version=state.settings.transaction_version, now_ms=now.wall_ms)
-        draft.append(transaction_record(fenced))
-        _refuse(request, ErrorCode.CONCURRENT_TRANSACTIONS, draft)
+        fenced = transaction.fenced(version=self.state.settings.transaction_version, now_ms=self.now.wall_ms)
+        self.draft.append(transaction_record(fenced))
+        self._refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+
+    def _keep(self, transaction: Transaction) -> ProducerIdNeeded | None:
+        if self._is_stranger(transaction):
+            self._refuse(ErrorCode.PRODUCER_FENCED)
+            return None
+        successor = self._after(transaction.holder)
+        if successor is None:
+            return PRODUCER_ID_NEEDED
+        kept = transaction.kept(successor, timeout_ms=self.timeout_ms, now_ms=self.now.wall_ms)
+        self.state.watch_timeout(kept, self.now)
+        self.draft.append(transaction_record(kept))
+        reply = replies.initialised(successor, ErrorCode.NONE, self.request.version, ongoing=transaction.producer)
+        self.draft.answer(self.request.token, reply)
         return None
-    holder = transaction.holder
-    if not is_epoch_exhausted(holder.producer_epoch):
-        successor = ProducerIdentity(holder.producer_id, holder.producer_epoch + 1)
-    elif fresh_producer_id is None:
-        return PRODUCER_ID_NEEDED
-    else:
-        successor = ProducerIdentity(fresh_producer_id, 0)
-    timeout_ms = NO_TIMEOUT_MS if message.enable2_pc else message.transaction_timeout_ms
-    kept = transaction.kept(successor, timeout_ms=timeout_ms, now_ms=now.wall_ms)
-    state.watch_timeout(kept, now)
-    draft.append(transaction_record(kept))
-    reply = replies.initialised(successor, ErrorCode.NONE, request.version, ongoing=transaction.producer)
-    draft.answer(request.token, reply)
-    return None
 
+    def _is_stranger(self, transaction: Transaction) -> bool:
+        """Kafka lets a zombie that names itself abort the transaction, and refuses it when it comes back.
 
-def _grant(
-    state: ShardState, request: Request, asking: ProducerIdentity, transaction: Transaction, draft: Draft
-) -> None:
-    if asking == NO_PRODUCER:
-        state.epoch_grants.pop(transaction.transactional_id, None)
-    elif asking != transaction.producer:
-        state.epoch_grants[transaction.transactional_id] = EpochGrant(asking, transaction.producer)
-    draft.append(transaction_record(transaction))
-    draft.answer(request.token, replies.initialised(transaction.producer, ErrorCode.NONE, request.version))
+        It has no business with a transaction that is not its own.
+        """
+        return self.asking not in (NO_PRODUCER, transaction.holder)
 
+    # -- outcomes ------------------------------------------------------------------------------------------------
 
-def _refuse(request: Request, code: ErrorCode, draft: Draft) -> None:
-    draft.answer(request.token, replies.initialised(NO_PRODUCER, code, request.version))
+    def _after(self, producer: ProducerIdentity) -> ProducerIdentity | None:
+        """The next identity; None if that needs a new producer id and there is none at hand."""
+        if not is_epoch_exhausted(producer.producer_epoch):
+            return ProducerIdentity(producer.producer_id, producer.producer_epoch + 1)
+        return None if self.fresh_producer_id is None else ProducerIdentity(self.fresh_producer_id, 0)
+
+    def _grant(self, transaction: Transaction) -> None:
+        if self.asking == NO_PRODUCER:
+            self.state.epoch_grants.pop(transaction.transactional_id, None)
+        elif self.asking != transaction.producer:
+            self.state.epoch_grants[transaction.transactional_id] = EpochGrant(self.asking, transaction.producer)
+        self.draft.append(transaction_record(transaction))
+        reply = replies.initialised(transaction.producer, ErrorCode.NONE, self.request.version)
+        self.draft.answer(self.request.token, reply)
+
+    def _refuse(self, code: ErrorCode) -> None:
+        self.draft.answer(self.request.token, replies.initialised(NO_PRODUCER, code, self.request.version))
