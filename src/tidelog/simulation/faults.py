@@ -63,16 +63,16 @@ LEFT_OUT = 0.5
 class PlannedFault:
     at: float
     kind: FaultKind
-    # The host that it happens to, and for links the one at the other end.
+    # The host that it happens to, and for links those at the other end.
     target: str
-    other: str
+    others: tuple[str, ...]
     seconds: float
     # Chance for whatever else the fault has to choose, from 0 to 1.
     choice: float
 
     def __str__(self) -> str:
-        other = f" and {self.other}" if self.other else ""
-        return f"{self.kind} of {self.target}{other} for {self.seconds:.2f} s"
+        others = f" and {','.join(self.others)}" if self.others else ""
+        return f"{self.kind} of {self.target}{others} for {self.seconds:.2f} s"
 
 
 _LINK_FAULTS = frozenset(
@@ -113,20 +113,26 @@ def draw_plan(
     while at < begin + seconds:
         kind = chance.choice(kinds)
         target = chance.choice(clients) if kind is FaultKind.CLIENT_PAUSE else chance.choice(nodes)
-        other = ""
-        if kind in _LINK_FAULTS:
-            # "" is everybody: the node is cut off, or slow for all.
-            others = ["", *(host for host in (*nodes, *clients) if host != target)]
-            other = chance.choice(others)
+        others = _choose_others(chance, target, nodes, clients) if kind in _LINK_FAULTS else ()
         plan.append(
             PlannedFault(
                 at=at,
                 kind=kind,
                 target=target,
-                other=other,
+                others=others,
                 seconds=chance.uniform(*DURATIONS[kind]),
                 choice=chance.random(),
             )
         )
         at += chance.expovariate(1 / pause)
     return plan
+
+
+def _choose_others(chance: random.Random, target: str, nodes: Sequence[str], clients: Sequence[str]) -> tuple[str, ...]:
+    """Who is at the other end: everybody, the other nodes but no clients (which then go on using it), or one host."""
+    other_nodes = tuple(host for host in nodes if host != target)
+    choices = [(*other_nodes, *clients), *((host,) for host in (*other_nodes, *clients))]
+    if other_nodes:
+        # Most of what can go wrong between brokers goes wrong here.
+        choices += [other_nodes] * len(choices)
+    return chance.choice(choices)

@@ -81,6 +81,13 @@ def _broker_properties(chance: random.Random, replication: int, *, durable: bool
         "log.flush.offset.checkpoint.interval.ms": str(chance.choice((1_000, 10_000))),
         "log.flush.start.offset.checkpoint.interval.ms": str(chance.choice((1_000, 10_000))),
     }
+    if replication > 1:
+        session_ms = chance.choice((2_000, 4_000, 9_000))
+        properties |= {
+            "broker.session.timeout.ms": str(session_ms),
+            "broker.heartbeat.interval.ms": str(session_ms // 4),
+            "replica.lag.time.max.ms": str(chance.choice((1_500, 4_000, 10_000))),
+        }
     if durable:
         properties["log.flush.interval.messages"] = "1"
     return properties

@@ -191,11 +191,9 @@ class World:
             link.calm()
 
     def _pairs(self, fault: PlannedFault) -> list[tuple[str, str]]:
-        others = [fault.other] if fault.other else [*self.nodes, *self.clients]
         pairs = []
-        for other in others:
-            if other != fault.target:
-                pairs += [(fault.target, other), (other, fault.target)]
+        for other in fault.others:
+            pairs += [(fault.target, other), (other, fault.target)]
         return pairs
 
     async def _spoil_disk(self, fault: PlannedFault, node: SimulatedNode) -> None:
