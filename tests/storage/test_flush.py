@@ -146,3 +146,13 @@ def test_closing_during_a_flush_brings_everything_to_the_device(harness) -> None
     # The thread comes to its end later.
     log.finish_flush(flush)
     assert log.recovery_point == 2
+
+
+def test_a_log_that_is_deleted_during_a_flush_takes_nothing_offline(harness) -> None:
+    h = harness()
+    h.open()
+    h.append(b"a")
+    flush = h.log.start_flush(h.now, everything=True)
+    h.directory.delete_log(h.log.topic_partition, h.now)
+    flush.run()
+    assert h.directory.failure is None

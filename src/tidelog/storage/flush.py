@@ -25,7 +25,7 @@ class Flush:
     It opens the files itself: those of the log may be closed meanwhile by a truncation or by retention.
     """
 
-    __slots__ = ("_directory", "_epochs", "_filesystem", "_guard", "_paths", "end_offset")
+    __slots__ = ("_directory", "_epochs", "_filesystem", "_guard", "_paths", "abandoned", "end_offset")
 
     def __init__(
         self,
@@ -42,22 +42,31 @@ class Flush:
         self._directory = directory
         # Everything before it is safe afterwards. Lowered if the log is cut while the flush runs.
         self.end_offset = end_offset
+        # The log was given up while this was under way; its directory may be gone, and then that is no failure.
+        self.abandoned = False
         self._paths = paths
         self._epochs = epochs
 
     def run(self) -> None:
         """Raises StorageFailure, after which the directory is offline."""
         with self._guard:
-            # Epochs first: recovery reads them from the batches above the recovery point only.
-            if self._epochs is not None:
-                path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
-                write_leader_epoch_checkpoint(self._filesystem, path, self._epochs)
-            for path in self._paths:
-                # There may be no such index, and retention or a truncation may have removed the segment meanwhile.
-                with contextlib.suppress(FileNotFoundError):
-                    sync_path(self._filesystem, path)
-            if self._paths:
-                self._filesystem.sync_directory(self._directory)
+            try:
+                self._sync()
+            except FileNotFoundError:
+                if not self.abandoned:
+                    raise
+
+    def _sync(self) -> None:
+        # Epochs first: recovery reads them from the batches above the recovery point only.
+        if self._epochs is not None and not self.abandoned:
+            path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
+            write_leader_epoch_checkpoint(self._filesystem, path, self._epochs)
+        for path in self._paths:
+            # There may be no such index, and retention or a truncation may have removed the segment meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                sync_path(self._filesystem, path)
+        if self._paths:
+            self._filesystem.sync_directory(self._directory)
 
 
 class Flusher:
@@ -130,6 +139,11 @@ class Flusher:
         if self.running is not None:
             self.epochs_changed = True
             self.running = None
+
+    def abandon_running(self) -> None:
+        """The log is given up, and its directory perhaps removed, while a flush may be under way in its thread."""
+        if self.running is not None:
+            self.running.abandoned = True
 
     def finish(self, flush: Flush, log_end_offset: int) -> None:
         if flush is not self.running:

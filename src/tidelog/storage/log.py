@@ -114,6 +114,11 @@ class Log:
         return self.producer_states.last_stable_offset(self.high_watermark, self.log_start_offset)
 
     @property
+    def closed(self) -> bool:
+        """Closed, or given up before its directory was deleted: there is nothing to be done with it any more."""
+        return self._closed
+
+    @property
     def recovery_point(self) -> int:
         return self._flusher.recovery_point
 
@@ -560,6 +565,7 @@ class Log:
     def abandon(self) -> None:
         """Give up the open files without another write: after a failure, or before the directory is deleted."""
         self._closed = True
+        self._flusher.abandon_running()
         self.exchange.close()
         for segment in self.segments:
             segment.release()

@@ -36,6 +36,9 @@ class Flusher:
 
     async def _flush(self, replica: Replica, everything: bool) -> None:
         log = replica.log
+        if log.closed:
+            # Deleted while this waited for its turn.
+            return
         flush = log.start_flush(self._clock.now_ms(), everything=everything)
         if flush is not None:
             await asyncio.get_running_loop().run_in_executor(None, flush.run)
