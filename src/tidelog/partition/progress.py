@@ -166,6 +166,15 @@ class PartitionProgress:
         follower.broker_epoch = broker_epoch
         return self._advance(now_ms)
 
+    def low_watermark(self, log_start_offset: int) -> int:
+        """The smallest start of all logs that are in sync, ours included; -1 if one of them is not known yet."""
+        reached = log_start_offset
+        for broker_id in self.in_sync:
+            follower = self._followers.get(broker_id)
+            if follower is not None:
+                reached = min(reached, follower.log_start_offset)
+        return reached
+
     def lagging(self, now_ms: int) -> frozenset[int]:
         """In-sync followers that have not been caught up for `max_lag_ms`. None while a proposal is under way."""
         if self.proposed is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ from tidelog.storage.local_filesystem import LocalFileSystem
 KEEPS_FETCHING = {"replica_fetch_wait_max_ms": "50"}
 
 
-async def delete_records(client: RawClient, offset: int) -> Any:
+async def delete_records(client: RawClient, offset: int, timeout_ms: int = 5000) -> Any:
     topic = DeleteRecordsTopic(name="t", partitions=[DeleteRecordsPartition(partition_index=0, offset=offset)])
-    response = await client.ask(DeleteRecordsRequest(topics=[topic], timeout_ms=5000))
+    response = await client.ask(DeleteRecordsRequest(topics=[topic], timeout_ms=timeout_ms))
     (answer,) = response.topics[0].partitions
     return answer
 
@@ -42,13 +43,31 @@ async def test_followers_hear_of_the_start_of_the_log(tmp_path: Path) -> None:
         async with cluster.client(1) as client:
             for number in range(5):
                 assert (await client.produce("t", b"%d" % number)).error_code == 0
-            assert (await delete_records(client, 3)).error_code == 0
-            await cluster.until(lambda: bounds(cluster, 2) == (3, 5, 5), "the start of the log at the follower")
+            deleted = await delete_records(client, 3)
+            assert (deleted.error_code, deleted.low_watermark) == (0, 3)
+            # Who was told that they are gone may rely on it, whoever leads next.
+            assert bounds(cluster, 2) == (3, 5, 5)
         await cluster.kill(1)
         cluster.fence(1)
         async with cluster.client(2) as client:
             answer = await delete_records(client, 4)
             assert (answer.error_code, answer.low_watermark) == (0, 4)
+
+
+async def test_deleting_records_waits_for_all_that_are_in_sync_and_not_longer_than_allowed(tmp_path: Path) -> None:
+    async with replica_cluster(tmp_path, 2, **KEEPS_FETCHING) as cluster:
+        cluster.create_topic("t", [1, 2])
+        async with cluster.client(1) as client:
+            for number in range(5):
+                assert (await client.produce("t", b"%d" % number)).error_code == 0
+            cluster.cut(follower=2, leader=1)
+            late = await delete_records(client, 2, timeout_ms=100)
+            assert (late.error_code, late.low_watermark) == (ErrorCode.REQUEST_TIMED_OUT, -1)
+            waiting = asyncio.create_task(delete_records(client, 3))
+            await cluster.until(lambda: len(cluster.replica(1).deletion_waits) > 0, "the wait")
+            cluster.fence(2)
+            answer = await waiting
+            assert (answer.error_code, answer.low_watermark) == (0, 3)
 
 
 @pytest.mark.parametrize("start", [4, 5], ids=["between two batches", "inside of a batch"])

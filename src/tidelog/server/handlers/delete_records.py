@@ -1,7 +1,13 @@
-"""DeleteRecords: moves the start of a partition. -1 stands for the high watermark: everything there is."""
+"""DeleteRecords: moves the start of a partition. -1 stands for the high watermark: everything there is.
+
+Answered when all in-sync replicas have heard of it, or else the records could come back with the next leader.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
@@ -12,6 +18,7 @@ from tidelog.protocol.messages.delete_records_response import (
     DeleteRecordsTopicResult,
 )
 from tidelog.server.context import RequestContext
+from tidelog.server.replicas.replica import Replica
 from tidelog.server.topic_settings import writable_by_clients
 
 if TYPE_CHECKING:
@@ -21,18 +28,24 @@ HIGH_WATERMARK = -1
 _UNKNOWN = -1
 
 
-def handle(node: Node, request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_delete(node, topic.name, wanted) for wanted in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+def handle(
+    node: Node, request: DeleteRecordsRequest, context: RequestContext
+) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
+    waiting: list[_Deletion] = []
+    topics = [
+        DeleteRecordsTopicResult(
+            name=topic.name, partitions=[_delete(node, topic.name, wanted, waiting) for wanted in topic.partitions]
+        )
+        for topic in request.topics
+    ]
+    if not waiting:
+        return DeleteRecordsResponse(topics=topics)
+    return _wait(topics, waiting, request.timeout_ms)
 
 
-def _delete(node: Node, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def _delete(
+    node: Node, topic: str, wanted: DeleteRecordsPartition, waiting: list[_Deletion]
+) -> DeleteRecordsPartitionResult:
     if not writable_by_clients(topic):
         return _refused(wanted, ErrorCode.INVALID_TOPIC_EXCEPTION)
     replica = node.replicas.leader(topic, wanted.partition_index)
@@ -47,7 +60,43 @@ def _delete(node: Node, topic: str, wanted: DeleteRecordsPartition) -> DeleteRec
         return _refused(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
     if log.advance_log_start(offset):
         node.replicas.log_start_moved(replica)
-    return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=log.log_start_offset)
+    if replica.low_watermark < offset:
+        waiting.append(_Deletion(topic, wanted, replica, replica.when_deleted(offset)))
+    return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=replica.low_watermark)
+
+
+async def _wait(
+    topics: list[DeleteRecordsTopicResult], waiting: list[_Deletion], timeout_ms: int
+) -> DeleteRecordsResponse:
+    await asyncio.wait([each.done for each in waiting], timeout=max(timeout_ms, 0) / 1000)
+    settled = {(each.topic, each.wanted.partition_index): each.result() for each in waiting}
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[settled.get((topic.name, each.partition_index), each) for each in topic.partitions],
+            )
+            for topic in topics
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Deletion:
+    """One that the other replicas have to hear of."""
+
+    topic: str
+    wanted: DeleteRecordsPartition
+    replica: Replica
+    done: asyncio.Future[ErrorCode]
+
+    def result(self) -> DeleteRecordsPartitionResult:
+        code = self.done.result() if self.done.done() else ErrorCode.REQUEST_TIMED_OUT
+        if code:
+            return _refused(self.wanted, code)
+        return DeleteRecordsPartitionResult(
+            partition_index=self.wanted.partition_index, low_watermark=self.replica.low_watermark
+        )
 
 
 def _refused(wanted: DeleteRecordsPartition, code: ErrorCode) -> DeleteRecordsPartitionResult:

@@ -42,8 +42,12 @@ class Replicas:
         self._replicas: dict[tuple[str, int], Replica] = {}
         self._partitions_of: dict[str, dict[tuple[str, int], Replica]] = {}
         self._directory_of: dict[Replica, LogDirectory] = {}
-        # Partitions of ours that cannot be used, for example because their directory is damaged.
-        self._unusable: set[tuple[str, int]] = set()
+        # Partitions of ours that cannot be used until the next start, because their directory is damaged or offline,
+        # and the topic's id: a topic that is created anew under the name has nothing to do with that.
+        self._unusable: dict[tuple[str, int], bytes] = {}
+        # While a broker starts with a directory that cannot be read: a partition that is in no other may be in there,
+        # and must not begin anew, empty, elsewhere.
+        self.some_unreadable = False
         self.removals: list[Removal] = []
         self.became_leader: list[LeadershipListener] = []
         self.stopped_leading: list[LeadershipListener] = []
@@ -127,6 +131,13 @@ class Replicas:
                     path = directory.mark_stray(topic_partition)
                     logger.warning("%s belongs to no topic of this cluster; set aside as %s", topic_partition, path)
 
+    def set_unusable(self, image: ClusterImage, topic_partitions: Iterable[TopicPartition]) -> None:
+        """They are on disk, but their logs cannot be loaded."""
+        for topic_partition in topic_partitions:
+            topic = image.topics.get(topic_partition.topic)
+            if topic is not None:
+                self._unusable[topic_partition] = topic.id
+
     def _drop_foreign(self, name: str, topic: TopicImage | None) -> None:
         for key, replica in list(self._partitions_of.get(name, {}).items()):
             if topic is None or replica.topic_id != topic.id or self._broker_id not in _replicas_of(topic, key[1]):
@@ -162,15 +173,17 @@ class Replicas:
 
     def _create(self, topic: TopicImage, number: int, settings: TopicSettings) -> Replica | None:
         topic_partition = TopicPartition(topic.name, number)
+        if self._unusable.get(topic_partition) == topic.id:
+            return None
         directory = self._place(topic_partition)
-        if directory is None:
-            self._unusable.add((topic.name, number))
-            logger.error("%s has no place: all log directories are offline", topic_partition)
+        if directory is None or directory.failure is not None:
+            self._unusable[topic_partition] = topic.id
+            logger.error("%s cannot be used: its log directory is offline", topic_partition)
             return None
         try:
             log: Log = directory.open_log(topic_partition, Uuid(topic.id), settings.log, self._clock.now_ms())
         except (StorageFailure, CorruptCheckpoint) as problem:
-            self._unusable.add((topic.name, number))
+            self._unusable[topic_partition] = topic.id
             logger.error("%s cannot be used: %s", topic_partition, problem)
             return None
         replica = Replica(
@@ -184,7 +197,7 @@ class Replicas:
         self._replicas[topic.name, number] = replica
         self._partitions_of.setdefault(topic.name, {})[topic.name, number] = replica
         self._directory_of[replica] = directory
-        self._unusable.discard((topic.name, number))
+        self._unusable.pop(topic_partition, None)
         return replica
 
     def _place(self, topic_partition: TopicPartition) -> LogDirectory | None:
@@ -192,6 +205,8 @@ class Replicas:
         for directory in self._directories:
             if topic_partition in directory.logs:
                 return directory
+        if self.some_unreadable:
+            return None
         healthy = [directory for directory in self._directories if directory.failure is None]
         return min(healthy, key=lambda directory: len(directory.logs), default=None)
 

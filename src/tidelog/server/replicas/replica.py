@@ -23,7 +23,7 @@ from tidelog.partition.progress import Eligible, PartitionProgress, everybody_el
 from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.server.logs import STATE_CHANGE_LOGGER
-from tidelog.server.replicas.waits import CommitWaits, FetchWaits
+from tidelog.server.replicas.waits import FetchWaits, OffsetWaits
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.log import Log
 from tidelog.storage.log_results import AppendRefusal, AppendResult, OffsetOutOfRange, ReadResult
@@ -93,7 +93,9 @@ class Replica:
         self.leader_id = NOBODY
         self.progress: PartitionProgress | None = None
         self.proposal: InSyncProposal | None = None
-        self.commit_waits = CommitWaits()
+        # Producers with acks=all, and those who delete records.
+        self.commit_waits = OffsetWaits()
+        self.deletion_waits = OffsetWaits()
         # Consumers wait for the high watermark, followers for the end of the log.
         self.fetch_waits: FetchWaits = {}
         self.follower_waits: FetchWaits = {}
@@ -199,6 +201,7 @@ class Replica:
         self.progress = None
         self.proposal = None
         self.commit_waits.fail(reason)
+        self.deletion_waits.fail(reason)
         self.wake_readers()
 
     def check_leader_epoch(self, claimed: int) -> ErrorCode:
@@ -212,10 +215,11 @@ class Replica:
     def record_fetch(self, broker_id: int, broker_epoch: int, fetch_offset: int, log_start_offset: int) -> None:
         """A follower fetches from `fetch_offset`: it has everything below."""
         progress = self.progress
-        if progress is not None and progress.record_fetch(
-            broker_id, fetch_offset, log_start_offset, self._now_ms(), broker_epoch
-        ):
+        if progress is None:
+            return
+        if progress.record_fetch(broker_id, fetch_offset, log_start_offset, self._now_ms(), broker_epoch):
             self._watermark_moved()
+        self._low_watermark_moved()
 
     def propose_joining(self) -> bool:
         """Propose the set with the followers that have caught up. Whether there is a new proposal."""
@@ -269,6 +273,7 @@ class Replica:
             )
         if moved:
             self._watermark_moved()
+        self._low_watermark_moved()
 
     def withdraw_proposal(self) -> None:
         """The controller has refused it for certain."""
@@ -343,6 +348,24 @@ class Replica:
         if self.fetch_waits:
             for waiting in list(self.fetch_waits):
                 waiting.grown(readable_bytes)
+
+    @property
+    def low_watermark(self) -> int:
+        """Below it no in-sync replica has anything any more."""
+        progress = self.progress
+        return -1 if progress is None else progress.low_watermark(self.log.log_start_offset)
+
+    def when_deleted(self, offset: int) -> asyncio.Future[ErrorCode]:
+        """Done with NONE when no in-sync replica has records below `offset`: whoever leads next will not either."""
+        waiting = self.deletion_waits.add(offset)
+        if self.progress is None:
+            self.deletion_waits.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._low_watermark_moved()
+        return waiting
+
+    def _low_watermark_moved(self) -> None:
+        if len(self.deletion_waits):
+            self.deletion_waits.advanced(self.low_watermark)
 
     def wake_readers(self) -> None:
         """Something else than growth has happened to the log, which those who wait for it should hear of."""

@@ -14,8 +14,11 @@ from itertools import count
 from tidelog.model.errors import ErrorCode
 
 
-class CommitWaits:
-    """Producers with acks=all, ordered by the offset that has to be committed. Each is told NONE or what went wrong."""
+class OffsetWaits:
+    """Those who wait until a bound of the log, such as the high watermark, has reached an offset.
+
+    Each is told NONE, or what went wrong.
+    """
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, asyncio.Future[ErrorCode]]] = []
@@ -25,13 +28,13 @@ class CommitWaits:
         return len(self._heap)
 
     def add(self, offset: int) -> asyncio.Future[ErrorCode]:
-        """Done when the high watermark has reached `offset`."""
+        """Done when the bound has reached `offset`."""
         waiting: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._heap, (offset, next(self._order), waiting))
         return waiting
 
-    def advanced(self, high_watermark: int) -> None:
-        while self._heap and self._heap[0][0] <= high_watermark:
+    def advanced(self, bound: int) -> None:
+        while self._heap and self._heap[0][0] <= bound:
             waiting = heapq.heappop(self._heap)[2]
             if not waiting.done():
                 waiting.set_result(ErrorCode.NONE)

@@ -242,6 +242,10 @@ class Fetcher:
         except (CorruptBatch, UnexpectedOffset) as problem:
             logger.error("%s: what broker %d sent is not used: %s", replica.topic_partition, self.leader_id, problem)
             done = False
+        except Exception:
+            # A mistake of ours with one partition must not stop the others.
+            logger.exception("%s: the answer of broker %d could not be used", replica.topic_partition, self.leader_id)
+            done = False
         if done:
             state.failures = 0
             self._flush_if_due(replica, state)

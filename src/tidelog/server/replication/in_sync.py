@@ -86,7 +86,12 @@ class InSyncSets:
             asked = self._current()
             if not asked:
                 continue
-            answered = await self._ask(asked)
+            try:
+                answered = await self._ask(asked)
+            except Exception:
+                # Without this loop no follower would ever leave or join again.
+                logger.exception("asking for %d in-sync sets failed", len(asked))
+                answered = False
             if answered:
                 retry_ms = FIRST_RETRY_MS
             else:

@@ -52,7 +52,11 @@ class Replication:
         while True:
             # Twice as often as a follower may lag, as Kafka looks.
             await asyncio.sleep(max(self._node.config.replica_lag_time_max_ms, 2) / 2000)
-            self.in_sync.drop_lagging(self._node.replicas)
+            try:
+                self.in_sync.drop_lagging(self._node.replicas)
+            except Exception:
+                # The next round may do better; without any, a dead follower would hold up its partitions for ever.
+                logger.exception("looking for lagging followers failed")
 
     # -- the leader's side of a fetch ----------------------------------------------------------------------------
 
