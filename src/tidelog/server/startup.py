@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from tidelog.config.broker import BrokerConfig
@@ -30,6 +30,7 @@ from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.listener import ControllerService
 from tidelog.server.router import Router
 from tidelog.server.system import SystemClock, SystemRandomness
+from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_directory import LogDirectory
@@ -121,18 +122,20 @@ class RunningNode:
             metadata=control.metadata,
             incarnation_id=fresh_uuid(ports.randomness.random_bytes(16)),
             features=node.supported_features(),
-            offline_directories=lambda: [
-                _directory_id(directory) for directory in self._directories if directory.failure is not None
-            ],
+            offline_directories=lambda: _directory_ids(
+                directory for directory in self._directories if directory.failure is not None
+            ),
         )
-        await lifecycle.register(self._endpoints(), [_directory_id(directory) for directory in self._directories])
+        await lifecycle.register(self._endpoints(), _directory_ids(self._directories))
         node.lifecycle = lifecycle
         # The image now holds everything up to this broker's own registration: enough to open its logs with.
         node.reconfigure()
         await loop.run_in_executor(None, self._load_logs, node)
         node.replicas.set_aside_strays(node.image)
         control.metadata.publish = node.image_changed
+        node.replicas.some_unreadable = any(directory.failure is not None for directory in self._directories)
         node.follow_image(node.image.topics)
+        node.replicas.some_unreadable = False
         node.replication.start()
         await lifecycle.unfence()
         lifecycle.start_heartbeats()
@@ -221,8 +224,17 @@ class RunningNode:
             return node.settings_of(topic).log
 
         for directory in self._directories:
-            report = directory.load(config_of, self._ports.clock.now_ms(), _tell_progress)
+            if directory.failure is not None:
+                continue
+            try:
+                report = directory.load(config_of, self._ports.clock.now_ms(), _tell_progress)
+            except StorageFailure as failure:
+                if directory is self._metadata_directory():
+                    raise
+                logger.error("going on without the log directory %s: %s", directory.path, failure)
+                continue
             node.replicas.removals.extend(report.removals)
+            node.replicas.set_unusable(node.image, report.failures)
 
     async def _listen_for_controllers(self, control: ControlPlane) -> None:
         if control.controller is None:
@@ -270,7 +282,7 @@ def _open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
     paths = list(dict.fromkeys([*config.log_dirs, config.metadata_log_dir]))
     try:
         for path in paths:
-            directories.append(LogDirectory.open(path, ports.filesystem, ports.randomness))
+            directories.append(_open_directory(path, ports, required=path == config.metadata_log_dir))
         cluster_ids = {directory.meta.cluster_id for directory in directories if directory.meta is not None}
         if len(cluster_ids) > 1:
             raise StartFailure(f"the log directories {', '.join(paths)} belong to different clusters: {cluster_ids}")
@@ -282,6 +294,8 @@ def _open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
             )
         cluster_id = cluster_ids.pop() if cluster_ids else format_uuid(ports.randomness.random_bytes(16))
         for directory in directories:
+            if directory.failure is not None:
+                continue
             if directory.meta is None:
                 directory.format(
                     MetaProperties(
@@ -302,9 +316,20 @@ def _open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
     return directories
 
 
-def _directory_id(directory: LogDirectory) -> Uuid:
-    assert directory.meta is not None
-    return directory.meta.directory_id or Uuid(bytes(16))
+def _open_directory(path: str, ports: Ports, *, required: bool) -> LogDirectory:
+    """A directory that cannot be opened is offline, as if it failed later; but nothing works without the metadata."""
+    try:
+        return LogDirectory.open(path, ports.filesystem, ports.randomness)
+    except OSError as error:
+        if required:
+            raise StartFailure(f"cannot use the log directory {path}: {_reason(error)}") from error
+        logger.error("going on without the log directory %s: %s", path, _reason(error))
+        return LogDirectory.offline(path, ports.filesystem, ports.randomness, error)
+
+
+def _directory_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
+    """Of those that have one; it is in a file that an offline directory may not give away."""
+    return [directory.meta.directory_id or Uuid(bytes(16)) for directory in directories if directory.meta is not None]
 
 
 def _tell_progress(progress: RecoveryProgress) -> None:

@@ -59,6 +59,11 @@ class LoadReport:
     failures: dict[TopicPartition, Exception] = field(default_factory=dict)
 
 
+class _NoLock:
+    def release(self) -> None:
+        pass
+
+
 class LogDirectory:
     """Used by one thread at a time, except for the `write_*` methods, which only read numbers of the logs."""
 
@@ -100,6 +105,14 @@ class LogDirectory:
             on_failure.pop_all()
         environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=DiskHealth(), path=path)
         return cls(environment, lock, meta)
+
+    @classmethod
+    def offline(cls, path: str, filesystem: FileSystem, randomness: Randomness, cause: OSError) -> LogDirectory:
+        """One that could not even be opened: it has no logs and takes none."""
+        health = DiskHealth()
+        health.fail(f"opening the log directory {path}", cause)
+        environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=health, path=path)
+        return cls(environment, _NoLock(), None)
 
     @property
     def _kept(self) -> tuple[dict[TopicPartition, int], ...]:

@@ -1,0 +1,281 @@
+"""A broker with two log directories, one of which fails: a clear error there, the other one goes on (scenario 23)."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import errno
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from server.conftest import create_topic
+from support.raw_client import RawClient, raw_client
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
+from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from tidelog.records.record import decode_all, encode_batch
+from tidelog.server.broker import single_node_properties
+from tidelog.server.startup import RunningNode, StartFailure, system_ports
+from tidelog.storage.filesystem import File
+from tidelog.storage.local_filesystem import LocalFileSystem
+
+PARTITIONS = 4
+
+
+class BadDisk(LocalFileSystem):
+    """The real file system, of which one directory can be broken."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = f"{directory}/"
+        self.error: int | None = None
+        self.kinds: frozenset[str] = frozenset()
+
+    def fail(self, error: int, *kinds: str) -> None:
+        self.error = error
+        self.kinds = frozenset(kinds)
+
+    def check(self, path: str, kind: str) -> None:
+        if self.error is not None and kind in self.kinds and f"{path}/".startswith(self._directory):
+            raise OSError(self.error, os.strerror(self.error), path)
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        self.check(path, "create" if create else "open")
+        return BadFile(self, path, super().open(path, create=create))
+
+    def list_names(self, path: str) -> list[str]:
+        self.check(path, "list")
+        return super().list_names(path)
+
+    def rename(self, source: str, target: str) -> None:
+        self.check(source, "rename")
+        super().rename(source, target)
+
+    def sync_directory(self, path: str) -> None:
+        self.check(path, "sync")
+        super().sync_directory(path)
+
+    def make_directory(self, path: str) -> None:
+        self.check(path, "make_directory")
+        super().make_directory(path)
+
+
+class BadFile:
+    def __init__(self, disk: BadDisk, path: str, file: File) -> None:
+        self._disk = disk
+        self._path = path
+        self._file = file
+
+    def read(self, position: int, size: int) -> bytes:
+        self._disk.check(self._path, "read")
+        return self._file.read(position, size)
+
+    def write(self, position: int, data: bytes) -> None:
+        try:
+            self._disk.check(self._path, "write")
+        except OSError:
+            # What a full disk takes before it says so.
+            self._file.write(position, memoryview(data)[: len(data) // 2])
+            raise
+        self._file.write(position, data)
+
+    def truncate(self, size: int) -> None:
+        self._disk.check(self._path, "truncate")
+        self._file.truncate(size)
+
+    def sync(self) -> None:
+        self._disk.check(self._path, "sync")
+        self._file.sync()
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclasses.dataclass
+class TwoDisks:
+    good: Path
+    bad: Path
+    disk: BadDisk
+    node: RunningNode | None = None
+
+    @asynccontextmanager
+    async def running(self, **properties: str) -> AsyncIterator[RawClient]:
+        given = single_node_properties(
+            host="127.0.0.1",
+            port=0,
+            data_dir=f"{self.good},{self.bad}",
+            properties={"log.cleaner.backoff.ms": "20", **properties},
+        )
+        ports = dataclasses.replace(system_ports(), filesystem=self.disk)
+        self.node = RunningNode(BrokerConfig.from_properties(given), ports)
+        await self.node.start()
+        try:
+            host, port = self.node.addresses[0]
+            async with raw_client(f"{host}:{port}") as client:
+                yield client
+        finally:
+            await self.node.stop()
+
+    def partitions(self, directory: Path, topic: str = "t") -> list[int]:
+        return sorted(int(path.name.rpartition("-")[2]) for path in directory.glob(f"{topic}-*"))
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> TwoDisks:
+    return TwoDisks(good=tmp_path / "good", bad=tmp_path / "bad", disk=BadDisk(tmp_path / "bad"))
+
+
+async def produce_everywhere(client: RawClient, number: int, topic: str = "t") -> dict[int, int]:
+    """Error codes by partition."""
+    codes = {}
+    for partition in range(PARTITIONS):
+        answer = await client.produce(topic, b"%d-%d" % (partition, number), partition=partition)
+        codes[partition] = answer.error_code
+    return codes
+
+
+async def read(client: RawClient, topic_id: bytes, partition: int) -> tuple[int, list[bytes | None]]:
+    wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
+    topics = [FetchTopic(topic_id=topic_id, partitions=[wanted])]
+    response = await client.ask(FetchRequest(max_wait_ms=0, session_epoch=-1, topics=topics))
+    answer = response.responses[0].partitions[0]
+    return answer.error_code, [record.value for record in decode_all(answer.records or b"")]
+
+
+async def failed_directories(client: RawClient) -> list[str]:
+    response = await client.ask(DescribeLogDirsRequest(topics=None))
+    return [result.log_dir for result in response.results if result.error_code == ErrorCode.KAFKA_STORAGE_ERROR]
+
+
+async def wait_until(condition: Callable[[], bool], within_seconds: float = 20) -> None:
+    deadline = time.monotonic() + within_seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come true"
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("error", "kinds"),
+    [(errno.ENOSPC, ("write", "create")), (errno.EIO, ("write", "read", "sync", "open", "create", "rename"))],
+    ids=["full", "broken"],
+)
+async def test_failed_write_takes_one_directory_offline_and_nothing_is_lost(
+    disks: TwoDisks, caplog: pytest.LogCaptureFixture, error: int, kinds: tuple[str, ...]
+) -> None:
+    async with disks.running() as client:
+        topic_id = await create_topic(client, "t", PARTITIONS)
+        assert set((await produce_everywhere(client, 1)).values()) == {0}
+        lost, kept = disks.partitions(disks.bad), disks.partitions(disks.good)
+        assert len(lost) == len(kept) == 2
+        disks.disk.fail(error, *kinds)
+        for number in (2, 3):
+            codes = await produce_everywhere(client, number)
+            assert {codes[partition] for partition in lost} == {ErrorCode.KAFKA_STORAGE_ERROR}
+            assert {codes[partition] for partition in kept} == {0}
+        for partition in kept:
+            assert await read(client, topic_id, partition) == (0, [b"%d-%d" % (partition, at) for at in (1, 2, 3)])
+        for partition in lost:
+            assert (await read(client, topic_id, partition))[0] == ErrorCode.KAFKA_STORAGE_ERROR
+        assert await failed_directories(client) == [str(disks.bad)]
+        assert os.strerror(error) in caplog.text
+        # New topics go where there is room.
+        await create_topic(client, "new", 2)
+        assert disks.partitions(disks.good, "new") == [0, 1]
+        assert (await client.produce("new", b"x")).error_code == 0
+    disks.disk.error = None
+    async with disks.running() as client:
+        for partition in lost:
+            code, values = await read(client, topic_id, partition)
+            # What was refused may be in the log or not; what was acknowledged is.
+            assert code == 0
+            assert values[0] == b"%d-1" % partition
+            assert len(values) <= 2
+        assert set((await produce_everywhere(client, 4)).values()) == {0}
+
+
+async def test_failed_flush_is_never_tried_again(disks: TwoDisks) -> None:
+    async with disks.running() as client:
+        await create_topic(client, "t", PARTITIONS, flush_messages="1")
+        assert set((await produce_everywhere(client, 1)).values()) == {0}
+        lost, kept = disks.partitions(disks.bad), disks.partitions(disks.good)
+        disks.disk.fail(errno.EIO, "sync")
+        assert disks.node is not None
+        replicas = disks.node.node.replicas
+        await produce_everywhere(client, 2)
+        await wait_until(lambda: all(replicas.get("t", partition).offline for partition in lost))  # type: ignore[union-attr]
+        disks.disk.error = None
+        codes = await produce_everywhere(client, 3)
+        # The disk would take it now, but what it did with the earlier records is unknown.
+        assert {codes[partition] for partition in lost} == {ErrorCode.KAFKA_STORAGE_ERROR}
+        assert {codes[partition] for partition in kept} == {0}
+
+
+async def test_compaction_on_a_failing_disk_stops_there_and_goes_on_elsewhere(disks: TwoDisks) -> None:
+    def keyed(number: int) -> bytes:
+        return encode_batch([(int(time.time() * 1000), b"k%d" % (number % 3), b"." * 300, ())])
+
+    compacted = {
+        "cleanup_policy": "compact",
+        "segment_bytes": "5000",
+        "min_cleanable_dirty_ratio": "0.01",
+        # Nothing is compacted before the disk is broken.
+        "min_compaction_lag_ms": "3600000",
+    }
+    async with disks.running() as client:
+        await create_topic(client, "t", PARTITIONS, **compacted)
+        for number in range(60):
+            for partition in range(PARTITIONS):
+                assert (await client.produce_batch("t", keyed(number), partition=partition)).error_code == 0
+        lost, kept = disks.partitions(disks.bad), disks.partitions(disks.good)
+        assert disks.node is not None
+        replicas = disks.node.node.replicas
+        disks.disk.fail(errno.ENOSPC, "write")
+        for replica in replicas:
+            if replica.topic_partition.topic == "t":
+                replica.log.config = dataclasses.replace(replica.log.config, min_compaction_lag_ms=0)
+        await wait_until(lambda: all(replicas.get("t", partition).offline for partition in lost))  # type: ignore[union-attr]
+        await wait_until(lambda: all(replicas.get("t", partition).log.cleaned_up_to for partition in kept))  # type: ignore[union-attr]
+        assert all(replicas.get("t", partition).log.cleaned_up_to is None for partition in lost)  # type: ignore[union-attr]
+    disks.disk.error = None
+    async with disks.running() as client:
+        for partition in range(PARTITIONS):
+            assert (await client.produce_batch("t", keyed(1), partition=partition)).error_code == 0
+
+
+@pytest.mark.parametrize("kinds", [("make_directory",), ("list",), ("read",), ("open",)], ids=lambda kinds: kinds[0])
+async def test_directory_that_is_broken_at_the_start_is_left_out(disks: TwoDisks, kinds: tuple[str, ...]) -> None:
+    async with disks.running() as client:
+        topic_id = await create_topic(client, "t", PARTITIONS)
+        assert set((await produce_everywhere(client, 1)).values()) == {0}
+    lost, kept = disks.partitions(disks.bad), disks.partitions(disks.good)
+    disks.disk.fail(errno.EIO, *kinds)
+    async with disks.running() as client:
+        codes = await produce_everywhere(client, 2)
+        assert {codes[partition] for partition in lost} == {ErrorCode.KAFKA_STORAGE_ERROR}
+        assert {codes[partition] for partition in kept} == {0}
+        assert await failed_directories(client) == [str(disks.bad)]
+        # They must not begin anew, empty, in the other directory.
+        assert disks.partitions(disks.good) == kept
+        await create_topic(client, "new", 2)
+        assert disks.partitions(disks.good, "new") == [0, 1]
+    disks.disk.error = None
+    async with disks.running() as client:
+        for partition in lost:
+            assert await read(client, topic_id, partition) == (0, [b"%d-1" % partition])
+        for partition in kept:
+            assert await read(client, topic_id, partition) == (0, [b"%d-1" % partition, b"%d-2" % partition])
+
+
+async def test_nothing_starts_without_the_directory_of_the_metadata(disks: TwoDisks) -> None:
+    disks.disk.fail(errno.EIO, "make_directory")
+    with pytest.raises(StartFailure, match=f"cannot use the log directory {disks.bad}: Input/output error"):
+        async with disks.running(**{"metadata.log.dir": str(disks.bad)}):
+            pass
