@@ -94,6 +94,11 @@ class Node:
         self.metrics.gauge("tidelog_partitions", "Partitions on this broker", lambda: len(self.replicas))
         self.metrics.gauge("tidelog_groups", "Groups that this broker coordinates", self.groups.group_count)
         self.metrics.gauge(
+            "tidelog_transactional_ids",
+            "Transactional ids that this broker coordinates",
+            self.transactions.transactional_id_count,
+        )
+        self.metrics.gauge(
             "tidelog_fetch_sessions", "Fetch sessions that are remembered", lambda: len(self.fetch_sessions)
         )
 

@@ -155,15 +155,6 @@ class TransactionShardRuntime:
         for task in self._tasks:
             task.cancel()
 
-    def is_settled(self) -> bool:
-        """Whether what the shard says now is committed. Raises ApiError."""
-        return self._log.is_settled(self.partition)
-
-    async def settle(self) -> None:
-        """Until what the shard says now is committed. Raises ApiError, TimeoutError."""
-        async with asyncio.timeout(self._limits.commit_timeout_ms / 1000):
-            await self._log.settle(self.partition)
-
     # -- decisions -----------------------------------------------------------------------------------------------
 
     def _carry_out(self, decision: Decision) -> asyncio.Task[None] | None:
