@@ -73,6 +73,8 @@ def test_scenario_1_a_follower_that_restarted_takes_over_and_nothing_is_lost(
         wait_until(lambda: len(producer.acknowledged) > 200, within_seconds=20, what="the first records")
         # Under load the follower has at every moment records whose watermark it has not heard of.
         cluster.kill(2)
+        # Until the controller has noticed, the set that it tells still holds the process that is dead.
+        cluster.wait_for_in_sync(topic, (1,), at=3)
         cluster.start(2)
         cluster.wait_for_in_sync(topic, (1, 2), at=3)
         cluster.kill(1)

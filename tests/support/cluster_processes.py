@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,12 +58,14 @@ class ClusterProcesses:
         self._ports = {number: _client_port(file) for number, file in self._config_files.items()}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._paused: set[int] = set()
+        self._starts: Counter[int] = Counter()
 
     # -- processes -----------------------------------------------------------------------------------------------
 
     def start(self, *numbers: int) -> None:
         for number in numbers or NUMBERS:
             command = (tidelog_command(), "server", "--config", str(self._config_files[number]))
+            self._starts[number] += 1
             self._processes[number] = start_process(command, output=self.output(number))
         for number in numbers or NUMBERS:
             wait_for_server(
@@ -119,7 +122,8 @@ class ClusterProcesses:
             raise AssertionError(f"{error}\n{outputs}") from error
 
     def output(self, number: int) -> Path:
-        return self._outputs / f"node-{number}.log"
+        """What the node has said since its last start."""
+        return self._outputs / f"node-{number}.{self._starts[number]}.log"
 
     def log_directory(self, number: int) -> Path:
         return self.data_directory / f"node-{number}"
