@@ -82,7 +82,10 @@ class Fetcher:
 
     def add(self, replica: Replica) -> None:
         """Fetch for it from now on; also said when the leader has begun another epoch."""
-        self._followed[replica] = _Followed()
+        state = self._followed.setdefault(replica, _Followed())
+        # What went wrong before has nothing to say about the new epoch; a flush that is under way still has.
+        state.not_before_ms = 0.0
+        state.failures = 0
         self._changed.set()
 
     def remove(self, replica: Replica) -> None:
