@@ -191,9 +191,50 @@ def test_replicas_are_moved_with_progress_and_leaders_given_back(
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("cluster")
+def test_a_reassignment_that_cannot_end_is_listed_and_cancelled(
+    tidelog: Command, nodes: ClusterProcesses, topic: str
+) -> None:
+    def run(*arguments: str, code: int = 0) -> str:
+        done = tidelog("cluster", "-b", nodes.address(1), *arguments, code=code)
+        return done.stdout + done.stderr
+
+    nodes.heal()
+    nodes.create_topic(topic, (1, 2))
+    nodes.kill(3)
+    assert "goes on after 1 s" in run("--reassign", f"{topic}:0=1,3", "--wait", "--timeout", "1", code=1)
+    assert f"{topic}-0: replicas: 1,3,2. adding: 3. removing: 2." in run("--list-reassignments")
+    assert f"Reassignment of {topic}-0 is cancelled." in run("--cancel", "--topic", topic)
+    assert "No partition is being reassigned." in run("--list-reassignments")
+    back = nodes.wait_for(topic, lambda one: one.replicas == (1, 2), at=1)
+    assert set(back.in_sync) == {1, 2}
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("cluster")
+def test_an_unclean_election_makes_a_partition_available_whose_in_sync_replicas_are_dead(
+    tidelog: Command, nodes: ClusterProcesses, topic: str
+) -> None:
+    nodes.heal()
+    nodes.create_topic(topic, (3, 2))
+    nodes.kill(2)
+    nodes.wait_for_in_sync(topic, (3,), at=1)
+    nodes.kill(3)
+    nodes.start(2)
+    nodes.wait_for(topic, lambda one: one.leader is None, at=1)
+    elect = ("--topic", topic, "--partition", "0")
+    refused = tidelog("cluster", "-b", nodes.address(1), "--elect-leaders", "preferred", *elect, code=1).stderr
+    assert f"{topic}-0" in refused
+    done = tidelog("cluster", "-b", nodes.address(1), "--elect-leaders", "unclean", *elect).stdout
+    assert f"Leader election (unclean) is complete for {topic}-0." in done
+    nodes.wait_for(topic, lambda one: one.leader == 2, at=1)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("cluster")
 def test_a_dead_node_is_shown_as_fenced_and_can_be_unregistered(
     tidelog: Command, nodes: ClusterProcesses, topic: str
 ) -> None:
+    nodes.heal()
     nodes.create_topic(topic, (1, 2, 3))
     nodes.kill(3)
     nodes.wait_for_in_sync(topic, (1, 2), at=1)
