@@ -20,8 +20,9 @@ from tidelog.records.record import encode_batch
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
-# After the session has timed out: the election, the news of it, and the client's next try.
-FAIL_OVER_SECONDS = SESSION_TIMEOUT_SECONDS + 2
+# After the session has timed out: the election, the news of it, and the client's next try. About 1.5 s on a quiet
+# machine; the rest is for machines that run other things at the same time.
+FAIL_OVER_SECONDS = SESSION_TIMEOUT_SECONDS + 12
 
 
 def produce_one(
@@ -183,5 +184,6 @@ def test_scenario_7_a_clean_shutdown_moves_leadership_first(cluster: ClusterProc
     assert len(producer.acknowledged) == producer.sent
     check_nothing_lost(producer, read_values(cluster.bootstrap_servers, topic))
     # Nobody had to find out by a timeout that the node is gone.
-    assert producer.longest_silence(since=began) < SESSION_TIMEOUT_SECONDS / 2
+    # Had nobody been told, the silence would have lasted for a whole session.
+    assert producer.longest_silence(since=began) < SESSION_TIMEOUT_SECONDS
     assert cluster.wait_for(topic, lambda partition: partition.leader != 1, at=2).leader in (2, 3)
