@@ -292,7 +292,7 @@ def _open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
                 f"{', '.join(paths)} is not formatted, and controller.quorum.voters names several nodes, which must "
                 "agree on a cluster id; run `tidelog format --config FILE --cluster-id ID` with the same id for each"
             )
-        cluster_id = cluster_ids.pop() if cluster_ids else format_uuid(ports.randomness.random_bytes(16))
+        cluster_id = cluster_ids.pop() if cluster_ids else format_uuid(fresh_uuid(ports.randomness.random_bytes(16)))
         for directory in directories:
             if directory.failure is not None:
                 continue
