@@ -38,6 +38,8 @@ COMMANDS = {
     "groups": _Command("tidelog.cli.groups", "groups", "List, describe and delete consumer groups."),
     "get-offsets": _Command("tidelog.cli.get_offsets", "get_offsets", "Show the offsets of partitions at a time."),
     "delete-records": _Command("tidelog.cli.delete_records", "delete_records", "Delete records up to an offset."),
+    "log-dirs": _Command("tidelog.cli.log_dirs", "log_dirs", "Show what lies in the log directories of brokers."),
+    "verify": _Command("tidelog.cli.verify", "verify", "Read everything in a log directory and tell what is damaged."),
     "dump-log": _Command("tidelog.cli.dump_log", "dump_log", "Show what is in the files of a partition."),
     "broker-api-versions": _Command(
         "tidelog.cli.broker_api_versions", "broker_api_versions", "Show which APIs the brokers serve."

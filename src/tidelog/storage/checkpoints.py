@@ -24,6 +24,7 @@ class CorruptCheckpoint(Exception):
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"checkpoint {path}: {reason}")
         self.path = path
+        self.reason = reason
 
 
 def write_offset_checkpoint(

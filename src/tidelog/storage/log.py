@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import AppendOrigin, DuplicateBatch, ProducerPlan, ProducerRefusal
 from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import (
@@ -535,6 +536,7 @@ class Log:
             end_offset=planned.first_uncleanable_offset,
             aborted=self.aborted_transactions(self.segments.first.base_offset, planned.first_uncleanable_offset),
             last_records=last_records,
+            epochs=LeaderEpochs(self.leader_epochs.entries),
             now_ms=now_ms,
         )
         return self.exchange.begin(task, limits)

@@ -54,14 +54,29 @@ class BrokerVersions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReplica:
+    """A future replica is one that is being moved to this directory."""
+
+    topic_partition: TopicPartition
+    size: int
+    offset_lag: int
+    is_future: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirectory:
-    """`sizes` are bytes on disk; the totals are -1 where the broker does not tell."""
+    """The totals, in bytes, are -1 where the broker does not tell."""
 
     path: str
     error: ApiError | None
-    sizes: Mapping[TopicPartition, int]
+    replicas: tuple[StoredReplica, ...]
     total_bytes: int
     usable_bytes: int
+
+    @property
+    def sizes(self) -> dict[TopicPartition, int]:
+        """Bytes on disk, of replicas that are in use."""
+        return {replica.topic_partition: replica.size for replica in self.replicas if not replica.is_future}
 
 
 class NodeAdmin:
@@ -145,12 +160,16 @@ class NodeAdmin:
                 LogDirectory(
                     path=result.log_dir,
                     error=api_error(result.error_code, result.log_dir) if result.error_code else None,
-                    sizes={
-                        TopicPartition(topic.name, entry.partition_index): entry.partition_size
+                    replicas=tuple(
+                        StoredReplica(
+                            topic_partition=TopicPartition(topic.name, entry.partition_index),
+                            size=entry.partition_size,
+                            offset_lag=entry.offset_lag,
+                            is_future=entry.is_future_key,
+                        )
                         for topic in result.topics
                         for entry in topic.partitions
-                        if not entry.is_future_key
-                    },
+                    ),
                     total_bytes=result.total_bytes,
                     usable_bytes=result.usable_bytes,
                 )

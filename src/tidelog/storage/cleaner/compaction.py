@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple
 
+from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.records.batch import BatchHeader, Buffer, CorruptBatch, parse_header
 from tidelog.records.record import read_payload
 from tidelog.records.spans import iterate_spans
@@ -77,6 +78,8 @@ class CompactionTask:
     end_offset: int
     aborted: Sequence[AbortedTransaction]
     last_records: Mapping[int, LastRecord]
+    # Which leader wrote what, a copy. No checksum covers the leader epoch of a batch.
+    epochs: LeaderEpochs
     now_ms: int
 
     def end_of(self, number: int) -> int:
@@ -303,6 +306,12 @@ class Compaction:
                 position, header, data = placed
                 if header.next_offset > end_offset:
                     reason = f"offset {header.last_offset} belongs into the segment behind"
+                    raise DamagedSegment(segment.log_path, position, reason)
+                epoch = self.task.epochs.epoch_for_offset(header.base_offset)
+                if 0 <= epoch != header.partition_leader_epoch >= 0:
+                    reason = (
+                        f"offset {header.base_offset} is of leader epoch {epoch}, not {header.partition_leader_epoch}"
+                    )
                     raise DamagedSegment(segment.log_path, position, reason)
                 self.bytes_read += header.size
                 yield _ReadBatch(position, header, data, position + header.size == segment.size)

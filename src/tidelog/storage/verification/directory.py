@@ -1,0 +1,104 @@
+"""A whole log directory, or the directory of one partition: reads everything, changes nothing."""
+
+from __future__ import annotations
+
+import posixpath
+
+from tidelog.model.ids import TopicPartition
+from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from tidelog.storage.checkpoints import CorruptCheckpoint, read_offset_checkpoint
+from tidelog.storage.file_names import (
+    CLEAN_SHUTDOWN_FILE,
+    CLEANER_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_CHECKPOINT,
+    LOG_SUFFIX,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    parse_partition_directory,
+)
+from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.meta_properties import read_meta_properties
+from tidelog.storage.verification.findings import Report
+from tidelog.storage.verification.partition import Expectations, PartitionCheck
+
+_ALWAYS_COMPACTED = (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC)
+_SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".checkpoint")
+
+
+class NothingToVerify(Exception):
+    """The path is neither a log directory nor the directory of a partition."""
+
+
+def partition_directories(filesystem: FileSystem, path: str) -> list[str]:
+    """Those in a log directory, or the path itself. Raises NothingToVerify."""
+    if not filesystem.is_directory(path):
+        raise NothingToVerify(f"{path} is not a directory")
+    names = filesystem.list_names(path)
+    if PARTITION_METADATA in names or any(name.endswith(LOG_SUFFIX) for name in names):
+        return [path]
+    found = [
+        f"{path}/{name}"
+        for name in names
+        if parse_partition_directory(name) is not None and filesystem.is_directory(f"{path}/{name}")
+    ]
+    if not found and META_PROPERTIES not in names:
+        raise NothingToVerify(f"{path} is neither a log directory nor the directory of a partition")
+    return found
+
+
+def total_bytes(filesystem: FileSystem, directories: list[str]) -> int:
+    """As many as `verify` will read, for a progress bar."""
+    return sum(
+        filesystem.size(f"{directory}/{name}")
+        for directory in directories
+        for name in filesystem.list_names(directory)
+        if name.endswith(_SEGMENT_ENDINGS)
+    )
+
+
+def verify(filesystem: FileSystem, path: str, report: Report) -> None:
+    """Add what is found to `report`. Raises NothingToVerify, OSError."""
+    directories = partition_directories(filesystem, path)
+    log_directory = posixpath.dirname(posixpath.abspath(path)) if directories == [path] else path
+    if log_directory == path:
+        _check_meta(filesystem, path, report)
+    checkpoints = {
+        name: _read_checkpoint(filesystem, f"{log_directory}/{name}", report, tell=log_directory == path)
+        for name in (
+            RECOVERY_POINT_CHECKPOINT,
+            HIGH_WATERMARK_CHECKPOINT,
+            LOG_START_CHECKPOINT,
+            CLEANER_CHECKPOINT,
+        )
+    }
+    is_closed = filesystem.exists(f"{log_directory}/{CLEAN_SHUTDOWN_FILE}")
+    for directory in directories:
+        topic_partition = parse_partition_directory(posixpath.basename(posixpath.abspath(directory)))
+        expectations = Expectations(is_closed=is_closed)
+        if topic_partition is not None:
+            expectations = Expectations(
+                is_closed=is_closed,
+                recovery_point=checkpoints[RECOVERY_POINT_CHECKPOINT].get(topic_partition, 0),
+                gapless=topic_partition.topic not in _ALWAYS_COMPACTED
+                and topic_partition not in checkpoints[CLEANER_CHECKPOINT],
+            )
+        PartitionCheck(filesystem, directory, expectations, report).run()
+
+
+def _check_meta(filesystem: FileSystem, path: str, report: Report) -> None:
+    try:
+        if read_meta_properties(filesystem, path) is None:
+            report.add(f"{path}/{META_PROPERTIES}", None, "it is missing", is_note=True)
+    except CorruptCheckpoint as problem:
+        report.add(problem.path, None, problem.reason)
+
+
+def _read_checkpoint(filesystem: FileSystem, path: str, report: Report, *, tell: bool) -> dict[TopicPartition, int]:
+    try:
+        return read_offset_checkpoint(filesystem, path)
+    except CorruptCheckpoint as problem:
+        if tell:
+            report.add(path, None, problem.reason)
+        return {}
