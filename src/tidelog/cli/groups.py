@@ -1,14 +1,17 @@
-"""`tidelog groups`: list, describe and delete consumer groups, with the columns of Kafka's kafka-consumer-groups."""
+"""`tidelog groups`: consumer groups and their offsets, with the options and lines of Kafka's kafka-consumer-groups."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Annotated
 
 import typer
 
-from tidelog.cli.output import columns, print_json, print_lines
+from tidelog.cli.groups_description import describe as describe_groups
+from tidelog.cli.groups_description import format_columns
+from tidelog.cli.groups_offsets import Reset, Scenario, Scope, delete_offsets, parse_topic, reset_offsets
+from tidelog.cli.output import print_json, print_lines
 from tidelog.cli.session import (
     DEFAULT_SERVERS,
     BootstrapServer,
@@ -18,65 +21,132 @@ from tidelog.cli.session import (
     client_options,
     run,
 )
-from tidelog.client.admin import Admin, GroupDescription, GroupMember
-from tidelog.client.committed import OffsetAndMetadata
+from tidelog.cli.times import parse_datetime_ms, parse_duration_ms
+from tidelog.client.admin import Admin
 from tidelog.client.config import Options
-from tidelog.client.offsets import LATEST
-from tidelog.model.errors import ApiError
-from tidelog.model.ids import TopicPartition
-
-_HEADER = (
-    "GROUP",
-    "TOPIC",
-    "PARTITION",
-    "CURRENT-OFFSET",
-    "LOG-END-OFFSET",
-    "LAG",
-    "CONSUMER-ID",
-    "HOST",
-    "CLIENT-ID",
-)
-_LEAST_WIDTHS = (15, 15, 10, 15, 15, 15, 15, 15)
 
 
 def groups(
     bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     list_groups: Annotated[bool, typer.Option("--list", help="List the names of all groups.")] = False,
     describe: Annotated[bool, typer.Option("--describe", help="Show offsets, lag and members.")] = False,
+    reset: Annotated[
+        bool, typer.Option("--reset-offsets", help="Change the offsets of groups without members.")
+    ] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Delete groups that have no members.")] = False,
+    delete_some: Annotated[
+        bool, typer.Option("--delete-offsets", help="Delete offsets of topics that nobody is subscribed to.")
+    ] = False,
     group: Annotated[list[str] | None, typer.Option("--group", help="The group. Repeatable.")] = None,
     all_groups: Annotated[bool, typer.Option("--all-groups", help="All groups there are.")] = False,
-    members: Annotated[bool, typer.Option("--members", help="With --describe: show members, not offsets.")] = False,
-    state: Annotated[
-        bool, typer.Option("--state", help="With --list or --describe: show the states of groups.")
+    offsets: Annotated[bool, typer.Option("--offsets", help="With --describe: show offsets (the default).")] = False,
+    members: Annotated[bool, typer.Option("--members", help="With --describe: show members.")] = False,
+    state: Annotated[bool, typer.Option("--state", help="With --list or --describe: show states.")] = False,
+    kind: Annotated[bool, typer.Option("--type", help="With --list: show the kinds of groups.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="With --describe: more columns.")] = False,
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", help="A topic, or some of its partitions: orders:0,1. Repeatable.")
+    ] = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all-topics", help="Everything that the group has committed offsets for.")
     ] = False,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="Reset to the first record.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="Reset to the end.")] = False,
+    to_current: Annotated[bool, typer.Option("--to-current", help="Reset to where the group is.")] = False,
+    to_offset: Annotated[int | None, typer.Option("--to-offset", help="Reset to this offset.")] = None,
+    shift_by: Annotated[int | None, typer.Option("--shift-by", help="Forward, or back if negative.")] = None,
+    by_duration: Annotated[
+        str | None, typer.Option("--by-duration", metavar="PnDTnHnMnS", help="Reset to so long ago, such as PT1H.")
+    ] = None,
+    to_datetime: Annotated[
+        str | None, typer.Option("--to-datetime", metavar="TIME", help="Reset to 2026-11-01T08:30:00.000 or later.")
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Do reset offsets.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be reset; the default.")] = False,
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
-    """List, describe and delete consumer groups, with the options of kafka-consumer-groups.
+    """Look at consumer groups, move their offsets, delete them. With the options of kafka-consumer-groups.
 
     \b
     Examples:
-      tidelog groups --list
+      tidelog groups --list --state
       tidelog groups --describe --group billing
-      tidelog groups --describe --group billing --members
+      tidelog groups --describe --group billing --members --verbose
+      tidelog groups --reset-offsets --group billing --topic orders:0,1 --to-earliest --execute
+      tidelog groups --reset-offsets --group billing --all-topics --by-duration PT1H
+      tidelog groups --delete-offsets --group billing --topic orders
       tidelog groups --delete --group billing
     """
-    if [list_groups, describe, delete].count(True) != 1:
-        raise typer.BadParameter("exactly one of --list, --describe and --delete is needed")
+    if [list_groups, describe, reset, delete, delete_some].count(True) != 1:
+        raise typer.BadParameter(
+            "exactly one of --list, --describe, --reset-offsets, --delete and --delete-offsets is needed"
+        )
     options = client_options(bootstrap_server, command_config)
     if list_groups:
-        run(_list(options, state, as_json))
+        run(_list(options, kind=kind, state=state, as_json=as_json))
+        return
+    if delete_some:
+        if not group or len(group) != 1 or not topic:
+            raise typer.BadParameter("--delete-offsets needs one --group and at least one --topic")
+        run(delete_offsets(options, group[0], _checked(topic), as_json=as_json))
         return
     if bool(group) == all_groups:
         raise typer.BadParameter("either --group or --all-groups is needed")
     if delete:
         run(_delete(options, group, as_json))
+    elif describe:
+        if [offsets, members, state].count(True) > 1:
+            raise typer.BadParameter("at most one of --offsets, --members and --state can be shown")
+        run(describe_groups(options, group, members=members, state=state, verbose=verbose, as_json=as_json))
     else:
-        run(_describe(options, group, members=members, state=state, as_json=as_json))
+        plan = _reset(
+            {
+                Scenario.EARLIEST: 0 if to_earliest else None,
+                Scenario.LATEST: 0 if to_latest else None,
+                Scenario.CURRENT: 0 if to_current else None,
+                Scenario.OFFSET: to_offset,
+                Scenario.SHIFT: shift_by,
+                Scenario.DURATION: None if by_duration is None else _parsed(parse_duration_ms, by_duration),
+                Scenario.DATETIME: None if to_datetime is None else _parsed(parse_datetime_ms, to_datetime),
+            }
+        )
+        if bool(topic) == all_topics:
+            raise typer.BadParameter("either --topic or --all-topics is needed")
+        if execute and dry_run:
+            raise typer.BadParameter("--execute and --dry-run exclude each other")
+        if not execute and not dry_run:
+            sys.stderr.write("Nothing is changed; with --execute it would be.\n")
+        scope = Scope(topics=_checked(topic or []))
+        run(reset_offsets(options, group, scope, plan, execute=execute, as_json=as_json))
 
 
-async def _list(options: Options, state: bool, as_json: bool) -> None:
+def _reset(numbers: dict[Scenario, int | None]) -> Reset:
+    given = [(scenario, number) for scenario, number in numbers.items() if number is not None]
+    if len(given) != 1:
+        names = ", ".join(scenario.value for scenario in Scenario)
+        raise typer.BadParameter(f"--reset-offsets needs exactly one of {names}")
+    ((scenario, number),) = given
+    return Reset(scenario=scenario, number=number)
+
+
+def _parsed(parse: Callable[[str], int], text: str) -> int:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _checked(topics: list[str]) -> list[str]:
+    for topic in topics:
+        try:
+            parse_topic(topic)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--topic") from None
+    return topics
+
+
+async def _list(options: Options, *, kind: bool, state: bool, as_json: bool) -> None:
     async with Admin(config=options) as admin:
         found = await admin.list_groups()
     if as_json:
@@ -86,19 +156,23 @@ async def _list(options: Options, state: bool, as_json: bool) -> None:
                 for one in found
             ]
         )
-    elif state:
-        print_lines(columns(("GROUP", "STATE"), ((one.group_id, one.state) for one in found), least=(25,)))
-    else:
+        return
+    if not kind and not state:
         print_lines(one.group_id for one in found)
-
-
-async def _names(admin: Admin, names: Collection[str] | None) -> list[str]:
-    return list(names) if names else [one.group_id for one in await admin.list_groups()]
+        return
+    header = ["GROUP", *(["TYPE"] if kind else []), *(["STATE"] if state else [])]
+    rows = [
+        [one.group_id, *([one.kind.capitalize()] if kind else []), *([one.state] if state else [])] for one in found
+    ]
+    # Kafka's tool gives names ten characters more than they need.
+    width = max((15, *(len(one.group_id) for one in found))) + 10
+    print_lines(format_columns(header, rows, least=[width, *[20] * (len(header) - 1)]))
 
 
 async def _delete(options: Options, names: Collection[str] | None, as_json: bool) -> None:
     async with Admin(config=options) as admin:
-        results = await admin.delete_groups(await _names(admin, names))
+        wanted = list(names) if names else [one.group_id for one in await admin.list_groups()]
+        results = await admin.delete_groups(wanted)
     failed = {name: error for name, error in results.items() if error is not None}
     deleted = [name for name in results if name not in failed]
     if as_json:
@@ -108,100 +182,3 @@ async def _delete(options: Options, names: Collection[str] | None, as_json: bool
         print_lines([f"Deletion of requested consumer groups ({listed}) was successful."])
     if failed:
         raise CommandFailure("; ".join(f"group {name!r}: {error}" for name, error in failed.items()))
-
-
-async def _describe(
-    options: Options, names: Collection[str] | None, *, members: bool, state: bool, as_json: bool
-) -> None:
-    async with Admin(config=options) as admin:
-        described = Admin.raise_any(await admin.describe_groups(await _names(admin, names)))
-        reports = [await _report(admin, group) for group in described.values()]
-    if as_json:
-        print_json(reports)
-        return
-    for group, report in zip(described.values(), reports, strict=True):
-        if not group.members and not state:
-            # Not on standard output, where scripts expect the columns.
-            sys.stderr.write(f"Consumer group '{group.group_id}' has no active members.\n")
-        if state:
-            lines = _state_lines(group)
-        elif members:
-            lines = _member_lines(group)
-        else:
-            lines = _offset_lines(group, report)
-        if lines:
-            print_lines(["", *lines])
-
-
-async def _report(admin: Admin, group: GroupDescription) -> dict[str, object]:
-    """Everything about one group: its members, and for each partition where it is and where the end is."""
-    committed = await admin.list_group_offsets(group.group_id)
-    owners = {partition: member for member in group.members for partition in member.assignment}
-    partitions = sorted({*committed, *owners})
-    ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST)) if partitions else {}
-    known_ends = {part: end.offset for part, end in ends.items() if not isinstance(end, ApiError)}
-    return {
-        "group": group.group_id,
-        "state": group.state,
-        "protocol": group.protocol_type,
-        "assignor": group.assignor,
-        "coordinator": group.coordinator,
-        "members": [
-            {"id": member.member_id, "clientId": member.client_id, "host": member.host} for member in group.members
-        ],
-        "partitions": [_row(part, committed, known_ends, owners.get(part)) for part in partitions],
-    }
-
-
-def _row(
-    partition: TopicPartition,
-    committed: Mapping[TopicPartition, OffsetAndMetadata],
-    ends: Mapping[TopicPartition, int],
-    owner: GroupMember | None,
-) -> dict[str, object]:
-    current = committed[partition].offset if partition in committed else None
-    end = ends.get(partition)
-    return {
-        "topic": partition.topic,
-        "partition": partition.partition,
-        "currentOffset": current,
-        "logEndOffset": end,
-        "lag": None if current is None or end is None else end - current,
-        "member": None if owner is None else owner.member_id,
-        "host": None if owner is None else owner.host,
-        "clientId": None if owner is None else owner.client_id,
-    }
-
-
-def _offset_lines(group: GroupDescription, report: dict[str, object]) -> list[str]:
-    partitions = report["partitions"]
-    assert isinstance(partitions, list)
-    if not partitions:
-        return []
-    keys = ("topic", "partition", "currentOffset", "logEndOffset", "lag", "member", "host", "clientId")
-    rows = [(group.group_id, *("-" if row[key] is None else row[key] for key in keys)) for row in partitions]
-    return columns(_HEADER, rows, least=_LEAST_WIDTHS)
-
-
-def _member_lines(group: GroupDescription) -> list[str]:
-    if not group.members:
-        return []
-    rows = [
-        (
-            group.group_id,
-            member.member_id,
-            member.host,
-            member.client_id,
-            len(member.assignment),
-            ", ".join(map(str, member.assignment)) or "-",
-        )
-        for member in group.members
-    ]
-    header = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "ASSIGNMENT")
-    return columns(header, rows, least=(15, 15, 15, 15, 15))
-
-
-def _state_lines(group: GroupDescription) -> list[str]:
-    row = (group.group_id, group.coordinator, group.assignor or "-", group.state, len(group.members))
-    header = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
-    return columns(header, [row], least=(15, 20, 20, 15))

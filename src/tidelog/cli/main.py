@@ -35,7 +35,7 @@ COMMANDS = {
     "produce": _Command("tidelog.cli.produce", "produce", "Send lines from standard input to a topic."),
     "consume": _Command("tidelog.cli.consume", "consume", "Print the records of topics."),
     "configs": _Command("tidelog.cli.configs", "configs", "Describe and alter configurations of topics and brokers."),
-    "groups": _Command("tidelog.cli.groups", "groups", "List, describe and delete consumer groups."),
+    "groups": _Command("tidelog.cli.groups", "groups", "Show consumer groups, move their offsets, delete them."),
     "get-offsets": _Command("tidelog.cli.get_offsets", "get_offsets", "Show the offsets of partitions at a time."),
     "delete-records": _Command("tidelog.cli.delete_records", "delete_records", "Delete records up to an offset."),
     "log-dirs": _Command("tidelog.cli.log_dirs", "log_dirs", "Show what lies in the log directories of brokers."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -15,15 +16,23 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
-from tidelog.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
+from tidelog.protocol.messages.consumer_group_describe_response import Assignment, ConsumerGroupDescribeResponse
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_groups_response import DeleteGroupsResponse
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from tidelog.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
 from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
 from tidelog.protocol.messages.list_groups_response import ListGroupsResponse
+from tidelog.protocol.messages.offset_delete_request import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from tidelog.protocol.messages.offset_delete_response import OffsetDeleteResponse
 
+# A protocol of classic groups, and the name of the kind of groups that need no protocol (KIP-848).
 CONSUMER_PROTOCOL = "consumer"
+CLASSIC = "classic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +47,30 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMember:
+    """`epoch` and `target` only exist in groups of the consumer protocol (KIP-848)."""
+
     member_id: str
     instance_id: str | None
     client_id: str
     host: str
     assignment: tuple[TopicPartition, ...]
+    epoch: int | None = None
+    target: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDescription:
+    """`kind` is "classic" or "consumer"; the epochs only exist in the second."""
+
     group_id: str
     state: str
     protocol_type: str
     assignor: str
     coordinator: int
     members: tuple[GroupMember, ...]
+    kind: str
+    epoch: int | None = None
+    target_epoch: int | None = None
 
 
 class GroupAdmin:
@@ -123,6 +141,33 @@ class GroupAdmin:
         """Commit for a group that has no members now."""
         await commit_offsets(self._cluster, group_id, offsets, Membership())
 
+    async def delete_group_offsets(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, ApiError | None]:
+        """Take back committed offsets. Those of topics that members are subscribed to stay."""
+        by_topic: dict[str, list[OffsetDeleteRequestPartition]] = defaultdict(list)
+        for partition in partitions:
+            by_topic[partition.topic].append(OffsetDeleteRequestPartition(partition_index=partition.partition))
+        reply = await ask_coordinator(
+            self._cluster,
+            CoordinatorKind.GROUP,
+            group_id,
+            OffsetDeleteRequest(
+                group_id=group_id,
+                topics=[OffsetDeleteRequestTopic(name=name, partitions=numbers) for name, numbers in by_topic.items()],
+            ),
+            OffsetDeleteResponse,
+            lambda reply: reply.error_code,
+            purpose=COORDINATION,
+        )
+        raise_for_code(reply.error_code, f"group {group_id!r}")
+        return {
+            partition: api_error(result.error_code, f"partition {partition}") if result.error_code else None
+            for topic in reply.topics
+            for result in topic.partitions
+            for partition in (TopicPartition(topic.name, result.partition_index),)
+        }
+
     async def _describe(self, group_id: str) -> GroupDescription | ApiError:
         try:
             coordinator = await self._cluster.coordinator(CoordinatorKind.GROUP, group_id)
@@ -155,17 +200,18 @@ class GroupAdmin:
             protocol_type=CONSUMER_PROTOCOL,
             assignor=group.assignor_name,
             coordinator=coordinator,
+            kind=CONSUMER_PROTOCOL,
+            epoch=group.group_epoch,
+            target_epoch=group.assignment_epoch,
             members=tuple(
                 GroupMember(
                     member_id=member.member_id,
                     instance_id=member.instance_id,
                     client_id=member.client_id,
                     host=member.client_host,
-                    assignment=tuple(
-                        TopicPartition(topic.topic_name, number)
-                        for topic in member.assignment.topic_partitions
-                        for number in topic.partitions
-                    ),
+                    assignment=_partitions(member.assignment),
+                    epoch=member.member_epoch,
+                    target=_partitions(member.target_assignment),
                 )
                 for member in group.members
             ),
@@ -192,8 +238,15 @@ class GroupAdmin:
             protocol_type=group.protocol_type,
             assignor=group.protocol_data,
             coordinator=coordinator,
+            kind=CLASSIC,
             members=_classic_members(group),
         )
+
+
+def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.topic_name, number) for topic in assignment.topic_partitions for number in topic.partitions
+    )
 
 
 def _classic_members(group: DescribedGroup) -> tuple[GroupMember, ...]:
