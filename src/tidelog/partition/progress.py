@@ -139,6 +139,10 @@ class PartitionProgress:
         self.log_end_offset = log_end_offset
         return self._advance(now_ms)
 
+    def reconsider(self, now_ms: int) -> bool:
+        """Time has passed, so a follower that was waited for may not be any more. Whether the watermark moved."""
+        return self._advance(now_ms)
+
     def record_fetch(
         self,
         broker_id: int,
@@ -159,12 +163,13 @@ class PartitionProgress:
             follower.last_caught_up_ms = max(follower.last_caught_up_ms, now_ms)
         elif fetch_offset >= follower.last_fetch_leader_end_offset:
             follower.last_caught_up_ms = max(follower.last_caught_up_ms, follower.last_fetch_ms)
+        is_news = follower.log_end_offset != fetch_offset
         follower.log_start_offset = log_start_offset
         follower.log_end_offset = fetch_offset
         follower.last_fetch_leader_end_offset = max(self.log_end_offset, follower.last_fetch_leader_end_offset)
         follower.last_fetch_ms = now_ms
         follower.broker_epoch = broker_epoch
-        return self._advance(now_ms)
+        return is_news and self._advance(now_ms)
 
     def low_watermark(self, log_start_offset: int) -> int:
         """The smallest start of all logs that are in sync, ours included; -1 if one of them is not known yet."""

@@ -92,6 +92,18 @@ class FetchPlan:
     def session_id(self) -> int:
         return NO_SESSION if self.session is None else self.session.session_id
 
+    def already_told(self, key: PartitionKey, high_watermark: int, log_start_offset: int) -> bool:
+        """Whether an answer without records that says this would be left out. Most partitions of a session are idle
+        most of the time, and need not even be answered for then."""
+        if not self.incremental or self.session is None:
+            return False
+        cached = self.session.partitions.get(key)
+        return (
+            cached is not None
+            and cached.high_watermark == high_watermark
+            and cached.log_start_offset == log_start_offset
+        )
+
     def to_answer(self, answers: list[tuple[PartitionKey, PartitionData]]) -> list[tuple[PartitionKey, PartitionData]]:
         """The part of `answers` that the reader has to be told."""
         session = self.session

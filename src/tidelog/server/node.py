@@ -166,6 +166,8 @@ class Node:
             # A broker property is the default of a topic property.
             topics.update(dict.fromkeys(image.topics))
         self.follow_image(topics)
+        if delta.brokers:
+            self.replication.in_sync.reconsider(self.replicas)
         if delta.features:
             self.transactions.reconfigure()
         if delta.topics_created or delta.topics_deleted or any(change.before is None for change in delta.partitions):

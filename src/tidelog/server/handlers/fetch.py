@@ -80,6 +80,8 @@ class _Round:
     readable_bytes: int
     # An error, a divergence or another replica to read from: the reader should hear of it at once.
     urgent: bool
+    # Partitions of a session that have nothing new, and what they looked like.
+    idle: dict[PartitionKey, tuple[Replica, tuple[int, ...]]]
 
 
 def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchResponse | Awaitable[FetchResponse]:
@@ -92,7 +94,7 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchR
         # read what is not committed, and nobody may count on it.
         answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
         return _respond(node, plan, answers, context)
-    first = _read_all(node, plan, reader, is_first=True)
+    first = _read_all(node, plan, reader)
     if request.max_wait_ms <= 0 or not plan.partitions or first.urgent or first.readable_bytes >= request.min_bytes:
         return _respond(node, plan, first.answers, context)
     return _wait_and_respond(node, plan, request, context, reader, first)
@@ -104,7 +106,7 @@ async def _wait_and_respond(
     waiting = FetchWait(request.min_bytes - first.readable_bytes)
     watched = [each.follower_waits if reader.is_follower else each.fetch_waits for each in first.replicas]
     await waiting.wait(watched, min(request.max_wait_ms, MAX_WAIT_MS))
-    return _respond(node, plan, _read_all(node, plan, reader, is_first=False).answers, context)
+    return _respond(node, plan, _read_all(node, plan, reader, first).answers, context)
 
 
 def _reader(node: Node, request: FetchRequest, context: RequestContext) -> _Reader:
@@ -120,10 +122,15 @@ def _reader(node: Node, request: FetchRequest, context: RequestContext) -> _Read
     )
 
 
-def _read_all(node: Node, plan: FetchPlan, reader: _Reader, *, is_first: bool) -> _Round:
-    result = _Round(answers=[], replicas=[], readable_bytes=0, urgent=False)
+def _read_all(node: Node, plan: FetchPlan, reader: _Reader, first: _Round | None = None) -> _Round:
+    """One pass; the second one, after a wait, is given the first."""
+    result = _Round(answers=[], replicas=[], readable_bytes=0, urgent=False, idle={})
     left = reader.max_bytes
     for key, wanted in plan.partitions:
+        if first is not None and key in first.idle:
+            replica, seen = first.idle[key]
+            if seen == _looks(replica):
+                continue
         found = _find(node, key, reader)
         if isinstance(found, ErrorCode):
             result.answers.append((key, _failed(wanted.partition, found)))
@@ -132,9 +139,16 @@ def _read_all(node: Node, plan: FetchPlan, reader: _Reader, *, is_first: bool) -
         # The first batch goes out whole even if it is above the limits, or a reader could never get past it (KIP-74).
         min_one_batch = result.readable_bytes == 0
         try:
-            answer = _serve(node, found, wanted, reader, is_first) or _read(
-                found, wanted, reader, max(left, 0), min_one_batch
-            )
+            answer = _serve(node, found, wanted, reader, is_first=first is None)
+            if answer is None:
+                log = found.log
+                if wanted.fetch_offset >= _readable_end(found, reader) and plan.already_told(
+                    key, log.high_watermark, log.log_start_offset
+                ):
+                    result.replicas.append(found)
+                    result.idle[key] = (found, _looks(found))
+                    continue
+                answer = _read(found, wanted, reader, max(left, 0), min_one_batch)
         except StorageFailure as failure:
             node.replicas.storage_failed(found, failure)
             answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -163,8 +177,21 @@ def _find(node: Node, key: PartitionKey, reader: _Reader) -> Replica | ErrorCode
     return node.replicas.leader(topic, partition)
 
 
+def _looks(replica: Replica) -> tuple[int, ...]:
+    """Everything that could make an idle partition worth an answer."""
+    log = replica.log
+    return (
+        replica.leader_id,
+        replica.leader_epoch,
+        log.log_end_offset,
+        log.high_watermark,
+        log.log_start_offset,
+        replica.offline,
+    )
+
+
 def _serve(
-    node: Node, replica: Replica, wanted: FetchPartition, reader: _Reader, is_first: bool
+    node: Node, replica: Replica, wanted: FetchPartition, reader: _Reader, *, is_first: bool
 ) -> PartitionData | None:
     """Everything about a fetch that is not reading. The answer if there is nothing to read then."""
     problem = replica.check_leader_epoch(wanted.current_leader_epoch)
@@ -195,11 +222,15 @@ def _serve(
     return None
 
 
+def _readable_end(replica: Replica, reader: _Reader) -> int:
+    return replica.log.log_end_offset if reader.is_follower else replica.readable_end(reader.isolation_level)
+
+
 def _read(
     replica: Replica, wanted: FetchPartition, reader: _Reader, response_left: int, min_one_batch: bool
 ) -> PartitionData:
     log = replica.log
-    upper_bound = log.log_end_offset if reader.is_follower else replica.readable_end(reader.isolation_level)
+    upper_bound = _readable_end(replica, reader)
     max_bytes = max(0, min(wanted.partition_max_bytes, response_left))
     records = b""
     committed_only = reader.isolation_level == READ_COMMITTED and not reader.is_follower

@@ -221,6 +221,11 @@ class Replica:
             self._watermark_moved()
         self._low_watermark_moved()
 
+    def reconsider_watermark(self) -> None:
+        """Time has passed, or brokers have died: a follower that was waited for may not be any more."""
+        if self.progress is not None and self.progress.reconsider(self._now_ms()):
+            self._watermark_moved()
+
     def propose_joining(self) -> bool:
         """Propose the set with the followers that have caught up. Whether there is a new proposal."""
         progress = self.progress
@@ -233,8 +238,11 @@ class Replica:
     def propose_without_lagging(self) -> bool:
         """Propose the set without the followers that lag. Whether there is a new proposal."""
         progress = self.progress
-        lagging = progress.lagging(self._now_ms()) if progress is not None else None
-        if progress is None or not lagging:
+        if progress is None:
+            return False
+        self.reconsider_watermark()
+        lagging = progress.lagging(self._now_ms())
+        if not lagging:
             return False
         logger.info(
             "%s: %s are out of sync with the end offset %d and the high watermark %d",

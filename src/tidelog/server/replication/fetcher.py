@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.metadata.image import Endpoint
 from tidelog.model.errors import ErrorCode
@@ -27,10 +27,17 @@ from tidelog.network.client_connection import (
 )
 from tidelog.partition.divergence import truncation_offset
 from tidelog.partition.leader_epochs import EpochEndOffset
-from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from tidelog.protocol.messages.fetch_request import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.replicas.replica import Replica
+from tidelog.server.replication.session import FollowerSession
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_results import UnexpectedOffset
 
@@ -57,11 +64,16 @@ class _Followed:
     flush: asyncio.Task[None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    replica: Replica
+class _Asked(NamedTuple):
+    """What is fetched of one partition. A tuple, because one is made for every partition of every fetch."""
+
     leader_epoch: int
     fetch_offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+
+
+Key = tuple[bytes, int]
 
 
 class Fetcher:
@@ -74,6 +86,7 @@ class Fetcher:
         self._changed = asyncio.Event()
         self._connection: ClientConnection | None = None
         self._connected_to: Endpoint | None = None
+        self._session: FollowerSession[Key, _Asked] = FollowerSession()
         self._outage = False
         self._task: asyncio.Task[None] | None = None
 
@@ -108,10 +121,11 @@ class Fetcher:
     async def _run(self) -> None:
         retry_ms = FIRST_RETRY_MS
         while True:
-            asked = self._due()
-            if not asked:
+            replicas = self._due()
+            if not replicas:
                 await self._rest()
                 continue
+            asked = {key: _asked(replica) for key, replica in replicas.items()}
             try:
                 response = await self._fetch(asked)
             except (ConnectionProblem, UnsupportedByBroker) as problem:
@@ -121,16 +135,17 @@ class Fetcher:
                 retry_ms = min(2 * retry_ms, float(self._node.config.replica_fetch_backoff_ms))
                 continue
             retry_ms = FIRST_RETRY_MS
-            for one, answer in _matched(asked, response):
-                self._take(one, answer)
+            for key, answer in _answers(response):
+                if key in asked:
+                    self._take(replicas[key], asked[key], answer)
 
-    def _due(self) -> list[_Asked]:
+    def _due(self) -> dict[Key, Replica]:
         now_ms = self._node.clock.monotonic_ms()
-        return [
-            _Asked(replica, replica.leader_epoch, replica.log.log_end_offset)
+        return {
+            (replica.topic_id, replica.topic_partition.partition): replica
             for replica, state in self._followed.items()
             if state.not_before_ms <= now_ms and state.flush is None
-        ]
+        }
 
     async def _rest(self) -> None:
         """Until a partition is added, a flush is done, or the time of one that had an error has come."""
@@ -144,7 +159,7 @@ class Fetcher:
         except TimeoutError:
             return
 
-    async def _fetch(self, asked: list[_Asked]) -> FetchResponse:
+    async def _fetch(self, asked: Mapping[Key, _Asked]) -> FetchResponse:
         connection = await self._connect()
         config = self._node.config
         version = connection.version_for(FetchRequest)
@@ -152,6 +167,7 @@ class Fetcher:
             raise UnsupportedByBroker(
                 f"broker {self.leader_id} serves Fetch up to version {version}; followers need {FIRST_FETCH_VERSION}"
             )
+        step = self._session.step(asked)
         response = await connection.request(
             FetchRequest(
                 cluster_id=self._node.image.cluster_id,
@@ -159,30 +175,34 @@ class Fetcher:
                 max_wait_ms=config.replica_fetch_wait_max_ms,
                 min_bytes=config.replica_fetch_min_bytes,
                 max_bytes=config.replica_fetch_response_max_bytes,
-                topics=self._topics(asked),
+                session_id=step.session_id,
+                session_epoch=step.session_epoch,
+                topics=self._topics(step.changed),
+                forgotten_topics_data=_forgotten(step.forgotten),
             ),
             FetchResponse,
             version=version,
             timeout_ms=config.replica_socket_timeout_ms,
         )
         if response.error_code:
+            # Whatever it is, a new session on a new connection is a fresh start.
             raise ConnectionLost(f"broker {self.leader_id} refuses the fetch with error code {response.error_code}")
+        self._session.accepted(response.session_id)
         if self._outage:
             self._outage = False
             logger.info("following broker %d again", self.leader_id)
         return response
 
-    def _topics(self, asked: list[_Asked]) -> list[FetchTopic]:
+    def _topics(self, asked: Mapping[Key, _Asked]) -> list[FetchTopic]:
         topics: dict[bytes, list[FetchPartition]] = {}
-        for one in asked:
-            log = one.replica.log
-            topics.setdefault(one.replica.topic_id, []).append(
+        for (topic_id, partition), one in asked.items():
+            topics.setdefault(topic_id, []).append(
                 FetchPartition(
-                    partition=one.replica.topic_partition.partition,
+                    partition=partition,
                     current_leader_epoch=one.leader_epoch,
                     fetch_offset=one.fetch_offset,
-                    last_fetched_epoch=log.latest_epoch,
-                    log_start_offset=log.log_start_offset,
+                    last_fetched_epoch=one.last_fetched_epoch,
+                    log_start_offset=one.log_start_offset,
                     partition_max_bytes=self._node.config.replica_fetch_max_bytes,
                 )
             )
@@ -221,6 +241,7 @@ class Fetcher:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+        self._session.reset()
 
     def _report_outage(self, problem: Exception) -> None:
         # Once at the beginning: it may take long, and there is a line when it is over.
@@ -230,8 +251,7 @@ class Fetcher:
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def _take(self, asked: _Asked, answer: PartitionData) -> None:
-        replica = asked.replica
+    def _take(self, replica: Replica, asked: _Asked, answer: PartitionData) -> None:
         state = self._followed.get(replica)
         if state is None or not replica.follows(self.leader_id, asked.leader_epoch):
             return
@@ -359,11 +379,20 @@ class Fetcher:
             self._changed.set()
 
 
-def _matched(asked: list[_Asked], response: FetchResponse) -> Iterator[tuple[_Asked, PartitionData]]:
-    by_key = {(one.replica.topic_id, one.replica.topic_partition.partition): one for one in asked}
+def _asked(replica: Replica) -> _Asked:
+    log = replica.log
+    return _Asked(replica.leader_epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)
+
+
+def _forgotten(keys: Iterable[Key]) -> list[ForgottenTopic]:
+    topics: dict[bytes, list[int]] = {}
+    for topic_id, partition in keys:
+        topics.setdefault(topic_id, []).append(partition)
+    return [ForgottenTopic(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()]
+
+
+def _answers(response: FetchResponse) -> Iterator[tuple[Key, PartitionData]]:
     for topic in response.responses:
         topic_id = bytes(topic.topic_id)
         for answer in topic.partitions:
-            one = by_key.get((topic_id, answer.partition_index))
-            if one is not None:
-                yield one, answer
+            yield (topic_id, answer.partition_index), answer

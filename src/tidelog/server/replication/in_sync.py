@@ -72,6 +72,13 @@ class InSyncSets:
             if replica.propose_without_lagging():
                 self._submit(replica)
 
+    def reconsider(self, replicas: Iterable[Replica]) -> None:
+        """Brokers were fenced or unfenced: whom to wait for, and who may join, has to be looked at again."""
+        for replica in replicas:
+            replica.reconsider_watermark()
+            if replica.propose_joining():
+                self._submit(replica)
+
     def _submit(self, replica: Replica) -> None:
         assert replica.proposal is not None
         self._open[replica] = replica.proposal
