@@ -36,6 +36,7 @@ COMMANDS = {
     "consume": _Command("tidelog.cli.consume", "consume", "Print the records of topics."),
     "configs": _Command("tidelog.cli.configs", "configs", "Describe and alter configurations of topics and brokers."),
     "groups": _Command("tidelog.cli.groups", "groups", "Show consumer groups, move their offsets, delete them."),
+    "transactions": _Command("tidelog.cli.transactions", "transactions", "Show transactions, end those that hang."),
     "get-offsets": _Command("tidelog.cli.get_offsets", "get_offsets", "Show the offsets of partitions at a time."),
     "delete-records": _Command("tidelog.cli.delete_records", "delete_records", "Delete records up to an offset."),
     "log-dirs": _Command("tidelog.cli.log_dirs", "log_dirs", "Show what lies in the log directories of brokers."),
@@ -68,6 +69,9 @@ def load_command(name: str) -> Any:
     """The command as the module that it lives in describes it."""
     entry = COMMANDS[name]
     function = getattr(import_module(entry.module), entry.function)
+    if isinstance(function, typer.Typer):
+        # A command that has commands of its own.
+        return typer.main.get_command(function)
     command_app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     command_app.command(name, no_args_is_help=False)(function)
     return typer.main.get_command(command_app)

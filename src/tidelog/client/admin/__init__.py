@@ -16,6 +16,7 @@ from tidelog.client.admin.partitions import ProducerState
 from tidelog.client.admin.quorum import QuorumDescription, QuorumReplica
 from tidelog.client.admin.replicas import ElectionType, Reassignment
 from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
+from tidelog.client.admin.transactions import HangingTransaction, TransactionDescription, TransactionListing
 
 __all__ = [
     "Admin",
@@ -31,6 +32,7 @@ __all__ = [
     "GroupDescription",
     "GroupListing",
     "GroupMember",
+    "HangingTransaction",
     "LogDirectory",
     "NewTopic",
     "NodeDescription",
@@ -42,4 +44,6 @@ __all__ = [
     "ResourceType",
     "TopicDescription",
     "TopicListing",
+    "TransactionDescription",
+    "TransactionListing",
 ]

@@ -12,10 +12,10 @@ from typing import TypeVar
 from tidelog.client.admin.configs import ConfigAdmin
 from tidelog.client.admin.groups import GroupAdmin
 from tidelog.client.admin.nodes import NodeAdmin
-from tidelog.client.admin.partitions import PartitionAdmin
 from tidelog.client.admin.quorum import QuorumAdmin
 from tidelog.client.admin.replicas import ReplicaAdmin
 from tidelog.client.admin.topics import TopicAdmin
+from tidelog.client.admin.transactions import TransactionAdmin
 from tidelog.client.cluster import Cluster
 from tidelog.client.config import Options, OptionValue, client_config
 from tidelog.model.errors import ApiError
@@ -26,7 +26,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Admin(TopicAdmin, PartitionAdmin, ReplicaAdmin, ConfigAdmin, GroupAdmin, NodeAdmin, QuorumAdmin):
+class Admin(TopicAdmin, TransactionAdmin, ReplicaAdmin, ConfigAdmin, GroupAdmin, NodeAdmin, QuorumAdmin):
     """`async with Admin(bootstrap_servers="127.0.0.1:9092") as admin: ...`"""
 
     def __init__(

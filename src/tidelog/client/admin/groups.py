@@ -148,19 +148,25 @@ class GroupAdmin:
         by_topic: dict[str, list[OffsetDeleteRequestPartition]] = defaultdict(list)
         for partition in partitions:
             by_topic[partition.topic].append(OffsetDeleteRequestPartition(partition_index=partition.partition))
-        reply = await ask_coordinator(
-            self._cluster,
-            CoordinatorKind.GROUP,
-            group_id,
-            OffsetDeleteRequest(
-                group_id=group_id,
-                topics=[OffsetDeleteRequestTopic(name=name, partitions=numbers) for name, numbers in by_topic.items()],
-            ),
-            OffsetDeleteResponse,
-            lambda reply: reply.error_code,
-            purpose=COORDINATION,
+        request = OffsetDeleteRequest(
+            group_id=group_id,
+            topics=[OffsetDeleteRequestTopic(name=name, partitions=numbers) for name, numbers in by_topic.items()],
         )
-        raise_for_code(reply.error_code, f"group {group_id!r}")
+
+        async def attempt() -> OffsetDeleteResponse:
+            reply = await ask_coordinator(
+                self._cluster,
+                CoordinatorKind.GROUP,
+                group_id,
+                request,
+                OffsetDeleteResponse,
+                lambda reply: reply.error_code,
+                purpose=COORDINATION,
+            )
+            raise_for_code(reply.error_code, f"group {group_id!r}")
+            return reply
+
+        reply = await self._cluster.retry(f"deleting offsets of group {group_id!r}", attempt)
         return {
             partition: api_error(result.error_code, f"partition {partition}") if result.error_code else None
             for topic in reply.topics

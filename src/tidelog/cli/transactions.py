@@ -1,0 +1,374 @@
+"""`tidelog transactions`: what transactions do, which of them hang, and an end to those (KIP-664).
+
+The commands, options and lines are those of Kafka's kafka-transactions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.session import (
+    DEFAULT_SERVERS,
+    BootstrapServer,
+    CommandConfig,
+    CommandFailure,
+    Json,
+    client_options,
+    run,
+)
+from tidelog.client.admin import Admin, HangingTransaction, ProducerState, TransactionDescription
+from tidelog.client.config import Options
+from tidelog.model.errors import ApiError
+from tidelog.model.ids import TopicPartition
+
+MINUTE_MS = 60_000
+_NONE = "None"
+# A partition that no coordinator has written to has no epoch to show.
+_NO_EPOCH = -1
+
+Topic = Annotated[str, typer.Option("--topic", help="The topic.")]
+Partition = Annotated[int, typer.Option("--partition", min=0, help="The number of the partition.")]
+# Who has got used to other commands gives it behind the command's name.
+ServerBehind = Annotated[str | None, typer.Option("--bootstrap-server", "-b", hidden=True)]
+
+transactions = typer.Typer(
+    add_completion=False, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
+)
+
+
+@transactions.callback()
+def _cluster(
+    context: typer.Context, bootstrap_server: BootstrapServer = DEFAULT_SERVERS, command_config: CommandConfig = None
+) -> None:
+    """Look at transactions, and end those that hang. With the commands of kafka-transactions.
+
+    \b
+    Examples:
+      tidelog transactions list
+      tidelog transactions describe --transactional-id payments-1
+      tidelog transactions describe-producers --topic orders --partition 0
+      tidelog transactions find-hanging --topic orders
+      tidelog transactions abort --topic orders --partition 0 --start-offset 1234
+    """
+    context.obj = client_options(bootstrap_server, command_config)
+
+
+def _options(context: typer.Context, servers: str | None) -> Options:
+    given: dict[str, str] = context.obj
+    return given if servers is None else {**given, "bootstrap.servers": servers}
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Looking.
+
+
+@transactions.command("list")
+def list_transactions(
+    context: typer.Context,
+    duration_filter: Annotated[
+        int, typer.Option("--duration-filter", metavar="MS", help="Only those that run for longer than this.")
+    ] = -1,
+    pattern: Annotated[
+        str | None, typer.Option("--transactional-id-pattern", help="Only ids that match this regular expression.")
+    ] = None,
+    state: Annotated[
+        list[str] | None, typer.Option("--state", help="Only those in this state, such as Ongoing. Repeatable.")
+    ] = None,
+    bootstrap_server: ServerBehind = None,
+    as_json: Json = False,
+) -> None:
+    """List the transactional ids of all coordinators."""
+
+    async def show() -> None:
+        async with Admin(config=_options(context, bootstrap_server)) as admin:
+            found = await admin.list_transactions(states=state or (), longer_than_ms=duration_filter, pattern=pattern)
+        if as_json:
+            print_json(
+                [
+                    {
+                        "transactionalId": each.transactional_id,
+                        "coordinator": each.coordinator,
+                        "producerId": each.producer_id,
+                        "state": each.state,
+                    }
+                    for each in found
+                ]
+            )
+            return
+        header = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
+        print_lines(_table(header, [(t.transactional_id, t.coordinator, t.producer_id, t.state) for t in found]))
+
+    run(show())
+
+
+@transactions.command("describe")
+def describe(
+    context: typer.Context,
+    transactional_id: Annotated[str, typer.Option("--transactional-id", help="The id that the producer has set.")],
+    bootstrap_server: ServerBehind = None,
+    as_json: Json = False,
+) -> None:
+    """Show the state of a transactional id and the partitions of its transaction."""
+
+    async def show() -> None:
+        async with Admin(config=_options(context, bootstrap_server)) as admin:
+            found = (await admin.describe_transactions([transactional_id]))[transactional_id]
+        if isinstance(found, ApiError):
+            raise found
+        if as_json:
+            print_json(_description_json(found))
+        else:
+            print_lines(_description_lines(found))
+
+    run(show())
+
+
+def _description_json(found: TransactionDescription) -> dict[str, object]:
+    return {
+        "coordinator": found.coordinator,
+        "transactionalId": found.transactional_id,
+        "producerId": found.producer_id,
+        "producerEpoch": found.producer_epoch,
+        "state": found.state,
+        "timeoutMs": found.timeout_ms,
+        "startTimeMs": found.start_ms,
+        "partitions": [{"topic": topic, "partition": number} for topic, number in sorted(found.partitions)],
+    }
+
+
+def _description_lines(found: TransactionDescription) -> list[str]:
+    header = (
+        "CoordinatorId",
+        "TransactionalId",
+        "ProducerId",
+        "ProducerEpoch",
+        "TransactionState",
+        "TransactionTimeoutMs",
+        "CurrentTransactionStartTimeMs",
+        "TransactionDurationMs",
+        "TopicPartitions",
+    )
+    row = (
+        found.coordinator,
+        found.transactional_id,
+        found.producer_id,
+        found.producer_epoch,
+        found.state,
+        found.timeout_ms,
+        _NONE if found.start_ms is None else found.start_ms,
+        _NONE if found.start_ms is None else _now_ms() - found.start_ms,
+        ",".join(str(partition) for partition in sorted(found.partitions)),
+    )
+    return _table(header, [row])
+
+
+@transactions.command("describe-producers")
+def describe_producers(
+    context: typer.Context,
+    topic: Topic,
+    partition: Partition,
+    bootstrap_server: ServerBehind = None,
+    as_json: Json = False,
+) -> None:
+    """Show the producers that the leader of a partition remembers, and their open transactions."""
+
+    async def show() -> None:
+        at = TopicPartition(topic, partition)
+        async with Admin(config=_options(context, bootstrap_server)) as admin:
+            producers = await _producers(admin, at)
+        if as_json:
+            print_json([_producer_json(at, producer) for producer in producers])
+            return
+        header = (
+            "ProducerId",
+            "ProducerEpoch",
+            "LatestCoordinatorEpoch",
+            "LastSequence",
+            "LastTimestamp",
+            "CurrentTransactionStartOffset",
+        )
+        rows = [
+            (
+                producer.producer_id,
+                producer.producer_epoch,
+                _epoch(producer),
+                producer.last_sequence,
+                producer.last_timestamp,
+                _NONE if producer.transaction_start is None else producer.transaction_start,
+            )
+            for producer in producers
+        ]
+        print_lines(_table(header, rows))
+
+    run(show())
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Hanging ones.
+
+
+@transactions.command("find-hanging")
+def find_hanging(
+    context: typer.Context,
+    broker_id: Annotated[
+        int | None, typer.Option("--broker-id", help="Only partitions that have a replica on this broker.")
+    ] = None,
+    max_transaction_timeout: Annotated[
+        int,
+        typer.Option(
+            "--max-transaction-timeout", min=0, metavar="MINUTES", help="No producer lets a transaction run longer."
+        ),
+    ] = 15,
+    topic: Annotated[str | None, typer.Option("--topic", help="Only partitions of this topic.")] = None,
+    partition: Annotated[int | None, typer.Option("--partition", min=0, help="Only this partition of --topic.")] = None,
+    bootstrap_server: ServerBehind = None,
+    as_json: Json = False,
+) -> None:
+    """Find transactions that no coordinator will end. They hold back all readers of committed records."""
+    if topic is None and broker_id is None:
+        raise typer.BadParameter("either --topic or --broker-id is needed, to say where to look")
+    if partition is not None and topic is None:
+        raise typer.BadParameter("--partition needs --topic")
+
+    async def show() -> None:
+        async with Admin(config=_options(context, bootstrap_server)) as admin:
+            where = await _search_space(admin, broker_id, topic, partition)
+            since_ms = _now_ms() - max_transaction_timeout * MINUTE_MS
+            found = await admin.find_hanging_transactions(where, silent_since_ms=since_ms) if where else []
+        if as_json:
+            print_json([_producer_json(each.partition, each.producer) for each in found])
+        else:
+            print_lines(_hanging_lines(found))
+
+    run(show())
+
+
+async def _search_space(
+    admin: Admin, broker_id: int | None, topic: str | None, partition: int | None
+) -> list[TopicPartition]:
+    if topic is not None and partition is not None:
+        return [TopicPartition(topic, partition)]
+    names = [topic] if topic is not None else [each.name for each in await admin.list_topics(internal=True)]
+    described = Admin.raise_any(await admin.describe_topics(names)) if names else {}
+    return [
+        TopicPartition(name, entry.partition)
+        for name, description in sorted(described.items())
+        for entry in description.partitions
+        if broker_id is None or broker_id in entry.replicas
+    ]
+
+
+def _hanging_lines(found: Sequence[HangingTransaction]) -> list[str]:
+    header = (
+        "Topic",
+        "Partition",
+        "ProducerId",
+        "ProducerEpoch",
+        "CoordinatorEpoch",
+        "StartOffset",
+        "LastTimestamp",
+        "Duration(min)",
+    )
+    now_ms = _now_ms()
+    rows = [
+        (
+            each.partition.topic,
+            each.partition.partition,
+            each.producer.producer_id,
+            each.producer.producer_epoch,
+            _epoch(each.producer),
+            _NONE if each.producer.transaction_start is None else each.producer.transaction_start,
+            each.producer.last_timestamp,
+            (now_ms - each.producer.last_timestamp) // MINUTE_MS,
+        )
+        for each in found
+    ]
+    return _table(header, rows)
+
+
+@transactions.command("abort")
+def abort(
+    context: typer.Context,
+    topic: Topic,
+    partition: Partition,
+    start_offset: Annotated[
+        int | None, typer.Option("--start-offset", min=0, help="Where the transaction begins; find-hanging shows it.")
+    ] = None,
+    producer_id: Annotated[int | None, typer.Option("--producer-id", help="Instead of --start-offset.")] = None,
+    producer_epoch: Annotated[int | None, typer.Option("--producer-epoch", help="With --producer-id.")] = None,
+    coordinator_epoch: Annotated[int | None, typer.Option("--coordinator-epoch", help="With --producer-id.")] = None,
+    bootstrap_server: ServerBehind = None,
+    as_json: Json = False,
+) -> None:
+    """End a hanging transaction in one partition. What was written in it stays invisible for good."""
+    by_producer = (producer_id, producer_epoch, coordinator_epoch)
+    if start_offset is None and None in by_producer:
+        raise typer.BadParameter(
+            "either --start-offset is needed, or --producer-id, --producer-epoch and --coordinator-epoch together"
+        )
+    if start_offset is not None and by_producer != (None, None, None):
+        raise typer.BadParameter("--start-offset says which transaction is meant; leave the producer out")
+
+    async def do() -> None:
+        at = TopicPartition(topic, partition)
+        async with Admin(config=_options(context, bootstrap_server)) as admin:
+            if start_offset is not None:
+                found = await _transaction_at(admin, at, start_offset)
+                ids = (found.producer_id, found.producer_epoch, _epoch(found))
+            else:
+                assert producer_id is not None
+                assert producer_epoch is not None
+                assert coordinator_epoch is not None
+                ids = (producer_id, producer_epoch, coordinator_epoch)
+            await admin.abort_transaction(at, producer_id=ids[0], producer_epoch=ids[1], coordinator_epoch=ids[2])
+        if as_json:
+            print_json({"topic": topic, "partition": partition, "producerId": ids[0], "aborted": True})
+
+    run(do())
+
+
+async def _transaction_at(admin: Admin, at: TopicPartition, start_offset: int) -> ProducerState:
+    for producer in await _producers(admin, at):
+        if producer.transaction_start == start_offset:
+            return producer
+    raise CommandFailure(
+        f"no open transaction of {at} begins at offset {start_offset}; `tidelog transactions describe-producers` "
+        f"shows those there are"
+    )
+
+
+async def _producers(admin: Admin, at: TopicPartition) -> tuple[ProducerState, ...]:
+    return Admin.raise_any(await admin.describe_producers([at]))[at]
+
+
+def _producer_json(at: TopicPartition, producer: ProducerState) -> dict[str, object]:
+    return {
+        "topic": at.topic,
+        "partition": at.partition,
+        "producerId": producer.producer_id,
+        "producerEpoch": producer.producer_epoch,
+        "coordinatorEpoch": producer.coordinator_epoch,
+        "lastSequence": producer.last_sequence,
+        "lastTimestamp": producer.last_timestamp,
+        "transactionStartOffset": producer.transaction_start,
+    }
+
+
+def _epoch(producer: ProducerState) -> int:
+    return _NO_EPOCH if producer.coordinator_epoch is None else producer.coordinator_epoch
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """As Kafka's tool prints it: every column as wide as its widest cell, and a tab behind each."""
+    table = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(row[number]) for row in table) for number in range(len(header))]
+    return ["".join(f"{cell.ljust(width)}\t" for cell, width in zip(row, widths, strict=True)) for row in table]
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

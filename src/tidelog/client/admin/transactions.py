@@ -1,0 +1,211 @@
+"""Transactions: which there are, what they are doing, which of them hang, and how to end those (KIP-664)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tidelog.client.admin.partitions import PartitionAdmin, ProducerState
+from tidelog.client.cluster import Cluster, CoordinatorKind
+from tidelog.client.committed import COORDINATION
+from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each, ask_leaders
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
+from tidelog.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
+from tidelog.protocol.messages.list_transactions_request import ListTransactionsRequest
+from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse
+from tidelog.protocol.messages.write_txn_markers_request import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from tidelog.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
+
+ANY_DURATION = -1
+# No coordinator has a smaller epoch: for producers whose partitions no coordinator has written to yet.
+FIRST_COORDINATOR_EPOCH = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionListing:
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionDescription:
+    """`start_ms` is None while there is no transaction; `partitions` are those that still await its end."""
+
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    producer_epoch: int
+    state: str
+    timeout_ms: int
+    start_ms: int | None
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangingTransaction:
+    """A transaction that is open in a partition, but that no coordinator will ever end."""
+
+    partition: TopicPartition
+    producer: ProducerState
+
+
+class TransactionAdmin(PartitionAdmin):
+    _cluster: Cluster
+
+    async def list_transactions(
+        self,
+        *,
+        states: Collection[str] = (),
+        producer_ids: Collection[int] = (),
+        longer_than_ms: int = ANY_DURATION,
+        pattern: str | None = None,
+    ) -> list[TransactionListing]:
+        """The transactional ids of all coordinators, by name; filters that are left out let everything through."""
+        request = ListTransactionsRequest(
+            state_filters=list(states),
+            producer_id_filters=list(producer_ids),
+            duration_filter=longer_than_ms,
+            transactional_id_pattern=pattern,
+        )
+
+        async def ask(node: int) -> list[TransactionListing]:
+            reply = await self._cluster.ask_node(node, request, ListTransactionsResponse)
+            raise_for_code(reply.error_code, f"broker {node}")
+            if reply.unknown_state_filters:
+                names = ", ".join(reply.unknown_state_filters)
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"these are no states of transactions: {names}")
+            return [
+                TransactionListing(
+                    transactional_id=each.transactional_id,
+                    coordinator=node,
+                    producer_id=each.producer_id,
+                    state=each.transaction_state,
+                )
+                for each in reply.transaction_states
+            ]
+
+        async def attempt() -> list[TransactionListing]:
+            await self._cluster.refresh_if_stale()
+            found = await asyncio.gather(*(ask(node) for node in self._cluster.metadata.brokers))
+            return sorted((each for some in found for each in some), key=lambda each: each.transactional_id)
+
+        return await self._cluster.retry("listing transactions", attempt)
+
+    async def describe_transactions(
+        self, transactional_ids: Collection[str]
+    ) -> dict[str, TransactionDescription | ApiError]:
+        """An id that nobody knows gives TRANSACTIONAL_ID_NOT_FOUND."""
+
+        async def describe(transactional_id: str) -> TransactionDescription | ApiError:
+            try:
+                return await self._describe_transaction(transactional_id)
+            except ApiError as error:
+                return error
+
+        async def ask(left: list[str]) -> Mapping[str, TransactionDescription | ApiError]:
+            return dict(zip(left, await asyncio.gather(*map(describe, left)), strict=True))
+
+        what = "describing transactions"
+        return await ask_for_each(self._cluster, what, transactional_ids, ask, again=COORDINATOR_BUSY)
+
+    async def abort_transaction(
+        self, partition: TopicPartition, *, producer_id: int, producer_epoch: int, coordinator_epoch: int
+    ) -> None:
+        """End a transaction in one partition behind the back of its coordinator, if it has one."""
+        marker = WritableTxnMarker(
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transaction_result=False,
+            topics=[WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])],
+            coordinator_epoch=max(coordinator_epoch, FIRST_COORDINATOR_EPOCH),
+        )
+
+        async def ask(node: int, _: list[TopicPartition]) -> Mapping[TopicPartition, ApiError | None]:
+            reply = await self._cluster.ask_node(
+                node, WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse
+            )
+            return {
+                TopicPartition(topic.name, entry.partition_index): (
+                    api_error(entry.error_code, f"partition {partition}") if entry.error_code else None
+                )
+                for result in reply.markers
+                for topic in result.topics
+                for entry in topic.partitions
+            }
+
+        outcome = (await ask_leaders(self._cluster, "aborting a transaction", [partition], ask))[partition]
+        if isinstance(outcome, ApiError):
+            raise outcome
+
+    async def find_hanging_transactions(
+        self, partitions: Collection[TopicPartition], *, silent_since_ms: int
+    ) -> list[HangingTransaction]:
+        """Open transactions of these partitions that nothing was written to since then and that will not end.
+
+        One hangs if no coordinator knows its producer id, or if the coordinator that does has nothing to do in this
+        partition any more.
+        """
+        found = await self.describe_producers(partitions)
+        candidates = [
+            HangingTransaction(partition=partition, producer=producer)
+            for partition, producers in found.items()
+            if not isinstance(producers, ApiError)
+            for producer in producers
+            if producer.transaction_start is not None and producer.last_timestamp < silent_since_ms
+        ]
+        if not candidates:
+            return []
+        producer_ids = {candidate.producer.producer_id for candidate in candidates}
+        ids = {
+            listing.producer_id: listing.transactional_id
+            for listing in await self.list_transactions(producer_ids=sorted(producer_ids))
+        }
+        described = await self.describe_transactions(sorted(set(ids.values())))
+        return [
+            each for each in candidates if not _will_end(each, described.get(ids.get(each.producer.producer_id, "")))
+        ]
+
+    async def _describe_transaction(self, transactional_id: str) -> TransactionDescription:
+        coordinator = await self._cluster.coordinator(CoordinatorKind.TRANSACTION, transactional_id)
+        reply = await ask_coordinator(
+            self._cluster,
+            CoordinatorKind.TRANSACTION,
+            transactional_id,
+            DescribeTransactionsRequest(transactional_ids=(transactional_id,)),
+            DescribeTransactionsResponse,
+            lambda reply: reply.transaction_states[0].error_code,
+            purpose=COORDINATION,
+        )
+        found = reply.transaction_states[0]
+        raise_for_code(found.error_code, f"transactional id {transactional_id!r}")
+        return TransactionDescription(
+            transactional_id=transactional_id,
+            coordinator=coordinator,
+            producer_id=found.producer_id,
+            producer_epoch=found.producer_epoch,
+            state=found.transaction_state,
+            timeout_ms=found.transaction_timeout_ms,
+            start_ms=None if found.transaction_start_time_ms < 0 else found.transaction_start_time_ms,
+            partitions=tuple(
+                TopicPartition(topic.topic, number) for topic in found.topics for number in topic.partitions
+            ),
+        )
+
+
+def _will_end(candidate: HangingTransaction, described: TransactionDescription | ApiError | None) -> bool:
+    if isinstance(described, ApiError):
+        if described.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            # Whoever aborts what only seems to hang loses data.
+            raise described
+        return False
+    return described is not None and candidate.partition in described.partitions
