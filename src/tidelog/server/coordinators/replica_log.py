@@ -88,11 +88,12 @@ class ReplicaLog:
         await committed(replica, waiting)
 
     async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
-        # To the end of the log and not only to the watermark: what a leader has it will commit.
+        # On this loop and not in a thread: between two of its steps the cleaner exchanges files, and topics vanish.
+        await asyncio.sleep(0)
         replica = self._leader(partition)
-        log = replica.log
         try:
-            found = await asyncio.get_running_loop().run_in_executor(None, log.read, offset, max_bytes)
+            # To the end of the log and not only to the watermark: what a leader has it will commit.
+            found = replica.log.read(offset, max_bytes)
         except StorageFailure as failure:
             self._replicas.storage_failed(replica, failure)
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure

@@ -8,6 +8,7 @@ so that nobody can make such keys on purpose.
 
 from __future__ import annotations
 
+import mmap
 from hashlib import blake2b
 from struct import Struct
 
@@ -32,8 +33,8 @@ class KeyMap:
         if self.capacity < 1:
             raise ValueError(f"{memory_bytes} bytes are too few for a map of keys")
         self.size = 0
-        # The system hands out memory as it is touched, so a map that stays small costs little.
-        self._table = bytearray(self._slots * SLOT_SIZE)
+        # Not a bytearray: the system hands these pages out as they are touched, and gets them back at once.
+        self._table = mmap.mmap(-1, self._slots * SLOT_SIZE)
 
     @property
     def full(self) -> bool:
