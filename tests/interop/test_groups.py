@@ -63,6 +63,9 @@ class KafkaPythonMember:
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             heartbeat_interval_ms=300,
+            # A topic that was created just now may be unknown to the broker that is asked first; the client would not
+            # ask again for five minutes.
+            metadata_max_age_ms=1000,
         )
 
     def poll(self) -> list[tuple[int, bytes]]:

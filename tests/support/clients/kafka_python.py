@@ -118,6 +118,8 @@ class KafkaPythonClient:
             bootstrap_servers=self._bootstrap_servers,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
+            # A topic that was created just now may be unknown to the broker that is asked first.
+            metadata_max_age_ms=1000,
             **settings,
         )
         try:
