@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tidelog.cli.record_format import Formatter, InvalidFormat, make_formatter
+from tidelog.cli.record_format import Formatter, InvalidFormat, json_variant, make_formatter
 from tidelog.cli.session import (
     DEFAULT_SERVERS,
     BootstrapServer,
@@ -69,7 +69,12 @@ def consume(
         str | None, typer.Option("--key-separator", help="Print key, this, value. Sets print.key=true.")
     ] = None,
     formatter: Annotated[
-        str, typer.Option("--formatter", help="How records are printed: default or json.")
+        str,
+        typer.Option(
+            "--formatter",
+            help="How records are printed: default or json; for topics of coordinators transaction-log, offsets or "
+            "group-metadata. Kafka's class names work as well.",
+        ),
     ] = "default",
     consumer_config: Annotated[
         Path | None,
@@ -96,6 +101,8 @@ def consume(
       tidelog consume --topic orders --partition 0 --offset 42 --max-messages 10
       tidelog consume --topic orders --group billing --property print.key=true --property print.headers=true
       tidelog consume --topic orders --from-beginning --isolation-level read_committed --json
+      tidelog consume --topic __transaction_state --from-beginning --formatter transaction-log
+      tidelog consume --topic __consumer_offsets --from-beginning --formatter offsets
     """
     if (topic is None) == (include is None):
         raise typer.BadParameter("either --topic or --include is needed")
@@ -109,7 +116,7 @@ def consume(
     if key_separator is not None:
         properties |= {"print.key": "true", "key.separator": key_separator}
     try:
-        chosen = make_formatter("json" if as_json else formatter, properties)
+        chosen = make_formatter(json_variant(formatter) if as_json else formatter, properties)
     except InvalidFormat as error:
         raise typer.BadParameter(str(error), param_hint="--property, --formatter") from error
     options = {

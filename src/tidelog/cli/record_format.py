@@ -6,6 +6,7 @@ Formatters are functions from a record to bytes. Others than the default one are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
 from tidelog.cli.line_reader import unescape
 from tidelog.cli.output import json_bytes, json_line
@@ -102,12 +103,41 @@ def json_formatter(properties: Mapping[str, str]) -> Formatter:
     return format_record
 
 
+def _of_coordinators(function: str) -> FormatterFactory:
+    """Those need a good part of the protocol, which other records can be printed without."""
+
+    def factory(properties: Mapping[str, str]) -> Formatter:
+        made: FormatterFactory = getattr(import_module("tidelog.cli.formatters"), function)
+        return made(properties)
+
+    return factory
+
+
 FORMATTERS: Mapping[str, FormatterFactory] = {
     "default": default_formatter,
     "json": json_formatter,
+    "transaction-log": _of_coordinators("transaction_log_text"),
+    "transaction-log-json": _of_coordinators("transaction_log_json"),
+    "offsets": _of_coordinators("offsets_text"),
+    "offsets-json": _of_coordinators("offsets_json"),
+    "group-metadata": _of_coordinators("group_metadata_json"),
     "kafka.tools.DefaultMessageFormatter": default_formatter,
     "org.apache.kafka.tools.consumer.DefaultMessageFormatter": default_formatter,
+    # Kafka's own: those up to 3.9 print text, those since print JSON.
+    "kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter": _of_coordinators(
+        "transaction_log_text"
+    ),
+    "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter": _of_coordinators("offsets_text"),
+    "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter": _of_coordinators("transaction_log_json"),
+    "org.apache.kafka.tools.consumer.OffsetsMessageFormatter": _of_coordinators("offsets_json"),
+    "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter": _of_coordinators("group_metadata_json"),
 }
+# What --json means for a formatter that is not JSON by itself.
+_AS_JSON = {"default": "json", "transaction-log": "transaction-log-json", "offsets": "offsets-json"}
+
+
+def json_variant(name: str) -> str:
+    return _AS_JSON.get(name, name)
 
 
 def make_formatter(name: str, properties: Mapping[str, str]) -> Formatter:
