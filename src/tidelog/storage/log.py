@@ -55,8 +55,13 @@ from tidelog.storage.log_state import LogEnvironment, LogState
 from tidelog.storage.removal import FileRemoval
 from tidelog.storage.retention import deletable_segments
 from tidelog.storage.segment import MAX_RELATIVE_OFFSET, AppendedBatch, Segment
-from tidelog.storage.segment_recovery import replay_producers
+from tidelog.storage.segment_recovery import headers_before, replay_producers
+from tidelog.storage.sparse_index import CorruptIndex
 from tidelog.storage.transaction_index import AbortedTransaction
+
+
+# How far back the log is searched for batches that a producer may send again: five of usual size, of a dozen producers.
+RECALLED_BYTES = 1 << 20
 
 
 class Log:
@@ -159,6 +164,10 @@ class Log:
         plan = self.producer_states.plan(
             headers, data, first_offset, origin=origin, guard=guard, transaction_version=transaction_version
         )
+        if isinstance(plan, ProducerRefusal) and self._recall(plan, headers[0].producer_id):
+            plan = self.producer_states.plan(
+                headers, data, first_offset, origin=origin, guard=guard, transaction_version=transaction_version
+            )
         if not isinstance(plan, ProducerPlan):
             return self._unplanned(plan, headers[0])
         batches = []
@@ -276,6 +285,23 @@ class Log:
                             )
                         )
         self.producer_states.apply(plan)
+
+    def _recall(self, refusal: ProducerRefusal, producer_id: int) -> bool:
+        """Whether more is known now of a producer whose batch seems to be out of order.
+
+        It may be one that is in the log: after a restart, or after the log was cut, a snapshot has told of only the
+        last batch of each producer, but five may have been under way. A producer that repeats the first of them and is
+        refused gives it up and stores the others once more.
+        """
+        if refusal.code is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return False
+        before = self.producer_states.recall_before(producer_id)
+        if before is None:
+            return False
+        with self._read_guard, contextlib.suppress(CorruptBatch, CorruptIndex):
+            headers = headers_before(self.segments.below(before), before, RECALLED_BYTES)
+            self.producer_states.recall(producer_id, headers)
+        return True
 
     def _unplanned(self, plan: DuplicateBatch | ProducerRefusal, header: BatchHeader) -> AppendResult | AppendRefusal:
         if isinstance(plan, ProducerRefusal):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tidelog.partition.leader_epochs import LeaderEpochs
@@ -142,3 +142,26 @@ def replay_producers(segments: Iterable[Segment], producers: ProducerStates, end
                 producers.replay(header, segment.read(position, header.size) if header.is_control else b"")
             producers.end_offset = header.next_offset
     producers.end_offset = end_offset
+
+
+def headers_before(segments: Sequence[Segment], offset: int, max_bytes: int) -> Iterator[BatchHeader]:
+    """The batches before `offset`, as far back as `max_bytes` go. `segments` are those that begin before it.
+
+    Raises CorruptBatch and CorruptIndex.
+    """
+    left = max_bytes
+    searched: list[tuple[Segment, int]] = []
+    for segment in reversed(segments):
+        found = segment.locate(offset) if not searched else None
+        end = segment.size if found is None else found.position
+        entry = segment.offset_index.floor(end - left, field=1) if end > left else None
+        start = 0 if entry is None else entry[1]
+        searched.append((segment, start))
+        left -= end - start
+        if left <= 0:
+            break
+    for segment, start in reversed(searched):
+        for _, header in segment.headers(start):
+            if header.base_offset >= offset:
+                return
+            yield header

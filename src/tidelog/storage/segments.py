@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tidelog.storage.segment import Segment
 
@@ -56,6 +56,13 @@ class Segments:
         at = self._segments.index(segment)
         del self._segments[at]
         del self._offsets[at]
+
+    def exchange(self, old: Sequence[Segment], new: Segment) -> None:
+        """Put `new` into the place of `old`, which are neighbours, in one step: who writes checkpoints looks on."""
+        at = self._segments.index(old[0])
+        segments = [*self._segments[:at], new, *self._segments[at + len(old) :]]
+        self._offsets = [segment.base_offset for segment in segments]
+        self._segments = segments
 
     def floor(self, offset: int) -> Segment | None:
         """The last segment that begins at or before `offset`."""

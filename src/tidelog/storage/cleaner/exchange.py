@@ -56,11 +56,10 @@ class SegmentExchange:
         paths = []
         with self._guard:
             for segment in group.old:
-                self._segments.remove(segment)
                 paths += segment.rename_files(DELETED_SUFFIX)
                 if segment.base_offset != group.new.base_offset:
                     self._snapshots.remove(segment.base_offset)
-            self._segments.add(group.new)
+            self._segments.exchange(group.old, group.new)
         return group.new, FileRemoval(paths=paths, due_ms=now_ms + compaction.task.config.file_delete_delay_ms)
 
     def sync_names(self, compaction: Compaction) -> None:
