@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.config.definitions import Between, OneOf
-from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, section, short, string, words
+from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, section, short, words
 from tidelog.config.topic import DAY_MS, HOUR_MS, SEGMENT_BYTES
 
 _MAX_INT = (1 << 31) - 1
@@ -22,9 +22,6 @@ class GroupSection:
     group_min_session_timeout_ms: int = integer(6000, "The shortest session timeout of a classic group's member.")
     group_max_session_timeout_ms: int = integer(1_800_000, "The longest session timeout of a classic group's member.")
     group_max_size: int = integer(_MAX_INT, "How many members a classic group may have.", _POSITIVE)
-    group_coordinator_append_linger_ms: int = integer(
-        -1, "How long the group coordinator gathers records before it writes them; -1 adapts.", Between(-1)
-    )
     group_coordinator_rebalance_protocols: tuple[str, ...] = words(
         ("classic", "consumer", "streams"),
         "The rebalance protocols that are on.",
@@ -41,30 +38,10 @@ class GroupSection:
     group_consumer_heartbeat_interval_ms: int = integer(
         5000, "How often members of the consumer protocol send heartbeats.", _POSITIVE
     )
-    group_consumer_min_heartbeat_interval_ms: int = integer(
-        5000, "The least heartbeat interval that a group may ask for.", _POSITIVE
-    )
-    group_consumer_max_heartbeat_interval_ms: int = integer(
-        15_000, "The greatest heartbeat interval that a group may ask for.", _POSITIVE
-    )
     group_consumer_session_timeout_ms: int = integer(
         45_000, "After how long without a heartbeat a member of the consumer protocol is removed.", _POSITIVE
     )
-    group_consumer_min_session_timeout_ms: int = integer(
-        45_000, "The least session timeout that a group may ask for.", _POSITIVE
-    )
-    group_consumer_max_session_timeout_ms: int = integer(
-        60_000, "The greatest session timeout that a group may ask for.", _POSITIVE
-    )
     group_consumer_max_size: int = integer(_MAX_INT, "How many members a consumer group may have.", _POSITIVE)
-    group_consumer_migration_policy: str = string(
-        "bidirectional",
-        "Whether a group may change between the classic and the consumer protocol while it has members.",
-        OneOf(("disabled", "downgrade", "upgrade", "bidirectional"), any_case=True),
-    )
-    group_consumer_regex_refresh_interval_ms: int = integer(
-        600_000, "How often subscriptions by regular expression look for new topics.", Between(10_000)
-    )
     offset_metadata_max_bytes: int = integer(
         4096, "The largest text that can be committed along with an offset.", None, HIGH
     )

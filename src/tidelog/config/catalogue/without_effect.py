@@ -98,12 +98,31 @@ _INTERNAL = _table(
     "it steers an inner part of Apache Kafka that tidelog does not have",
     ("group.consumer.max.assignment.interval.ms", _INT, 15000),
     ("group.consumer.min.assignment.interval.ms", _INT, 0),
+    ("group.coordinator.append.linger.ms", _INT, -1),
     ("group.coordinator.cached.buffer.max.bytes", _INT, 1048588),
     ("internal.metadata.delete.delay.millis", _LONG, 60000),
     ("internal.metadata.max.batch.size.in.bytes", _INT, 8388608),
     ("server.max.startup.time.ms", _LONG, MAX_LONG),
     ("unstable.api.versions.enable", _BOOLEAN, False),
     ("unstable.feature.versions.enable", _BOOLEAN, False),
+)
+
+_GROUP_LIMITS = _table(
+    "groups have no properties of their own that could be limited",
+    ("group.consumer.max.heartbeat.interval.ms", _INT, 15000),
+    ("group.consumer.max.session.timeout.ms", _INT, 60000),
+    ("group.consumer.min.heartbeat.interval.ms", _INT, 5000),
+    ("group.consumer.min.session.timeout.ms", _INT, 45000),
+)
+
+_GROUP_MIGRATION = _table(
+    "a group changes its protocol only while it has no members",
+    ("group.consumer.migration.policy", _STRING, "bidirectional"),
+)
+
+_GROUP_PATTERNS = _table(
+    "topics that match are looked for whenever there is a new topic",
+    ("group.consumer.regex.refresh.interval.ms", _INT, 600000),
 )
 
 _SHARE_GROUPS = _table(
@@ -195,6 +214,9 @@ WITHOUT_EFFECT_DEFINITIONS = by_name(
         *_METRICS,
         *_QUOTAS,
         *_INTERNAL,
+        *_GROUP_LIMITS,
+        *_GROUP_MIGRATION,
+        *_GROUP_PATTERNS,
         *_SHARE_GROUPS,
         *_STREAMS_GROUPS,
         *_TIERED_STORAGE,
