@@ -67,6 +67,11 @@ class ProducerEntry(NamedTuple):
     def has_open_transaction(self) -> bool:
         return self.transaction_first_offset >= 0
 
+    @property
+    def may_lack_batches(self) -> bool:
+        """Whether there were batches of this epoch that are not known here, of those that a producer may repeat."""
+        return 0 < len(self.batches) < RETAINED_BATCHES and self.batches[0].first_sequence != 0
+
     def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """The batch in the log that holds exactly the sequence numbers of `header`."""
         if header.producer_epoch != self.epoch:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH
-from tidelog.partition.producer_entry import BatchMetadata, ProducerEntry, SnapshotEntry
+from tidelog.partition.producer_entry import RETAINED_BATCHES, BatchMetadata, ProducerEntry, SnapshotEntry
 from tidelog.partition.transactions import CompletedTransaction, StartedTransaction, UnstableTransactions
 from tidelog.partition.verification import (
     PendingVerification,
@@ -80,7 +80,7 @@ _NO_ENTRIES: dict[int, ProducerEntry] = {}
 class ProducerStates:
     """All producers of one replica."""
 
-    __slots__ = ("_entries", "_transactions", "_verifications", "end_offset", "expiration_ms")
+    __slots__ = ("_entries", "_recalled", "_transactions", "_verifications", "end_offset", "expiration_ms")
 
     def __init__(self, *, expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS, end_offset: int = 0) -> None:
         self.expiration_ms = expiration_ms
@@ -89,6 +89,8 @@ class ProducerStates:
         self._entries: dict[int, ProducerEntry] = {}
         self._transactions = UnstableTransactions()
         self._verifications = TransactionVerifications()
+        # Producers of which the log was searched for batches that a snapshot has left out.
+        self._recalled: set[int] = set()
 
     @property
     def producer_count(self) -> int:
@@ -235,7 +237,28 @@ class ProducerStates:
             ]
         )
         self._verifications.clear()
+        self._recalled.clear()
         self.end_offset = end_offset
+
+    def recall_before(self, producer_id: int) -> int | None:
+        """The offset before which the log may hold batches of this producer that a snapshot has left out.
+
+        A snapshot keeps only the last batch of each producer. None if nothing is missing, or was looked for before.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is None or not entry.may_lack_batches or producer_id in self._recalled:
+            return None
+        return entry.batches[0].first_offset
+
+    def recall(self, producer_id: int, headers: Iterable[BatchHeader]) -> None:
+        """Add batches that a snapshot has left out. `headers` are of the log before `recall_before`, in its order."""
+        self._recalled.add(producer_id)
+        known = self._entries[producer_id]
+        earlier = ProducerEntry(producer_id, known.epoch)
+        for header in headers:
+            if header.producer_id == producer_id and header.producer_epoch == known.epoch and not header.is_control:
+                earlier = earlier.after_data(header, header.base_offset)
+        self._entries[producer_id] = known._replace(batches=(*earlier.batches, *known.batches)[-RETAINED_BATCHES:])
 
     def reset(self, end_offset: int) -> None:
         """Forget everything: the log is empty and will go on at `end_offset`."""

@@ -59,7 +59,6 @@ from tidelog.storage.segment_recovery import headers_before, replay_producers
 from tidelog.storage.sparse_index import CorruptIndex
 from tidelog.storage.transaction_index import AbortedTransaction
 
-
 # How far back the log is searched for batches that a producer may send again: five of usual size, of a dozen producers.
 RECALLED_BYTES = 1 << 20
 
