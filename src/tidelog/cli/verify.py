@@ -28,8 +28,8 @@ def verify(
 ) -> None:
     """Read every batch, index, leader epoch and snapshot, and say which of them are damaged. Nothing is changed.
 
-    Works on directories of tidelog and of Apache Kafka 4. The exit code is 1 if there is damage. While a broker uses the
-    directory, what it is just writing may look unfinished.
+    Works on directories of tidelog and of Apache Kafka 4. The exit code is 1 if there is damage. While a broker uses
+    the directory, what it is just writing may look unfinished.
 
     \b
     Examples:
