@@ -21,7 +21,7 @@ from tidelog.controller.decision import Decision
 from tidelog.controller.elections import UncleanAllowed, unclean_allowed
 from tidelog.controller.heartbeats import BrokerSessions, heartbeat
 from tidelog.controller.in_sync import alter_partition
-from tidelog.controller.leader_election import elect_leaders
+from tidelog.controller.leader_election import balance_leaders, elect_leaders, elect_uncleanly
 from tidelog.controller.partitions import create_partitions
 from tidelog.controller.producer_ids import allocate_producer_ids
 from tidelog.controller.reassignment import alter_partition_reassignments, list_partition_reassignments
@@ -91,7 +91,7 @@ class ActiveController:
         # The epoch in which this node is the active controller; None while it is not.
         self._epoch: int | None = None
         self._activation: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
         self._actions: dict[type[Message], Callable[[Any], Callable[[ClusterImage], Decided[Message]]]] = {
             CreateTopicsRequest: self._create_topics,
             DeleteTopicsRequest: lambda request: lambda image: delete_topics(image, request, config=self._config),
@@ -142,11 +142,27 @@ class ActiveController:
         logger.info("this node is the active controller of epoch %d", epoch)
         if not self._metadata.image.features:
             await self._decide(lambda image: Decision(records=bootstrap_records(INITIAL_FEATURES), reply=None))
-        if self._watching is None:
-            self._watching = asyncio.create_task(self._watch_sessions())
+        if not self._watching:
+            self._watching = self._start_watching()
+
+    def _start_watching(self) -> list[asyncio.Task[None]]:
+        config = self._config
+        watching = [
+            asyncio.create_task(self._watch_sessions()),
+            asyncio.create_task(
+                self._elect_at_intervals(
+                    config.unclean_leader_election_interval_ms / 1000,
+                    lambda image: elect_uncleanly(image, unclean=self._unclean(image)),
+                )
+            ),
+        ]
+        if config.auto_leader_rebalance_enable:
+            balancing = self._elect_at_intervals(config.leader_imbalance_check_interval_seconds, balance_leaders)
+            watching.append(asyncio.create_task(balancing))
+        return watching
 
     async def stop(self) -> None:
-        tasks = [task for task in (self._activation, self._watching) if task is not None]
+        tasks = [*self._watching, *([] if self._activation is None else [self._activation])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -223,6 +239,17 @@ class ActiveController:
                 except ApiError as error:
                     logger.warning("broker %d could not be fenced: %s", broker_id, error)
 
+    async def _elect_at_intervals(self, seconds: float, elections: Callable[[ClusterImage], Decided[bool]]) -> None:
+        """`elections` say whether they have left something for another round, which then follows at once."""
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                unfinished = self._epoch is not None
+                while unfinished:
+                    unfinished = await self._decide(elections)
+            except ApiError as error:
+                logger.warning("leaders could not be elected: %s", error)
+
     def _fence_if_silent(self, broker_id: int, image: ClusterImage) -> Decision[None]:
         if broker_id not in self._sessions.silent(image, self._clock.monotonic_ms()):
             return Decision(records=(), reply=None)
@@ -231,7 +258,11 @@ class ActiveController:
     # -- decisions that need more than the image -----------------------------------------------------------------
 
     def _unclean(self, image: ClusterImage) -> UncleanAllowed:
-        return unclean_allowed(image, self._config.topic_defaults())
+        config = self._config
+        dynamic = image.cluster_config()
+        if dynamic:
+            config = config.with_dynamic(cluster=dynamic)
+        return unclean_allowed(image, config.topic_defaults())
 
     def _create_topics(self, request: CreateTopicsRequest) -> Callable[[ClusterImage], Decided[Message]]:
         topic_ids = [fresh_uuid(self._randomness.random_bytes(16)) for _ in request.topics]
