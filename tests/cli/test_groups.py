@@ -154,7 +154,7 @@ def test_a_group_with_members_is_shown_with_them(
     assert (described["type"], described["state"]) == (protocol, "Stable")
     (member,) = described["members"]
     assert (member["clientId"], len(member["assignment"])) == ("client", 3)
-    assert (member["epoch"], described["epoch"]) == ((1, 1) if protocol == "consumer" else (None, None))
+    assert (member["epoch"], described["epoch"]) == ((2, 2) if protocol == "consumer" else (None, None))
     listed = json.loads(groups("--list", "--json").stdout)
     expected = {"group": topic, "type": protocol, "protocol": "consumer", "state": "Stable"}
     assert expected in listed

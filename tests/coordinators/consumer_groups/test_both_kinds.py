@@ -33,10 +33,10 @@ def test_each_kind_has_its_own_description() -> None:
     driver.join_as("a", instance="i", rack="r", client_id="me")
     driver.enter(group="classic")
     described = driver.shard.describe_consumer_group(GROUP)
-    assert (described.group_state, described.group_epoch, described.assignment_epoch) == ("Stable", 1, 1)
+    assert (described.group_state, described.group_epoch, described.assignment_epoch) == ("Stable", 2, 2)
     assert described.assignor_name == "uniform"
     (member,) = described.members
-    assert (member.member_id, member.instance_id, member.rack_id, member.member_epoch) == ("a", "i", "r", 1)
+    assert (member.member_id, member.instance_id, member.rack_id, member.member_epoch) == ("a", "i", "r", 2)
     assert (member.client_id, member.client_host) == ("me", "/127.0.0.1")
     assert (list(member.subscribed_topic_names), member.subscribed_topic_regex) == (["orders"], "")
     for assignment in (member.assignment, member.target_assignment):
@@ -71,7 +71,7 @@ def test_an_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offsets()
     assert member.join() == 0
     assert len(member.owned) == 4
     assert [group.group_type for group in driver.shard.list_groups()] == ["consumer"]
-    assert driver.fetch_as("a", 1) == (0, 5)
+    assert driver.fetch_as("a", 2) == (0, 5)
     assert [group.group_type for group in driver.reloaded().list_groups()] == ["consumer"]
 
 
@@ -86,7 +86,7 @@ def test_who_only_keeps_offsets_is_in_nobodys_way() -> None:
 def test_an_empty_consumer_group_becomes_a_classic_group_and_keeps_its_offsets() -> None:
     driver = ConsumerDriver()
     driver.join_as("a", topics=[], regex="o.*")
-    driver.commit(5, member_id="a", generation=1)
+    driver.commit(5, member_id="a", generation=2)
     driver.heartbeat_as("a", -1)
     driver.stable_group(2)
     assert [group.group_type for group in driver.shard.list_groups()] == ["classic"]
@@ -128,7 +128,7 @@ def test_an_administrator_can_remove_members_by_either_name() -> None:
 def test_only_empty_groups_can_be_deleted() -> None:
     driver = ConsumerDriver()
     driver.join_as("a", topics=[], regex="o.*")
-    driver.commit(5, member_id="a", generation=1)
+    driver.commit(5, member_id="a", generation=2)
 
     def delete() -> int:
         return int(driver.ask(DeleteGroupsRequest(groups_names=[GROUP]), 2).results[0].error_code)

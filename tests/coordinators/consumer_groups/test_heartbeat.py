@@ -63,7 +63,7 @@ def test_an_unknown_assignor_is_refused_and_the_known_ones_are_named() -> None:
 def test_the_only_member_gets_everything_at_once() -> None:
     driver = ConsumerDriver()
     reply = driver.join_as("a")
-    assert (reply.error_code, reply.member_id, reply.member_epoch) == (0, "a", 1)
+    assert (reply.error_code, reply.member_id, reply.member_epoch) == (0, "a", 2)
     assert reply.heartbeat_interval_ms == 5000
     assert [list(topic.partitions) for topic in reply.assignment.topic_partitions] == [[0, 1, 2, 3]]
     assert driver.consumer_group().state is ConsumerGroupState.STABLE
@@ -81,17 +81,17 @@ def test_a_heartbeat_with_nothing_new_writes_nothing_and_repeats_no_assignment()
     driver = ConsumerDriver()
     driver.join_as("a")
     # The first one after a change still has to find out that the topics are as the group knows them.
-    driver.heartbeat_as("a", 1)
+    driver.heartbeat_as("a", 2)
     written = len(driver.log)
-    reply = driver.heartbeat_as("a", 1)
-    assert (reply.error_code, reply.member_epoch, reply.assignment) == (0, 1, None)
+    reply = driver.heartbeat_as("a", 2)
+    assert (reply.error_code, reply.member_epoch, reply.assignment) == (0, 2, None)
     assert len(driver.log) == written
 
 
 def test_a_member_that_says_everything_is_told_everything() -> None:
     driver = ConsumerDriver()
     driver.join_as("a")
-    reply = driver.heartbeat_as("a", 1, owned=ORDERS, topics=["orders"], rebalance_ms=60_000)
+    reply = driver.heartbeat_as("a", 2, owned=ORDERS, topics=["orders"], rebalance_ms=60_000)
     assert [list(topic.partitions) for topic in reply.assignment.topic_partitions] == [[0, 1, 2, 3]]
 
 
@@ -100,15 +100,15 @@ def test_a_second_member_waits_until_the_first_has_given_up() -> None:
     first, second = Consumer(driver, "a"), Consumer(driver, "b")
     first.join()
     assert second.join() == 0
-    assert second.epoch == 2
+    assert second.epoch == 3
     assert second.owned == set()
     assert first.beat() == 0
-    assert first.epoch == 1, "in its old epoch it may still commit what it gives up"
+    assert first.epoch == 2, "in its old epoch it may still commit what it gives up"
     assert len(first.owned) == 2
     assert second.beat() == 0
     assert second.owned == set(), "the first has been told, but has not confirmed"
     assert first.beat() == 0
-    assert first.epoch == 2
+    assert first.epoch == 3
     assert second.beat() == 0
     assert second.owned == ORDERS - first.owned
     assert driver.consumer_group().state is ConsumerGroupState.STABLE
@@ -160,7 +160,7 @@ def test_a_change_of_other_topics_is_nobodys_business() -> None:
     member.join()
     driver.set_topics(orders=4, unrelated=7)
     member.beat()
-    assert member.epoch == driver.consumer_group().epoch == 1
+    assert member.epoch == driver.consumer_group().epoch == 2
 
 
 def test_a_member_can_change_its_subscription() -> None:
@@ -175,13 +175,13 @@ def test_a_member_can_change_its_subscription() -> None:
 @pytest.mark.parametrize(
     ("epoch", "owned", "code"),
     [
-        (2, None, ErrorCode.NONE),
-        (3, None, ErrorCode.FENCED_MEMBER_EPOCH),
+        (3, None, ErrorCode.NONE),
+        (4, None, ErrorCode.FENCED_MEMBER_EPOCH),
         # One behind, because the reply was lost: accepted if it owns no more than it may.
-        (1, {("orders", 0)}, ErrorCode.NONE),
-        (1, set(), ErrorCode.NONE),
-        (1, ORDERS, ErrorCode.FENCED_MEMBER_EPOCH),
-        (1, None, ErrorCode.FENCED_MEMBER_EPOCH),
+        (2, {("orders", 0)}, ErrorCode.NONE),
+        (2, set(), ErrorCode.NONE),
+        (2, ORDERS, ErrorCode.FENCED_MEMBER_EPOCH),
+        (2, None, ErrorCode.FENCED_MEMBER_EPOCH),
         (0, set(), ErrorCode.NONE),
     ],
 )
@@ -191,7 +191,7 @@ def test_members_are_held_to_their_epoch(epoch: int, owned: set[tuple[str, int]]
     first.join()
     second.join()
     settle([first, second])
-    assert (first.epoch, first.owned) == (2, {("orders", 0), ("orders", 1)})
+    assert (first.epoch, first.owned) == (3, {("orders", 0), ("orders", 1)})
     reply = driver.join_as("a") if epoch == 0 else driver.heartbeat_as("a", epoch, owned=owned)
     assert reply.error_code == code
 
@@ -203,8 +203,8 @@ def test_two_epochs_behind_is_too_late() -> None:
     for count in (2, 3):
         driver.set_topics(orders=count)
         settle([member])
-    assert member.epoch == 3
-    assert driver.heartbeat_as("a", 1, owned=[]).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert member.epoch == 4
+    assert driver.heartbeat_as("a", 2, owned=[]).error_code == ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def test_a_member_that_joins_again_keeps_its_place() -> None:
@@ -214,7 +214,7 @@ def test_a_member_that_joins_again_keeps_its_place() -> None:
     driver.set_topics(orders=5)
     settle([member])
     assert member.join() == 0
-    assert member.epoch == 2
+    assert member.epoch == 3
     assert len(member.owned) == 5
 
 
@@ -256,7 +256,7 @@ def test_between_two_assignments_there_is_some_time() -> None:
     driver.advance(999)
     second.join()
     group = driver.consumer_group()
-    assert (group.epoch, group.assignment_epoch, second.epoch) == (2, 1, 1)
+    assert (group.epoch, group.assignment_epoch, second.epoch) == (3, 2, 2)
     assert group.state is ConsumerGroupState.ASSIGNING
     driver.advance(1)
     settle([first, second])
@@ -270,7 +270,7 @@ def test_what_the_log_did_not_take_is_decided_again() -> None:
     member.beat()
     driver.set_topics(orders=6)
     driver.log_is_broken = True
-    assert driver.heartbeat_as("a", 1).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert driver.heartbeat_as("a", 2).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     driver.log_is_broken = False
     settle([member])
     assert len(member.owned) == 6

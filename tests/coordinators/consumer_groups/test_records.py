@@ -49,8 +49,8 @@ def test_a_record_of_the_current_assignment_byte_for_byte() -> None:
     key, value = encode_record(driver.records()[-1])
     assert key == b"\0\x08" + b"\0\x06orders" + b"\0\x01a"
     topic = driver.topic_id("orders") + b"\x03\0\0\0\0\0\0\0\x01"
-    epochs = b"\x01\0\x09" + b"\x03\0\0\0\x01\0\0\0\x01"
-    assert value == b"\0\0" + b"\0\0\0\x01" + b"\0\0\0\0" + b"\0" + b"\x02" + topic + epochs + b"\x01" + b"\0"
+    epochs = b"\x01\0\x09" + b"\x03\0\0\0\x02\0\0\0\x02"
+    assert value == b"\0\0" + b"\0\0\0\x02" + b"\0\0\0\0" + b"\0" + b"\x02" + topic + epochs + b"\x01" + b"\0"
 
 
 def test_a_record_without_assignment_epochs_counts_as_of_the_members_epoch() -> None:
@@ -76,7 +76,7 @@ def test_a_state_of_a_newer_version_is_unknown_and_such_members_begin_anew() -> 
     )
     key = records.current_record("orders", "a", current).key
     driver.shard.replay(CoordinatorRecord(key, value), offset=99)
-    assert driver.heartbeat_as("a", 1).error_code != 0
+    assert driver.heartbeat_as("a", 2).error_code != 0
     assert driver.join_as("a").error_code == 0
     assert driver.consumer_group().members["a"].current.state is MemberState.STABLE
 
@@ -87,7 +87,7 @@ def test_the_topics_record_of_older_kafkas_is_removed_in_time() -> None:
     key = ConsumerGroupPartitionMetadataKey(group_id="orders")
     driver.shard.replay(CoordinatorRecord(key, ConsumerGroupPartitionMetadataValue()), offset=99)
     driver.set_topics(orders=5)
-    driver.heartbeat_as("a", 1)
+    driver.heartbeat_as("a", 2)
     assert [record.value for record in driver.records() if isinstance(record.key, type(key))] == [None]
     assert not driver.consumer_group().has_partition_metadata_record
 

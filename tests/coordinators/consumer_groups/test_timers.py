@@ -16,7 +16,7 @@ def test_a_silent_member_is_removed_when_its_session_ends() -> None:
     assert set(driver.consumer_group().members) == {"a"}
     driver.advance(1)
     assert driver.consumer_group().state is ConsumerGroupState.EMPTY
-    assert driver.heartbeat_as("a", 1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert driver.heartbeat_as("a", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_heartbeat_renews_the_session() -> None:
@@ -24,7 +24,7 @@ def test_a_heartbeat_renews_the_session() -> None:
     driver.join_as("a")
     for _ in range(5):
         driver.advance(40_000)
-        assert driver.heartbeat_as("a", 1).error_code == 0
+        assert driver.heartbeat_as("a", 2).error_code == 0
 
 
 def test_members_that_fall_silent_together_are_removed_together() -> None:
@@ -48,11 +48,11 @@ def test_who_does_not_give_up_within_its_rebalance_timeout_is_removed() -> None:
     for _ in range(4):
         # It is alive, but goes on owning everything.
         driver.advance(4_999)
-        assert driver.heartbeat_as("a", 1).error_code == 0
+        assert driver.heartbeat_as("a", 2).error_code == 0
         second.beat()
         assert second.owned == set()
     driver.advance(4)
-    assert driver.heartbeat_as("a", 1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert driver.heartbeat_as("a", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     settle([second])
     assert len(second.owned) == 4
 

@@ -73,7 +73,7 @@ async def test_members_join_are_described_and_leave(properties: dict[str, str], 
     async with tidelog.Broker(properties=properties) as broker, raw_client(broker.bootstrap_servers) as client:
         topic_id = await prepare(client)
         joined = await client.ask(beat("m" if version else "", 0), version)
-        assert (joined.error_code, joined.member_epoch, assigned(joined)) == (0, 1, {topic_id: [0, 1]})
+        assert (joined.error_code, joined.member_epoch, assigned(joined)) == (0, 2, {topic_id: [0, 1]})
         described = (await client.ask(ConsumerGroupDescribeRequest(group_ids=["g", "x", ""]), version)).groups
         codes = [ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID]
         assert [group.error_code for group in described] == codes
@@ -91,8 +91,8 @@ async def test_new_partitions_are_assigned_with_the_next_heartbeat(properties: d
         await client.ask(beat("m", 0), 1)
         more = CreatePartitionsTopic(name="orders", count=5, assignments=None)
         assert (await client.ask(CreatePartitionsRequest(topics=[more], timeout_ms=5000))).results[0].error_code == 0
-        reply = await client.ask(beat("m", 1), 1)
-        assert (reply.member_epoch, assigned(reply)) == (2, {topic_id: [0, 1, 2, 3, 4]})
+        reply = await client.ask(beat("m", 2), 1)
+        assert (reply.member_epoch, assigned(reply)) == (3, {topic_id: [0, 1, 2, 3, 4]})
 
 
 async def test_topics_that_come_later_match_expressions(properties: dict[str, str]) -> None:
@@ -102,7 +102,7 @@ async def test_topics_that_come_later_match_expressions(properties: dict[str, st
         assert assigned(await client.ask(beat("m", 0, **subscription), 1)) == {topic_id: [0, 1]}
         topic = CreatableTopic(name="orders-too", num_partitions=1, replication_factor=1)
         created = await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=5000))
-        reply = await client.ask(beat("m", 1), 1)
+        reply = await client.ask(beat("m", 2), 1)
         assert assigned(reply) == {topic_id: [0, 1], bytes(created.topics[0].topic_id): [0]}
 
 
@@ -125,10 +125,10 @@ async def test_offsets_are_fenced_by_epoch(properties: dict[str, str]) -> None:
             (reply,) = (await client.ask(OffsetFetchRequest(groups=[group]), 10)).groups
             return reply.error_code, [each.committed_offset for topic in reply.topics for each in topic.partitions]
 
-        assert await commit(2) == ErrorCode.STALE_MEMBER_EPOCH
-        assert await commit(1) == 0
-        assert await fetch(1) == (0, [7])
-        assert await fetch(2) == (ErrorCode.STALE_MEMBER_EPOCH, [])
+        assert await commit(3) == ErrorCode.STALE_MEMBER_EPOCH
+        assert await commit(2) == 0
+        assert await fetch(2) == (0, [7])
+        assert await fetch(3) == (ErrorCode.STALE_MEMBER_EPOCH, [])
 
 
 async def test_a_restarted_broker_knows_its_members(properties: dict[str, str], tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ async def test_a_restarted_broker_knows_its_members(properties: dict[str, str], 
         raw_client(broker.bootstrap_servers) as client,
     ):
         await find(client)
-        reply = await client.ask(beat("m", 1), 1)
-        assert (reply.error_code, reply.member_epoch) == (0, 1)
+        reply = await client.ask(beat("m", 2), 1)
+        assert (reply.error_code, reply.member_epoch) == (0, 2)
         (group,) = (await client.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1)).groups
         (topic,) = group.members[0].assignment.topic_partitions
         assert (topic.topic_name, bytes(topic.topic_id), list(topic.partitions)) == ("orders", topic_id, [0, 1])

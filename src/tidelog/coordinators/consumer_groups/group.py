@@ -16,7 +16,8 @@ from tidelog.coordinators.consumer_groups.topics import NO_TOPICS_HASH, TopicIdP
 Target = frozenset[TopicIdPartition]
 
 NO_VERSION = -1
-NO_EPOCH = 0
+# Of a group that nothing has been written about, and of its assignment of nothing to nobody.
+INITIAL_EPOCH = 1
 
 
 class ConsumerGroupState(Enum):
@@ -48,10 +49,10 @@ class ConsumerGroup:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         # Grows whenever there is a reason for another assignment.
-        self.epoch = NO_EPOCH
+        self.epoch = INITIAL_EPOCH
         self.metadata_hash = NO_TOPICS_HASH
         # The epoch that the target was made for, and when.
-        self.assignment_epoch = NO_EPOCH
+        self.assignment_epoch = INITIAL_EPOCH
         self.assignment_timestamp_ms = 0
         self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}

@@ -234,7 +234,7 @@ def _follow_subscriptions(
     if member is not group.members.get(member.member_id):
         members = {key: each for key, each in members.items() if key != arrival.replaces}
         members[member.member_id] = member
-    if is_checked and not subscription_changed and group.epoch > 0:
+    if is_checked and not subscription_changed:
         return _Plan(epoch=group.epoch, members=members, resolved=group.resolved)
     resolved = resolve_all(group, members.values(), groups.regexes, groups.topics, now.wall_ms)
     for regex in sorted(group.resolved.keys() - resolved.keys()):
@@ -244,7 +244,7 @@ def _follow_subscriptions(
         draft.append(records.regex_record(group.group_id, regex, found))
     names = frozenset[str]().union(*subscribed_names(members, resolved).values())
     found_hash = metadata_hash(names, groups.topics)
-    if not (subscription_changed or changed or group.epoch == 0 or found_hash != group.metadata_hash):
+    if not (subscription_changed or changed or found_hash != group.metadata_hash):
         group.checked_version = groups.topics.version
         return _Plan(epoch=group.epoch, members=members, resolved=resolved)
     # The version is not noted yet: should the log not take the records, the next heartbeat has to come here again.

@@ -51,7 +51,8 @@ def profile_record(group_id: str, member_id: str, profile: Profile) -> Coordinat
         client_id=profile.client_id,
         client_host=profile.client_host,
         subscribed_topic_names=sorted(profile.topic_names),
-        subscribed_topic_regex=profile.topic_regex,
+        # Kafka writes an empty text here, and null nowhere.
+        subscribed_topic_regex=profile.topic_regex or "",
         rebalance_timeout_ms=profile.rebalance_timeout_ms,
         server_assignor=profile.server_assignor,
     )

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tidelog.coordinators.consumer_groups import records
-from tidelog.coordinators.consumer_groups.group import NO_EPOCH, ConsumerGroup
+from tidelog.coordinators.consumer_groups.group import INITIAL_EPOCH, ConsumerGroup
 from tidelog.coordinators.consumer_groups.member import MemberState
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
 from tidelog.coordinators.consumer_groups.subscriptions import Regexes
@@ -130,7 +130,7 @@ class ConsumerGroups:
         if record.value is None:
             group = self.groups.get(group_id)
             if group is not None:
-                group.assignment_epoch = NO_EPOCH
+                group.assignment_epoch = INITIAL_EPOCH
                 group.assignment_timestamp_ms = 0
             return
         assert isinstance(record.value, ConsumerGroupTargetAssignmentMetadataValue)
