@@ -68,6 +68,7 @@ class Node:
         self.replicas = Replicas(broker_id=config.node_id, directories=directories, clock=ports.clock)
         self.replicas.on_storage_failure = self.metrics.storage_failed
         self.flusher = Flusher(ports.clock, self.replicas.storage_failed)
+        self.replicas.flush_wanted = self.flusher.begin
         self.controller = control.channel
         self.replication = Replication(self, QuorumAuthority(control.channel))
         self.fetch_sessions = FetchSessions(

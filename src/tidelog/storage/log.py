@@ -124,6 +124,12 @@ class Log:
         return self._closed
 
     @property
+    def settled_end_offset(self) -> int:
+        """Up to where anybody may be told of the log. What flush.messages wants on the device is not, before it is."""
+        end = self.log_end_offset
+        return end if end - self._flusher.recovery_point < self.config.flush_messages else self._flusher.recovery_point
+
+    @property
     def recovery_point(self) -> int:
         return self._flusher.recovery_point
 

@@ -43,7 +43,6 @@ def group_coordinator(node: Node) -> GroupCoordinator:
         ReplicaLog(
             CONSUMER_OFFSETS_TOPIC,
             replicas=node.replicas,
-            flusher=node.flusher,
             clock=node.clock,
             compression=Compression(config.offsets_topic_compression_codec),
         ),
@@ -93,7 +92,7 @@ def transaction_coordinator(node: Node) -> TransactionCoordinator:
         return topic is not None and partition.partition in topic.partitions
 
     transactions = TransactionCoordinator(
-        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=node.replicas, flusher=node.flusher, clock=node.clock),
+        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=node.replicas, clock=node.clock),
         markers=Markers(
             node.marker_appends,
             leads=lambda partition: isinstance(node.replicas.leader(*partition), Replica),
@@ -121,7 +120,7 @@ def transaction_coordinator(node: Node) -> TransactionCoordinator:
 
 def marker_appends(node: Node) -> MarkerAppends:
     """For this broker's own coordinator and for those of other brokers."""
-    return MarkerAppends(replicas=node.replicas, flusher=node.flusher, clock=node.clock, offsets=node.groups)
+    return MarkerAppends(replicas=node.replicas, clock=node.clock, offsets=node.groups)
 
 
 def other_brokers(node: Node) -> OtherBrokers:

@@ -20,9 +20,7 @@ from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
-from tidelog.server.replicas.flusher import Flusher
 from tidelog.server.replicas.registry import Replicas
-from tidelog.server.replicas.replica import Replica
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_results import AppendRefusal
 
@@ -49,9 +47,8 @@ class RemoteLeaders(Protocol):
 class MarkerAppends:
     """Appends markers to partitions that this broker leads."""
 
-    def __init__(self, *, replicas: Replicas, flusher: Flusher, clock: Clock, offsets: OffsetsListener) -> None:
+    def __init__(self, *, replicas: Replicas, clock: Clock, offsets: OffsetsListener) -> None:
         self._replicas = replicas
-        self._flusher = flusher
         self._clock = clock
         self._offsets = offsets
 
@@ -91,19 +88,14 @@ class MarkerAppends:
             return result.code
         if at.topic == CONSUMER_OFFSETS_TOPIC:
             self._offsets.transaction_ended(at.partition, producer.producer_id, commit=marker.commit)
-        if replica.all_committed() and not replica.log.flush_due(self._clock.now_ms()):
+        if replica.all_committed():
             return ErrorCode.NONE
-        return self._settle(replica, replica.when_committed(result.last_offset + 1))
+        return self._settle(replica.when_committed(result.last_offset + 1))
 
-    async def _settle(self, replica: Replica, waiting: asyncio.Future[ErrorCode]) -> ErrorCode:
+    async def _settle(self, waiting: asyncio.Future[ErrorCode]) -> ErrorCode:
         try:
-            if replica.log.flush_due(self._clock.now_ms()):
-                await self._flusher.flush(replica)
             async with asyncio.timeout(COMMIT_TIMEOUT_SECONDS):
                 return await waiting
-        except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
-            return ErrorCode.KAFKA_STORAGE_ERROR
         except TimeoutError:
             return ErrorCode.REQUEST_TIMED_OUT
 

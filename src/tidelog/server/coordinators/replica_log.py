@@ -14,7 +14,6 @@ from tidelog.records.batch import parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
 from tidelog.server.coordinators.port import EncodedRecord
-from tidelog.server.replicas.flusher import Flusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica, committed
 from tidelog.storage.filesystem import StorageFailure
@@ -29,13 +28,11 @@ class ReplicaLog:
         topic: str,
         *,
         replicas: Replicas,
-        flusher: Flusher,
         clock: Clock,
         compression: Compression = Compression.NONE,
     ) -> None:
         self._topic = topic
         self._replicas = replicas
-        self._flusher = flusher
         self._clock = clock
         self._compression = compression
 
@@ -73,19 +70,11 @@ class ReplicaLog:
         return self._leader(partition).log.log_end_offset
 
     def is_settled(self, partition: int) -> bool:
-        replica = self._leader(partition)
-        return replica.all_committed() and not replica.log.flush_due(self._clock.now_ms())
+        return self._leader(partition).all_committed()
 
     async def settle(self, partition: int) -> None:
         replica = self._leader(partition)
-        waiting = replica.when_committed(replica.log.log_end_offset)
-        try:
-            if replica.log.flush_due(self._clock.now_ms()):
-                await self._flusher.flush(replica)
-        except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
-            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
-        await committed(replica, waiting)
+        await committed(replica, replica.when_committed(replica.log.log_end_offset))
 
     async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
         # On this loop and not in a thread: between two of its steps the cleaner exchanges files, and topics vanish.

@@ -51,7 +51,7 @@ _LEADER_HINTS_FROM = 10
 class _Appended:
     """A partition whose reply has to wait: for the device, for the other replicas, or for both."""
 
-    __slots__ = ("committed", "partition", "replica", "response", "topic_index")
+    __slots__ = ("committed", "end_offset", "partition", "replica", "response", "topic_index")
 
     def __init__(
         self, topic_index: int, partition: int, replica: Replica, response: PartitionProduceResponse, acks: int
@@ -60,8 +60,9 @@ class _Appended:
         self.partition = partition
         self.replica = replica
         self.response = response
+        self.end_offset = replica.log.log_end_offset
         # Waiting begins here, right after the append: the leadership may end before the reply is worked on.
-        self.committed = replica.when_committed(replica.log.log_end_offset) if acks == ACKS_ALL else None
+        self.committed = replica.when_committed(self.end_offset) if acks == ACKS_ALL else None
 
 
 def handle(
@@ -123,7 +124,7 @@ def _append_all(
             replica = node.replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
             answer = _append(node, name, partition, replica, acks, context.version, admission)
             failed = failed or answer.error_code != 0
-            if not answer.error_code and isinstance(replica, Replica) and _must_wait(node, replica, answer, acks):
+            if not answer.error_code and isinstance(replica, Replica) and _must_wait(replica, acks):
                 waiting.append(_Appended(len(topics), len(answers), replica, answer, acks))
             answers.append(answer)
         topics.append(answers)
@@ -189,8 +190,8 @@ def _append(
     )
 
 
-def _must_wait(node: Node, replica: Replica, answer: PartitionProduceResponse, acks: int) -> bool:
-    if replica.log.flush_due(node.clock.now_ms()):
+def _must_wait(replica: Replica, acks: int) -> bool:
+    if replica.log.settled_end_offset < replica.log.log_end_offset:
         return True
     return acks == ACKS_ALL and not replica.all_committed()
 
@@ -213,8 +214,7 @@ async def _wait(
 async def _settle(node: Node, appended: _Appended, deadline: float) -> ErrorCode:
     replica = appended.replica
     try:
-        if replica.log.flush_due(node.clock.now_ms()):
-            await node.flusher.flush(replica)
+        await node.flusher.settle(replica, appended.end_offset)
         if appended.committed is not None:
             async with asyncio.timeout_at(deadline):
                 return await appended.committed

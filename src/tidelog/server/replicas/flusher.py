@@ -20,6 +20,28 @@ class Flusher:
         self._clock = clock
         self._failed = failed
         self._running: dict[Replica, asyncio.Task[None]] = {}
+        self._settling: dict[Replica, asyncio.Task[None]] = {}
+
+    def begin(self, replica: Replica) -> None:
+        """Bring to the device what flush.messages wants there, beside everything else. Who waits for the watermark, or
+        in `settle`, hears of it."""
+        if replica not in self._settling:
+            task = asyncio.get_running_loop().create_task(self._settle_all(replica))
+            self._settling[replica] = task
+            task.add_done_callback(lambda _: self._settling.pop(replica, None))
+
+    async def _settle_all(self, replica: Replica) -> None:
+        try:
+            while replica.log.settled_end_offset < replica.log.log_end_offset and not replica.offline:
+                await self.settle(replica, replica.log.log_end_offset)
+        except StorageFailure as failure:
+            self._failed(replica, failure)
+
+    async def settle(self, replica: Replica, end_offset: int) -> None:
+        """Until nothing below `end_offset` has to be kept back for a flush. Raises StorageFailure."""
+        log = replica.log
+        while not log.closed and log.settled_end_offset < min(end_offset, log.log_end_offset):
+            await self.flush(replica)
 
     async def flush(self, replica: Replica, *, everything: bool = True) -> None:
         """What is in the log now is on the device afterwards. Raises StorageFailure."""
@@ -43,6 +65,7 @@ class Flusher:
         if flush is not None:
             await asyncio.get_running_loop().run_in_executor(None, flush.run)
             log.finish_flush(flush)
+            replica.flushed()
 
     async def flush_due_ones(self, replicas: Iterable[Replica]) -> None:
         """Those whose flush.ms has passed, whose segment was sealed, or whose epochs have changed."""

@@ -56,6 +56,7 @@ class Replicas:
         # Who may be in sync, as the image has it.
         self.eligible: Eligible = everybody_eligible
         self.on_storage_failure: Callable[[], None] = lambda: None
+        self.flush_wanted: Callable[[Replica], None] = lambda _: None
 
     # -- looking up ----------------------------------------------------------------------------------------------
 
@@ -194,6 +195,7 @@ class Replicas:
             settings=settings,
             clock=self._clock,
         )
+        replica.flush_wanted = self.flush_wanted
         self._replicas[topic.name, number] = replica
         self._partitions_of.setdefault(topic.name, {})[topic.name, number] = replica
         self._directory_of[replica] = directory

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.model.errors import ApiError, ErrorCode
@@ -100,6 +100,8 @@ class Replica:
         self.fetch_waits: FetchWaits = {}
         self.follower_waits: FetchWaits = {}
         self.offline = False
+        # Called when the log has to be brought to the device before the watermark may move (flush.messages).
+        self.flush_wanted: Callable[[Replica], None] = lambda _: None
         self._broker_id = broker_id
         self._clock = clock
 
@@ -130,8 +132,10 @@ class Replica:
             if leadership.partition_epoch > self.partition_epoch:
                 progress.change_replicas(leadership.replicas)
                 self.confirm_in_sync(leadership.in_sync, leadership.partition_epoch)
-        if progress.record_append(self.log.log_end_offset, self._now_ms()):
+        if progress.record_append(self.log.settled_end_offset, self._now_ms()):
             self._watermark_moved()
+        if self.log.settled_end_offset < self.log.log_end_offset:
+            self.flush_wanted(self)
 
     def _begin_to_lead(self, leadership: Leadership, rules: LeaderRules) -> PartitionProgress:
         end = self.log.log_end_offset
@@ -328,12 +332,21 @@ class Replica:
             transaction_version=transaction_version,
         )
         if self.log.log_end_offset != end_before:
-            if progress.record_append(self.log.log_end_offset, self._now_ms()):
+            settled = self.log.settled_end_offset
+            if progress.record_append(settled, self._now_ms()):
                 self._watermark_moved(len(data))
+            if settled != self.log.log_end_offset:
+                self.flush_wanted(self)
             if self.follower_waits:
                 for waiting in list(self.follower_waits):
                     waiting.grown(len(data))
         return result
+
+    def flushed(self) -> None:
+        """More of the log is on the device: what waited for that may be told now."""
+        progress = self.progress
+        if progress is not None and progress.record_append(self.log.settled_end_offset, self._now_ms()):
+            self._watermark_moved()
 
     def append_fetched(self, records: Buffer, *, leader_high_watermark: int, leader_log_start: int) -> None:
         """Append what the leader has sent, as a follower. Raises UnexpectedOffset, CorruptBatch, StorageFailure."""
