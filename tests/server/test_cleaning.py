@@ -109,7 +109,9 @@ async def test_readers_and_writers_go_on_while_a_topic_is_compacted(quick_broker
         directory = Path(quick_broker.data_dir)
         checkpoint = directory / "cleaner-offset-checkpoint"
         # Written a moment after the exchange.
-        await wait_until(lambda: f"t 0 {log.cleaned_up_to}" in checkpoint.read_text().splitlines())
+        await wait_until(
+            lambda: checkpoint.exists() and f"t 0 {log.cleaned_up_to}" in checkpoint.read_text().splitlines()
+        )
         await wait_until(lambda: not list((directory / "t-0").glob("*.deleted")))
         assert not [path for path in (directory / "t-0").iterdir() if path.suffix in (".swap", ".cleaned")]
 

@@ -125,6 +125,27 @@ def test_compacted_log_is_no_damage() -> None:
     assert check(disk.image()).damage == []
 
 
+def test_exchange_that_a_crash_has_interrupted_is_no_damage() -> None:
+    disk = MemoryDisk(directories=(PATH,))
+    tracked = TrackedLog(disk, COMPACTED)
+    fill(tracked)
+    tracked.end_transaction(2, commit=False)
+    tracked.roll()
+    tracked.flush()
+    log = tracked.log
+    compaction = log.start_compaction(log.cleanable_range(tracked.now), CompactionLimits(), tracked.now)
+    for _ in compaction.map_keys():
+        pass
+    for _ in compaction.write_group(compaction.groups()[0]):
+        pass
+    before = check(disk.image())
+    log.exchange.swap_in(compaction, tracked.now)
+    after = check(disk.image())
+    for report in (before, after):
+        assert report.damage == []
+        assert any("were being exchanged" in note.reason for note in report.notes)
+
+
 def test_directory_without_logs_is_told() -> None:
     with pytest.raises(NothingToVerify, match="neither a log directory nor"):
         check({"/elsewhere/file": b""}, "/elsewhere")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 
 from tidelog.partition.leader_epochs import LeaderEpochs
@@ -26,6 +26,7 @@ from tidelog.storage.file_names import (
     OFFSET_INDEX_SUFFIX,
     REQUIRED_INDEX_SUFFIXES,
     SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     offset_of_name,
@@ -85,6 +86,10 @@ class PartitionCheck:
         """Raises OSError."""
         names = self._filesystem.list_names(self._directory)
         self._report.partitions += 1
+        if any(name.endswith(LOG_SUFFIX + SWAP_SUFFIX) for name in names):
+            reason = "segments were being exchanged by the cleaner; the next start finishes that"
+            self._report.add(self._directory, None, reason, is_note=True)
+            self._expectations = replace(self._expectations, gapless=False)
         self._read_small_files(names)
         offsets = [
             offset for name in names if name.endswith(LOG_SUFFIX) and (offset := offset_of_name(name)) is not None
