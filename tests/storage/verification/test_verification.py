@@ -62,7 +62,7 @@ def closed() -> Image:
 
 def check(image: Image, path: str = PATH) -> Report:
     report = Report()
-    verify(MemoryDisk(image), path, report)
+    verify(MemoryDisk(image, directories=(PATH,)), path, report)
     return report
 
 
