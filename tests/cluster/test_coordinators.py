@@ -16,11 +16,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 GO_ON_SECONDS = SESSION_TIMEOUT_SECONDS + 20
 
 
-def open_consumer(cluster: ClusterProcesses, group: str) -> Consumer:
+def open_consumer(cluster: ClusterProcesses, group: str, protocol: str = "classic") -> Consumer:
     return Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": group,
+            "group.protocol": protocol,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "reconnect.backoff.max.ms": 500,
@@ -48,13 +49,14 @@ def produce(cluster: ClusterProcesses, topic: str, *values: bytes) -> None:
     assert producer.flush(GO_ON_SECONDS) == 0
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_and_its_committed_offsets_survive_the_death_of_their_coordinator(
-    cluster: ClusterProcesses, topic: str
+    cluster: ClusterProcesses, topic: str, protocol: str
 ) -> None:
     cluster.create_topic(topic, NUMBERS)
     produce(cluster, topic, b"a", b"b", b"c")
     group = f"group-of-{topic}"
-    consumer = open_consumer(cluster, group)
+    consumer = open_consumer(cluster, group, protocol)
     consumer.subscribe([topic])
     try:
         assert read(consumer, 2) == [b"a", b"b"]
@@ -72,7 +74,7 @@ def test_a_group_and_its_committed_offsets_survive_the_death_of_their_coordinato
     finally:
         consumer.close()
     assert cluster.coordinator(CoordinatorKind.GROUP, group) in NUMBERS
-    another = open_consumer(cluster, group)
+    another = open_consumer(cluster, group, protocol)
     try:
         assert another.committed([TopicPartition(topic, 0)], timeout=GO_ON_SECONDS)[0].offset == 4
     finally:
