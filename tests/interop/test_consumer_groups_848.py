@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any, Protocol
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 from support.apache_kafka import running_apache_kafka
 from support.clients.confluent import ConfluentClient
@@ -34,6 +34,9 @@ class Member(Protocol):
     def poll(self) -> list[tuple[int, bytes]]: ...
 
     def assignment(self) -> set[tuple[str, int]]: ...
+
+    def copy(self, target: str, transactional_id: str, count: int) -> None:
+        """Read `count` records, and write them to another topic together with the offsets, in transactions."""
 
     def commit(self) -> None: ...
 
@@ -65,6 +68,7 @@ class ConfluentMember:
                 **settings,
             }
         )
+        self._servers = bootstrap_servers
         self._consumer.subscribe([subscription])
 
     def poll(self) -> list[tuple[int, bytes]]:
@@ -72,6 +76,25 @@ class ConfluentMember:
 
     def assignment(self) -> set[tuple[str, int]]:
         return {(partition.topic, partition.partition) for partition in self._consumer.assignment()}
+
+    def copy(self, target: str, transactional_id: str, count: int) -> None:
+        producer = Producer({"bootstrap.servers": self._servers, "transactional.id": transactional_id})
+        producer.init_transactions(OPERATION_TIMEOUT_SECONDS)
+        deadline = time.monotonic() + OPERATION_TIMEOUT_SECONDS
+        while count > 0:
+            assert time.monotonic() < deadline, f"{count} records have not come"
+            messages = self._consumer.consume(count, timeout=0.1)
+            if not messages:
+                continue
+            producer.begin_transaction()
+            for message in messages:
+                producer.produce(target, message.value())
+            positions = self._consumer.position(self._consumer.assignment())
+            producer.send_offsets_to_transaction(
+                [position for position in positions if position.offset >= 0], self._consumer.consumer_group_metadata()
+            )
+            producer.commit_transaction(OPERATION_TIMEOUT_SECONDS)
+            count -= len(messages)
 
     def commit(self) -> None:
         self._consumer.commit(asynchronous=False)
@@ -239,6 +262,23 @@ def test_a_static_member_comes_back_to_its_partitions(bootstrap_servers: str, to
     returned = open_member(group, topic=topic, settings={"group.instance.id": "left"})
     settle([second, returned], lambda: returned.assignment() == had, what="return")
     assert second.assignment() == partitions_of(topic) - had
+
+
+def test_records_are_copied_in_transactions(bootstrap_servers: str, topic: str, open_member: Open) -> None:
+    client = ConfluentClient(bootstrap_servers)
+    target = f"{topic}-target"
+    assert client.create_topic(topic, partitions=PARTITIONS) == 0
+    assert client.create_topic(target, partitions=1) == 0
+    group = f"copying-{topic}"
+    for part in (range(8), range(8, 16)):
+        # The second member goes on where the transactions of the first have ended.
+        write(bootstrap_servers, topic, [b"%d" % number for number in part])
+        member = open_member(group, topic=topic)
+        member.copy(target, f"copier-of-{topic}", len(part))
+        member.close()
+    reader = open_member(f"reading-{topic}", topic=target, settings={"isolation.level": "read_committed"})
+    assert sorted(map(int, read_values([reader], 16))) == list(range(16))
+    assert reader.poll() == [], "each of them was there once"
 
 
 @pytest.mark.parametrize("assignor", ["range", "uniform"])

@@ -20,10 +20,14 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.MemberDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 public class GroupMembers {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -73,6 +77,8 @@ public class GroupMembers {
             case "close":
                 members.remove(name).close(Duration.ofSeconds(20));
                 return NullNode.getInstance();
+            case "copy":
+                return copy(members.get(name), given);
             case "describe":
                 return describe(given.get("group").asText());
             default:
@@ -103,6 +109,32 @@ public class GroupMembers {
             found.addArray().add(record.partition()).add(new String(record.value(), StandardCharsets.UTF_8));
         }
         return found;
+    }
+
+    private JsonNode copy(KafkaConsumer<byte[], byte[]> consumer, JsonNode given) {
+        Properties properties = new Properties();
+        properties.put("bootstrap.servers", bootstrapServers);
+        properties.put("transactional.id", given.get("transactionalId").asText());
+        ByteArraySerializer bytes = new ByteArraySerializer();
+        int left = given.get("count").asInt();
+        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(properties, bytes, bytes)) {
+            producer.initTransactions();
+            long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+            while (left > 0 && System.nanoTime() < deadline) {
+                ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
+                if (records.isEmpty()) {
+                    continue;
+                }
+                producer.beginTransaction();
+                for (ConsumerRecord<byte[], byte[]> record : records) {
+                    producer.send(new ProducerRecord<>(given.get("target").asText(), record.value()));
+                }
+                producer.sendOffsetsToTransaction(records.nextOffsets(), consumer.groupMetadata());
+                producer.commitTransaction();
+                left -= records.count();
+            }
+        }
+        return JSON.valueToTree(left);
     }
 
     private static JsonNode assignment(KafkaConsumer<byte[], byte[]> consumer) {

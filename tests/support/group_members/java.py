@@ -46,6 +46,13 @@ class JavaMember:
     def assignment(self) -> set[tuple[str, int]]:
         return {(topic, number) for topic, number in self._members.call("assignment", member=self._name)}
 
+    def copy(self, target: str, transactional_id: str, count: int) -> None:
+        """Read `count` records, and write them to another topic together with the offsets, in transactions."""
+        left = self._members.call(
+            "copy", member=self._name, target=target, transactionalId=transactional_id, count=count
+        )
+        assert left == 0, f"{left} records have not come"
+
     def commit(self) -> None:
         self._members.call("commit", member=self._name)
 
