@@ -1,8 +1,8 @@
 """The last offset of each key, in a table of fixed size: what bounds the cleaner's memory.
 
 A slot is 24 bytes, a 128-bit hash of the key and an offset, as in Apache Kafka, so that
-log.cleaner.dedupe.buffer.size holds the same number of keys. A dictionary of Python objects would take eight times
-as much for each key. Two keys with one hash would cost the older one its last value; the hash is a cryptographic one,
+log.cleaner.dedupe.buffer.size holds the same number of keys. A dictionary of Python objects takes nearly six times as
+much for each key. Two keys with one hash would cost the older one its last value; the hash is a cryptographic one,
 so that nobody can make such keys on purpose.
 """
 
