@@ -164,6 +164,7 @@ class Node:
         topics.update(dict.fromkeys(each.name for each in delta.configs if each.type == ResourceType.TOPIC))
         if any(resource.type == ResourceType.BROKER for resource in delta.configs):
             self.reconfigure()
+            self.groups.reconfigure()
             # A broker property is the default of a topic property.
             topics.update(dict.fromkeys(image.topics))
         self.follow_image(topics)

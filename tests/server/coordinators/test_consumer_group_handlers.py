@@ -17,6 +17,11 @@ from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerG
 from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from tidelog.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
 from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
@@ -104,6 +109,19 @@ async def test_topics_that_come_later_match_expressions(properties: dict[str, st
         created = await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=5000))
         reply = await client.ask(beat("m", 2), 1)
         assert assigned(reply) == {topic_id: [0, 1], bytes(created.topics[0].topic_id): [0]}
+
+
+async def test_the_time_between_assignments_can_be_changed(properties: dict[str, str]) -> None:
+    properties["group.consumer.assignment.interval.ms"] = "100000"
+    async with tidelog.Broker(properties=properties) as broker, raw_client(broker.bootstrap_servers) as client:
+        await prepare(client)
+        await client.ask(beat("m", 0), 1)
+        assert (await client.ask(beat("n", 0), 1)).member_epoch == 2, "not assigned anything yet"
+        entry = AlterableConfig(name="group.consumer.assignment.interval.ms", value="0", config_operation=0)
+        resource = AlterConfigsResource(resource_type=4, resource_name="", configs=[entry])
+        changed = await client.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        assert changed.responses[0].error_code == 0
+        assert (await client.ask(beat("n", 2), 1)).member_epoch == 3
 
 
 async def test_offsets_are_fenced_by_epoch(properties: dict[str, str]) -> None:

@@ -136,6 +136,11 @@ class GroupShard:
         offset_expiry.delete_offsets_of(self._state, partitions, draft)
         return draft.finish()
 
+    def reconfigure(self, settings: GroupSettings) -> None:
+        """Some properties can change while the broker runs."""
+        self._state.settings = settings
+        self._state.consumer.settings = settings.consumer
+
     def on_topics_changed(self, topics: Topics) -> None:
         """Members learn of it with their next heartbeats."""
         self._state.consumer.topics = topics

@@ -155,6 +155,11 @@ class GroupCoordinator:
         if shard is not None:
             shard.transaction_ended(producer_id, commit=commit)
 
+    def reconfigure(self) -> None:
+        """Properties of the broker may have changed."""
+        for shard in self._shards.values():
+            shard.shard.reconfigure(self._settings())
+
     def topics_changed(self) -> None:
         """Topics or partitions have come or gone."""
         topics = self._topics()
