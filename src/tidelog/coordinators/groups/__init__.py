@@ -1,6 +1,7 @@
 """The group coordinator: membership of consumer groups, and the offsets they commit.
 
-A shard is one partition of `__consumer_offsets`, and `shard.GroupShard` is the only door to it.
+A shard is one partition of `__consumer_offsets`, and `shard.GroupShard` is the only door to it. Groups of the newer
+protocol are in `coordinators.consumer_groups`; both kinds meet in the shard, in lists, and where offsets are concerned.
 
     shard.py          decide, replay, timers: who is called for what
     state.py          what a shard holds, and its timers
