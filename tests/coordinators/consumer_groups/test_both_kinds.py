@@ -83,6 +83,15 @@ def test_who_only_keeps_offsets_is_in_nobodys_way() -> None:
     assert driver.fetch() == (5, 0)
 
 
+def test_a_refused_member_does_not_cost_a_classic_group_its_place() -> None:
+    driver = ConsumerDriver()
+    driver.commit(5)
+    written = len(driver.log)
+    assert driver.join_as("a", regex="(").error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert len(driver.log) == written
+    assert [group.group_type for group in driver.shard.list_groups()] == ["classic"]
+
+
 def test_an_empty_consumer_group_becomes_a_classic_group_and_keeps_its_offsets() -> None:
     driver = ConsumerDriver()
     driver.join_as("a", topics=[], regex="o.*")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.consumer_group_driver import Consumer, ConsumerDriver, settle
 
+from tidelog.coordinators.consumer_groups.member import Profile
+from tidelog.coordinators.consumer_groups.records import profile_record
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
 
@@ -50,6 +52,16 @@ def test_an_expression_that_is_none_is_refused() -> None:
     assert reply.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert "'orders('" in reply.error_message
     assert driver.log == []
+
+
+def test_an_expression_that_only_another_broker_understood_matches_nothing() -> None:
+    driver = ConsumerDriver()
+    driver.join_as("a")
+    profile = Profile(topic_regex=r"\p{Lu}.*", rebalance_timeout_ms=1000)
+    driver.shard.replay(profile_record("orders", "b", profile), offset=99)
+    driver.set_topics(orders=5)
+    assert driver.heartbeat_as("a", 2).error_code == 0
+    assert len(driver.consumer_group().target_of("a")) == 5
 
 
 def test_members_can_change_to_names_and_back() -> None:

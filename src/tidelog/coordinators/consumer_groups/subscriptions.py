@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup, ResolvedRegex
 from tidelog.coordinators.consumer_groups.member import ConsumerMember
 from tidelog.coordinators.consumer_groups.topics import Topics
-from tidelog.coordinators.patterns import compile_pattern
+from tidelog.coordinators.patterns import PatternProblem, compile_pattern
 
 # Expressions that are kept compiled, over all groups of a shard.
 MAX_COMPILED = 1000
@@ -26,7 +26,11 @@ class Regexes:
 
     def matches(self, regex: str, topics: Topics) -> frozenset[str]:
         """The names of all topics that match as a whole."""
-        return self._get(regex).matches(topics)
+        try:
+            return self._get(regex).matches(topics)
+        except PatternProblem:
+            # Checked when it came, so another broker has written it, which understands more than we do.
+            return frozenset()
 
     def _get(self, regex: str) -> _Regex:
         found = self._compiled.get(regex)

@@ -149,14 +149,14 @@ class GroupShard:
         self, request: Request, message: ConsumerGroupHeartbeatRequest, now: Moment, draft: Draft
     ) -> None:
         state = self._state
-        classic = state.groups.get(message.group_id)
-        if classic is not None and message.group_id not in state.consumer.groups:
-            if message.member_epoch != JOIN_EPOCH or classic.state is not GroupState.EMPTY:
-                draft.answer(request.token, refused(no_such_group(message.group_id)))
-                return
-            # It is empty, so the id is free for a group of the other kind. Committed offsets stay.
-            draft.append(group_tombstone(message.group_id))
+        classic = None if message.group_id in state.consumer.groups else state.groups.get(message.group_id)
+        if classic is not None and (message.member_epoch != JOIN_EPOCH or classic.state is not GroupState.EMPTY):
+            draft.answer(request.token, refused(no_such_group(message.group_id)))
+            return
         heartbeat(state.consumer, request, message, now, draft)
+        if classic is not None and draft.records:
+            # It is empty, so the id is free for a group of the other kind. Committed offsets stay.
+            draft.records.insert(0, group_tombstone(message.group_id))
 
     def _fire(self, timer: GroupTimer, now: Moment, draft: Draft) -> None:
         if isinstance(timer, ExpiryTimer):
