@@ -137,7 +137,8 @@ def check(h, model: Model) -> None:
     log = h.log
     assert h.values() == model.records()
     assert (log.log_start_offset, log.log_end_offset) == (model.start, model.end)
-    assert log.leader_epochs.entries == model.epochs()
+    # An epoch that begins where the log ends has no records: recovery may know it from a batch below the log's start.
+    assert tuple(entry for entry in log.leader_epochs.entries if entry.start_offset < model.end) == model.epochs()
     assert log.recovery_point <= log.log_end_offset
     for producer_id in (1, 2, 3):
         # Producers whose batches were all deleted may be known or forgotten.

@@ -30,14 +30,21 @@ class ProcessFailed(Exception):
     """A process ended or stayed silent where a test needed it. The message holds the end of its output."""
 
 
+# Below the range from which the system takes the ports of outgoing connections (32768 and up on Linux): a port of that
+# range may be gone between looking and listening.
+_PORTS = range(12_000, 32_000)
+
+
 def free_port() -> int:
     """A TCP port of the loopback interface that nobody uses now.
 
     Another process may take it before we do; callers that start a server check that theirs is the one that answers.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    while True:
+        port = _PORTS[int.from_bytes(os.urandom(4), "big") % len(_PORTS)]
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_until(

@@ -6,6 +6,7 @@ again alone: `tidelog server --config DATA_DIR/node-2.properties`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -184,10 +185,17 @@ def run_cluster(*, host: str, port: int, nodes: int, data_dir: Path, properties:
         cluster.stop()
 
 
+# Below the range from which the system takes the ports of outgoing connections, so that a node finds its port free again
+# when it is started anew.
+_PORTS = range(12_000, 32_000)
+
+
 def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    while True:
+        port = _PORTS[int.from_bytes(os.urandom(4), "big") % len(_PORTS)]
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((host, port))
+            return port
 
 
 def _accepts(host: str, port: int) -> bool:
