@@ -214,7 +214,8 @@ async def _wait(
 async def _settle(node: Node, appended: _Appended, deadline: float) -> ErrorCode:
     replica = appended.replica
     try:
-        await node.flusher.settle(replica, appended.end_offset)
+        if not await node.flusher.settle(replica, appended.end_offset):
+            return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if appended.committed is not None:
             async with asyncio.timeout_at(deadline):
                 return await appended.committed

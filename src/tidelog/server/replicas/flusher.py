@@ -26,22 +26,27 @@ class Flusher:
         """Bring to the device what flush.messages wants there, beside everything else. Who waits for the watermark, or
         in `settle`, hears of it."""
         if replica not in self._settling:
-            task = asyncio.get_running_loop().create_task(self._settle_all(replica))
-            self._settling[replica] = task
-            task.add_done_callback(lambda _: self._settling.pop(replica, None))
+            self._settling[replica] = asyncio.get_running_loop().create_task(self._settle_all(replica))
 
     async def _settle_all(self, replica: Replica) -> None:
         try:
-            while replica.log.settled_end_offset < replica.log.log_end_offset and not replica.offline:
-                await self.settle(replica, replica.log.log_end_offset)
+            while await self.settle(replica, replica.log.log_end_offset):
+                if replica.log.settled_end_offset == replica.log.log_end_offset:
+                    break
         except StorageFailure as failure:
             self._failed(replica, failure)
+        finally:
+            del self._settling[replica]
 
-    async def settle(self, replica: Replica, end_offset: int) -> None:
-        """Until nothing below `end_offset` has to be kept back for a flush. Raises StorageFailure."""
+    async def settle(self, replica: Replica, end_offset: int) -> bool:
+        """Until nothing below `end_offset` has to be kept back for a flush; False if that is not to be, because the
+        replica is offline or gone. Raises StorageFailure."""
         log = replica.log
-        while not log.closed and log.settled_end_offset < min(end_offset, log.log_end_offset):
+        while log.settled_end_offset < min(end_offset, log.log_end_offset):
+            if log.closed or replica.offline:
+                return False
             await self.flush(replica)
+        return True
 
     async def flush(self, replica: Replica, *, everything: bool = True) -> None:
         """What is in the log now is on the device afterwards. Raises StorageFailure."""
@@ -52,11 +57,17 @@ class Flusher:
         if under_way is None:
             under_way = asyncio.ensure_future(self._flush(replica, everything))
             self._running[replica] = under_way
-            under_way.add_done_callback(lambda _: self._running.pop(replica, None))
         # Shielded: a producer that disconnects must not leave a log with a flush that never finishes.
         await asyncio.shield(under_way)
 
     async def _flush(self, replica: Replica, everything: bool) -> None:
+        try:
+            await self._bring_to_device(replica, everything)
+        finally:
+            # Before those who wait go on: they may want another one.
+            del self._running[replica]
+
+    async def _bring_to_device(self, replica: Replica, everything: bool) -> None:
         log = replica.log
         if log.closed:
             # Deleted while this waited for its turn.
