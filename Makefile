@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml
 	  echo "tidelog needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[spark,postgres]" --group dev
 	@touch $(STAMP)
 
 run: setup  ## start a broker, produce to it, consume from it, look inside
