@@ -8,11 +8,21 @@ from tidelog.version import VERSION
 
 __version__ = VERSION
 
-__all__ = ["Admin", "ApiError", "Broker", "Consumer", "Producer", "TopicPartition", "__version__"]
+__all__ = [
+    "Admin",
+    "ApiError",
+    "Broker",
+    "Consumer",
+    "ConsumerGroupMetadata",
+    "Producer",
+    "TopicPartition",
+    "__version__",
+]
 
 if TYPE_CHECKING:
     from tidelog.client.admin import Admin
     from tidelog.client.consumer import Consumer
+    from tidelog.client.group_metadata import ConsumerGroupMetadata
     from tidelog.client.producer import Producer
     from tidelog.model.errors import ApiError
     from tidelog.model.ids import TopicPartition
@@ -23,6 +33,7 @@ _HOMES = {
     "ApiError": "tidelog.model.errors",
     "Broker": "tidelog.server.broker",
     "Consumer": "tidelog.client.consumer",
+    "ConsumerGroupMetadata": "tidelog.client.group_metadata",
     "Producer": "tidelog.client.producer",
     "TopicPartition": "tidelog.model.ids",
 }

@@ -18,6 +18,7 @@ from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.consumer import Consumer
 from tidelog.client.errors import CommitFailed, ConsumerClosed, NoOffsetForPartition, WrongUse
 from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.producer import Producer
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -241,6 +242,20 @@ async def test_commits_by_hand(admin: Admin, servers: str, unique: str) -> None:
         assert (kept.offset, kept.metadata) == (7, "noted")
         await consumer.poll(timeout_ms=20_000, max_records=20)
     assert (await admin.list_group_offsets(unique))[partition].offset == 7
+
+
+async def test_a_member_tells_as_whom_it_commits(admin: Admin, servers: str, unique: str) -> None:
+    await topic_with(admin, servers, unique, 1)
+    async with reader(servers, unique, group_id=unique, group_instance_id="i") as consumer:
+        assert consumer.group_metadata() == ConsumerGroupMetadata(group_id=unique, instance_id="i")
+        await poll_until(consumer, at_least(1))
+        found = consumer.group_metadata()
+        assert (found.group_id, found.instance_id) == (unique, "i")
+        assert found.generation_id > 0
+        assert found.member_id
+    async with reader(servers, unique) as outsider:
+        with pytest.raises(WrongUse, match="group_id"):
+            outsider.group_metadata()
 
 
 async def test_auto_commit_happens_while_reading(admin: Admin, servers: str, unique: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tidelog.client.cluster import Cluster, CoordinatorKind
 from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.routing import ask_coordinator
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -38,15 +39,6 @@ class OffsetAndMetadata:
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
-    """As whom a member commits. The defaults are those of somebody outside of the group's protocol."""
-
-    generation: int = -1
-    member_id: str = ""
-    instance_id: str | None = None
 
 
 async def fetch_committed(
@@ -89,9 +81,8 @@ async def fetch_committed(
 
 async def commit_offsets(
     cluster: Cluster,
-    group_id: str,
+    group: ConsumerGroupMetadata,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
-    membership: Membership,
     *,
     timeout_ms: float | None = None,
 ) -> None:
@@ -107,10 +98,10 @@ async def commit_offsets(
             )
         )
     request = OffsetCommitRequest(
-        group_id=group_id,
-        generation_id_or_member_epoch=membership.generation,
-        member_id=membership.member_id,
-        group_instance_id=membership.instance_id,
+        group_id=group.group_id,
+        generation_id_or_member_epoch=group.generation_id,
+        member_id=group.member_id,
+        group_instance_id=group.instance_id,
         topics=[OffsetCommitRequestTopic(name=name, partitions=entries) for name, entries in by_topic.items()],
     )
 
@@ -118,7 +109,7 @@ async def commit_offsets(
         reply = await ask_coordinator(
             cluster,
             CoordinatorKind.GROUP,
-            group_id,
+            group.group_id,
             request,
             OffsetCommitResponse,
             _commit_code,
@@ -131,7 +122,7 @@ async def commit_offsets(
                     raise _commit_error(entry.error_code, TopicPartition(topic.name, entry.partition_index))
 
     if offsets:
-        await cluster.retry(f"committing offsets of group {group_id!r}", attempt, timeout_ms=timeout_ms)
+        await cluster.retry(f"committing offsets of group {group.group_id!r}", attempt, timeout_ms=timeout_ms)
 
 
 def _commit_error(code: int, partition: TopicPartition) -> ApiError:

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from types import TracebackType
 
 from tidelog.client.cluster import Cluster
-from tidelog.client.committed import Membership, OffsetAndMetadata, commit_offsets, fetch_committed
+from tidelog.client.committed import OffsetAndMetadata, commit_offsets, fetch_committed
 from tidelog.client.config import Options, OptionValue, consumer_config
 from tidelog.client.errors import (
     ClientError,
@@ -27,6 +27,7 @@ from tidelog.client.errors import (
 )
 from tidelog.client.fetched import Chunk, ConsumerRecord
 from tidelog.client.fetcher import Fetcher
+from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.membership import GroupMember
 from tidelog.client.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
 from tidelog.client.positioning import find_positions
@@ -246,9 +247,8 @@ class Consumer:
                 partition: OffsetAndMetadata(offset=value) if isinstance(value, int) else value
                 for partition, value in offsets.items()
             }
-        membership = Membership() if self._member is None else self._member.membership
         try:
-            await commit_offsets(self._cluster, group_id, wanted, membership, timeout_ms=timeout_ms)
+            await commit_offsets(self._cluster, self.group_metadata(), wanted, timeout_ms=timeout_ms)
         except ApiError as error:
             if error.code not in _MEMBER_IS_OUT and error.code != ErrorCode.REBALANCE_IN_PROGRESS:
                 raise
@@ -262,6 +262,12 @@ class Consumer:
     async def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, OffsetAndMetadata]:
         """What the group has committed for these partitions; those without an offset are left out."""
         return await fetch_committed(self._cluster, self._group_id(), partitions)
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """As whom this consumer commits now: for offsets that are sent with a transaction (KIP-447)."""
+        if self._member is not None:
+            return self._member.group_metadata
+        return ConsumerGroupMetadata(group_id=self._group_id(), instance_id=self._config.group_instance_id)
 
     # -- asking about partitions ---------------------------------------------------------------------------------
 
@@ -372,20 +378,19 @@ class Consumer:
             return
         self._next_commit_ms = now + self._config.auto_commit_interval_ms
         offsets = self._positions.to_commit()
-        membership = self._member.membership
-        self._committing = asyncio.create_task(self._commit_beside(self._member.group_id, offsets, membership))
+        self._committing = asyncio.create_task(self._commit_beside(self._member.group_metadata, offsets))
         self._committing.add_done_callback(self._commit_done)
 
     def _commit_done(self, _: asyncio.Task[None]) -> None:
         self._committing = None
 
     async def _commit_beside(
-        self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata], membership: Membership
+        self, group: ConsumerGroupMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> None:
         try:
-            await commit_offsets(self._cluster, group_id, offsets, membership)
+            await commit_offsets(self._cluster, group, offsets)
         except (ApiError, ClientError, ConnectionProblem) as error:
-            logger.warning("auto-commit of group %r: %s", group_id, error)
+            logger.warning("auto-commit of group %r: %s", group.group_id, error)
             if isinstance(error, ApiError) and error.code in _MEMBER_IS_OUT and self._member is not None:
                 self._member.rejoin()
 

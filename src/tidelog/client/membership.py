@@ -14,9 +14,10 @@ from typing import TypeVar
 
 from tidelog.client.assignors import ASSIGNORS
 from tidelog.client.cluster import Cluster, CoordinatorKind
-from tidelog.client.committed import COORDINATION, Membership
+from tidelog.client.committed import COORDINATION
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.errors import ClientError, api_error, is_retriable
+from tidelog.client.group_metadata import NO_GENERATION, ConsumerGroupMetadata
 from tidelog.client.group_protocol import (
     Subscription,
     decode_assignment,
@@ -42,7 +43,6 @@ logger = logging.getLogger(__name__)
 _Reply = TypeVar("_Reply", SyncGroupResponse, HeartbeatResponse, LeaveGroupResponse)
 
 PROTOCOL_TYPE = "consumer"
-NO_GENERATION = -1
 # A join is answered when all members have joined, which may take the whole rebalance timeout; this much on top.
 _JOIN_MARGIN_MS = 5_000
 
@@ -70,9 +70,12 @@ class GroupMember:
         cluster.on_change(self._look_at_partition_counts)
 
     @property
-    def membership(self) -> Membership:
-        return Membership(
-            generation=self._generation, member_id=self._member_id, instance_id=self._config.group_instance_id
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        return ConsumerGroupMetadata(
+            group_id=self.group_id,
+            generation_id=self._generation,
+            member_id=self._member_id,
+            instance_id=self._config.group_instance_id,
         )
 
     def polled(self) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.client.cluster import Cluster, CoordinatorKind
-from tidelog.client.committed import COORDINATION, Membership, OffsetAndMetadata, commit_offsets, fetch_committed
+from tidelog.client.committed import COORDINATION, OffsetAndMetadata, commit_offsets, fetch_committed
 from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.group_protocol import decode_assignment
 from tidelog.client.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each
 from tidelog.model.errors import ApiError, ErrorCode
@@ -139,7 +140,7 @@ class GroupAdmin:
 
     async def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit for a group that has no members now."""
-        await commit_offsets(self._cluster, group_id, offsets, Membership())
+        await commit_offsets(self._cluster, ConsumerGroupMetadata(group_id=group_id), offsets)
 
     async def delete_group_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
