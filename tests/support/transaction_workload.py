@@ -52,6 +52,9 @@ class Application(threading.Thread):
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": 10_000,
                 "socket.timeout.ms": 5000,
+                # When all brokers are away, librdkafka 2.16 otherwise throws away what it knew of them, but goes on to
+                # send the offsets of a transaction through the broker that it threw away, and waits for ever.
+                "metadata.recovery.strategy": "none",
                 "log_level": 0,
             }
         )
