@@ -1,8 +1,8 @@
 """The door through which Spark finds tidelog: `spark.read.format("tidelog")` works without any registration.
 
 Spark looks through all top-level modules named `pyspark_*` for a class called `DefaultSource`, and imports them
-whenever any Python data source is used. So this module imports nothing but Spark's own interface; the reading side lives in
-`tidelog.spark.source`, the writing side in `tidelog.spark.sink`, and each is imported only when it is used.
+whenever any Python data source is used. So this module imports nothing but Spark's own interface; the reading side
+lives in `tidelog.spark.source`, the writing side in `tidelog.spark.sink`, and each is imported when it is used.
 """
 
 from __future__ import annotations

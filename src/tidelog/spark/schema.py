@@ -1,4 +1,4 @@
-"""The columns that the source gives, which are those of Spark's own Kafka connector, in Spark's and in Arrow's types."""
+"""The columns of the source, which are those of Spark's own Kafka connector: as Spark's types and as Arrow's."""
 
 from __future__ import annotations
 

@@ -1,0 +1,52 @@
+"""One JVM for all Spark tests: they run one after another in one worker, in one session, on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tidelog.spark.java import JavaMissing
+from tidelog.spark.session import spark_session
+from tidelog.testing.broker_thread import BrokerThread
+
+_HERE = Path(__file__).parent
+
+# Small and quickly started: tests move thousands of rows, not millions.
+_TEST_SETTINGS = {
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.sql.streaming.pollingDelay": "10ms",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    try:
+        session = spark_session(
+            "tidelog tests",
+            master="local[2]",
+            settings={**_TEST_SETTINGS, "spark.sql.warehouse.dir": str(warehouse)},
+        )
+    except JavaMissing as problem:
+        pytest.skip(str(problem))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[BrokerThread]:
+    """A broker for all Spark tests, which use topics of their own."""
+    with BrokerThread() as running:
+        yield running
