@@ -26,9 +26,13 @@ class MeasuredBroker:
         self.data_dir = data_dir
         self.start_seconds = start_seconds
 
+    def nodes(self) -> list[psutil.Process]:
+        """The nodes of a cluster, which the process has started."""
+        return list(self._process.children(recursive=True))
+
     def cpu_seconds(self) -> float:
         """Of the process and of the nodes that it has started."""
-        used = [each.cpu_times() for each in (self._process, *self._process.children(recursive=True))]
+        used = [each.cpu_times() for each in (self._process, *self.nodes())]
         return float(sum(each.user + each.system for each in used))
 
     def memory_megabytes(self) -> float:

@@ -33,7 +33,7 @@ def run() -> Iterator[Row]:
         with broker() as target:
             singles.append(_measure(target, replication_factor=1))
         with broker(None, "--nodes", str(NODES)) as target:
-            _wait_for_nodes(target)
+            wait_for_nodes(target)
             clusters.append(_measure(target, replication_factor=NODES))
     single = max(each.megabytes_per_second for each in singles)
     cluster = max(each.megabytes_per_second for each in clusters)
@@ -51,7 +51,8 @@ class Measured(NamedTuple):
     cpu_seconds_per_gigabyte: float
 
 
-def _wait_for_nodes(target: MeasuredBroker) -> None:
+def wait_for_nodes(target: MeasuredBroker) -> None:
+    """Until every broker is registered."""
     from confluent_kafka.admin import AdminClient
 
     admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})

@@ -11,7 +11,7 @@ import time
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
 from support.acknowledged import SteadyProducer, check_nothing_lost, read_values
-from support.cluster_processes import SESSION_TIMEOUT_SECONDS, ClusterProcesses, log_bytes
+from support.cluster_processes import NUMBERS, SESSION_TIMEOUT_SECONDS, ClusterProcesses, log_bytes
 from support.processes import wait_until
 from support.raw_client import produce_request, raw_client
 
@@ -64,6 +64,28 @@ def test_producers_go_on_after_kill_9_of_the_leader_and_nothing_acknowledged_is_
     assert len(producer.acknowledged) == producer.sent
     check_nothing_lost(producer, read_values(cluster.bootstrap_servers, topic))
     assert producer.longest_silence(since=killed_at) < FAIL_OVER_SECONDS
+
+
+def test_producers_go_on_after_kill_9_of_a_leader_that_is_also_the_active_controller(
+    cluster: ClusterProcesses, topic: str
+) -> None:
+    controller = cluster.active_controller()
+    others = [number for number in NUMBERS if number != controller]
+    cluster.create_topic(topic, (controller, *others), min_insync_replicas="2")
+    with SteadyProducer(cluster.bootstrap_servers, topic) as producer:
+        wait_until(lambda: len(producer.acknowledged) > 100, within_seconds=20, what="the first records")
+        killed_at = time.monotonic()
+        cluster.kill(controller)
+        before = len(producer.acknowledged)
+        wait_until(
+            lambda: len(producer.acknowledged) > before + 100, within_seconds=30, what="records after the fail-over"
+        )
+    assert producer.failures == []
+    assert len(producer.acknowledged) == producer.sent
+    check_nothing_lost(producer, read_values(cluster.bootstrap_servers, topic))
+    # How long it takes on a quiet machine is measured by `python -m benchmarks cluster_fail_over`.
+    assert producer.longest_silence(since=killed_at) < FAIL_OVER_SECONDS
+    assert cluster.active_controller() in others
 
 
 def test_scenario_1_a_follower_that_restarted_takes_over_and_nothing_is_lost(

@@ -10,7 +10,7 @@ from consensus.simulated_log import Entry, SimulatedLog, encode_entries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidelog.consensus.effects import Effects, FetchedAppend, LeaderChangeAppend
+from tidelog.consensus.effects import Effects, FetchedAppend, LeaderChangeAppend, Predecessor
 from tidelog.consensus.messages import (
     Answer,
     Answered,
@@ -619,3 +619,52 @@ def test_no_message_from_outside_breaks_a_replica(events: list[tuple[Event, int]
             open_tokens -= {reply.token for reply in driven.last.replies}
     if driven.role() is not Role.LEADER:
         assert not open_tokens
+
+
+# --- What a new leader knows of the one before it
+
+
+def elected_after(driven: Driven) -> Predecessor | None:
+    """Time passes until replica 1 misses its leader and is elected by node 3."""
+    driven.step(Tick(), after_ms=2_000)
+    driven.answer(VoteAnswer(epoch=5, granted=True), 3)
+    elected = driven.answer(VoteAnswer(epoch=6, granted=True), 3)
+    assert driven.role() is Role.LEADER
+    assert elected.leadership is not None
+    return elected.leadership.predecessor
+
+
+def test_a_new_leader_tells_when_the_leader_it_followed_was_last_heard() -> None:
+    driven = follower(1)
+    driven.now_ms = 700.0
+    driven.answer(FetchAnswer(epoch=5, leader_id=2))
+    assert elected_after(driven) == Predecessor(2, 700.0)
+
+
+def test_a_lost_election_does_not_hide_how_long_the_leader_has_been_silent() -> None:
+    driven = follower(1)
+    driven.now_ms = 700.0
+    driven.answer(FetchAnswer(epoch=5, leader_id=2))
+    driven.step(Tick(), after_ms=2_000)
+    driven.answer(VoteAnswer(epoch=5, granted=False), 3)
+    # Node 3 still hears of the leader. Replica 1 goes back to it, in vain.
+    driven.step(Tick(), after_ms=2_000)
+    assert driven.role() is Role.FOLLOWER
+    assert elected_after(driven) == Predecessor(2, 700.0)
+
+
+def test_any_message_of_the_former_leader_is_a_sign_of_life() -> None:
+    driven = follower(1)
+    driven.step(Requested(token=9, request=EndEpoch(leader_id=2, epoch=5)), after_ms=1_500)
+    assert elected_after(driven) == Predecessor(2, 1_500.0)
+
+
+def test_a_leader_that_is_elected_again_without_having_followed_has_no_predecessor() -> None:
+    driven = leader(1)
+    driven.step(Resign(epoch=2))
+    driven.step(Tick(), after_ms=1_000)
+    driven.answer(VoteAnswer(epoch=2, granted=True), 2)
+    elected = driven.answer(VoteAnswer(epoch=3, granted=True), 2)
+    assert elected.leadership is not None
+    assert elected.leadership.leading_from is not None
+    assert elected.leadership.predecessor is None

@@ -190,6 +190,12 @@ class ClusterProcesses:
     def wait_for_in_sync(self, topic: str, replicas: Collection[int], *, at: int) -> None:
         self.wait_for(topic, lambda partition: set(partition.in_sync) == set(replicas), at=at)
 
+    def active_controller(self) -> int:
+        """The node that leads the metadata quorum."""
+        leader = self.ask(lambda admin: admin.describe_quorum()).leader
+        assert leader is not None
+        return leader
+
     def coordinator(self, kind: CoordinatorKind, key: str) -> int:
         return self.ask(lambda admin: admin._cluster.coordinator(kind, key))
 

@@ -7,7 +7,7 @@ the quorum state is durable: a vote that is forgotten could be given twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tidelog.consensus.messages import Answer, Request, SnapshotId
 from tidelog.consensus.quorum_state import QuorumState
@@ -67,17 +67,25 @@ class Send:
     request: Request
 
 
+class Predecessor(NamedTuple):
+    """The leader that a replica followed last, and when it last gave a sign of life, on the replica's own clock."""
+
+    leader_id: int
+    heard_ms: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
     """Who leads now, as far as this replica knows. `leading_from` is set while that is itself.
 
     A leader may append from now on, but has to see the high watermark above `leading_from` before it can know all that
-    earlier leaders have committed.
+    earlier leaders have committed. Its `predecessor` is the one that it followed until it was elected.
     """
 
     epoch: int
     leader_id: int | None
     leading_from: int | None = None
+    predecessor: Predecessor | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,8 @@ def take_office(state: ReplicaState, granted_by: Collection[int]) -> None:
         epoch_start_offset=state.log.end_offset,
         now_ms=state.now_ms,
     )
-    state.enter(Cause.VOTES_WON, Leader(progress=progress))
+    state.enter(Cause.VOTES_WON, Leader(progress=progress, predecessor=state.predecessor))
+    state.predecessor = None
     # Without a record of its own epoch the leader could not commit those of earlier ones.
     message = LeaderChangeMessage(
         leader_id=settings.node_id,

@@ -7,7 +7,7 @@ translates. What a replica wants done in return is in `tidelog.consensus.effects
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, assert_never
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
@@ -154,6 +154,19 @@ class FetchSnapshotAnswer:
 
 Request: TypeAlias = Vote | BeginEpoch | EndEpoch | Fetch | FetchSnapshot
 Answer: TypeAlias = VoteAnswer | BeginEpochAnswer | EndEpochAnswer | FetchAnswer | FetchSnapshotAnswer
+
+
+def sender_of(request: Request) -> int:
+    """The number of the node that asks; negative for a reader without one."""
+    match request:
+        case Vote():
+            return request.candidate_id
+        case BeginEpoch() | EndEpoch():
+            return request.leader_id
+        case Fetch() | FetchSnapshot():
+            return request.replica_id
+        case _:
+            assert_never(request)
 
 
 # --- Events: everything that a replica can be told with `step`.

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from tidelog.consensus import elections, following, leading
 from tidelog.consensus.description import QuorumDescription, ReplicaDescription, describe_replica
-from tidelog.consensus.effects import NEVER, Draft, Effects, Leadership
+from tidelog.consensus.effects import NEVER, Draft, Effects, Leadership, Predecessor
 from tidelog.consensus.log_view import LogView, last_epoch
 from tidelog.consensus.messages import (
     Answer,
@@ -39,6 +39,7 @@ from tidelog.consensus.messages import (
     Tick,
     Vote,
     VoteAnswer,
+    sender_of,
 )
 from tidelog.consensus.quorum_state import QuorumState
 from tidelog.consensus.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
@@ -102,6 +103,7 @@ class QuorumReplica:
             state.role = Resigned(deadline_ms=deadline_ms, successors=(), unaware=set(settings.other_voters))
         elif leader_id is not None and leader_id in settings.other_voters:
             state.role = Follower(leader_id=leader_id, deadline_ms=now_ms + settings.fetch_timeout_ms)
+            state.predecessor = Predecessor(leader_id, now_ms)
         else:
             state.role = Unattached(deadline_ms=deadline_ms)
         return self._finish()
@@ -115,6 +117,7 @@ class QuorumReplica:
             case Answered(request_id=request_id, answer=answer):
                 source = state.conversations.end(request_id)
                 if source is not None:
+                    state.heard_from(source)
                     self._on_answer(source, answer)
             case Failed(request_id=request_id):
                 self._on_failure(request_id)
@@ -165,6 +168,7 @@ class QuorumReplica:
 
     def _on_request(self, token: int, request: Request) -> None:
         state = self._state
+        state.heard_from(sender_of(request))
         match request:
             case Vote():
                 elections.on_vote(state, token, request)
@@ -263,5 +267,11 @@ class QuorumReplica:
 
     def _leadership(self) -> Leadership:
         role = self._state.role
-        leading_from = role.progress.epoch_start_offset if isinstance(role, Leader) else None
-        return Leadership(epoch=self.epoch, leader_id=self.leader_id, leading_from=leading_from)
+        if not isinstance(role, Leader):
+            return Leadership(epoch=self.epoch, leader_id=self.leader_id)
+        return Leadership(
+            epoch=self.epoch,
+            leader_id=self.leader_id,
+            leading_from=role.progress.epoch_start_offset,
+            predecessor=role.predecessor,
+        )

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
+from tidelog.consensus.effects import Predecessor
 from tidelog.consensus.messages import Fetch, SnapshotId
 from tidelog.consensus.progress import QuorumProgress
 from tidelog.consensus.transitions import Role
@@ -88,6 +89,7 @@ class ParkedFetch:
 class Leader:
     role: ClassVar[Role] = Role.LEADER
     progress: QuorumProgress
+    predecessor: Predecessor | None = None
     parked: dict[int, ParkedFetch] = field(default_factory=dict)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidelog.consensus.conversations import Conversations
-from tidelog.consensus.effects import Draft, Reply, Send
+from tidelog.consensus.effects import Draft, Predecessor, Reply, Send
 from tidelog.consensus.log_view import LogView
 from tidelog.consensus.messages import Answer, FetchAnswer, Request
 from tidelog.consensus.quorum_state import QuorumState
@@ -30,6 +30,7 @@ class ReplicaState:
         "log",
         "lost_elections",
         "now_ms",
+        "predecessor",
         "randomness",
         "role",
         "settings",
@@ -54,6 +55,9 @@ class ReplicaState:
         self.write_pending = False
         self.conversations = Conversations(settings.request_timeout_ms, settings.retry_backoff_ms)
         self.lost_elections = 0
+        # The leader that was followed last. Its silence counts from the last sign of life, however often this replica
+        # has stood for election since.
+        self.predecessor: Predecessor | None = None
         self.shutting_down = False
         self.draft = Draft()
 
@@ -89,6 +93,11 @@ class ReplicaState:
             self.conversations.pause(source, self.now_ms)
             return False
         return True
+
+    def heard_from(self, sender_id: int) -> None:
+        """Any message is a sign of life."""
+        if self.predecessor is not None and self.predecessor.leader_id == sender_id:
+            self.predecessor = Predecessor(sender_id, self.now_ms)
 
     # --- Changing roles
 
@@ -140,6 +149,8 @@ class ReplicaState:
     def become_follower(self, epoch: int, leader_id: int, cause: Cause) -> None:
         self.election = QuorumState(epoch=epoch, leader_id=leader_id)
         self.lost_elections = 0
+        if self.predecessor is None or self.predecessor.leader_id != leader_id:
+            self.predecessor = Predecessor(leader_id, self.now_ms)
         self.enter(cause, Follower(leader_id=leader_id, deadline_ms=self.now_ms + self.settings.fetch_timeout_ms))
 
     def draw_election_timeout_ms(self) -> float:

@@ -1,10 +1,12 @@
 """What the active controller makes of a broker's heartbeat: unfence it, fence it, let it stop.
 
-Sessions are not in the log: a new controller gives every broker a whole timeout to be heard of.
+Sessions are not in the log: a new controller gives every broker a whole timeout to be heard of, except the one in the
+process of its predecessor, whose silence it has watched itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidelog.controller.brokers import begin_controlled_shutdown, fence_broker, unfence_broker
@@ -20,8 +22,9 @@ from tidelog.protocol.schema import Message
 class BrokerSessions:
     """When each broker was heard of last, on the controller's own clock."""
 
-    def __init__(self, timeout_ms: float) -> None:
+    def __init__(self, timeout_ms: float, heartbeat_interval_ms: float) -> None:
         self._timeout_ms = timeout_ms
+        self._heartbeat_interval_ms = heartbeat_interval_ms
         self._heard_ms: dict[int, float] = {}
 
     def heard(self, broker_id: int, now_ms: float) -> None:
@@ -34,9 +37,23 @@ class BrokerSessions:
         heard = self._heard_ms.get(broker_id)
         return heard is not None and now_ms - heard < self._timeout_ms
 
-    def begin(self, image: ClusterImage, now_ms: float) -> None:
-        """This node has become the active controller: nobody is late yet."""
+    def begin(self, image: ClusterImage, now_ms: float, *, heard_earlier: Mapping[int, float] | None = None) -> None:
+        """This node has become the active controller: nobody is late yet.
+
+        `heard_earlier` names nodes that this one has listened to before, and when each was last heard: their sessions
+        began then. Even so each gets the time for a first heartbeat, because until now it may have had nobody to
+        send one to.
+        """
         self._heard_ms = {broker.id: now_ms for broker in image.brokers.values() if not broker.fenced}
+        for broker_id, heard_ms in (heard_earlier or {}).items():
+            if broker_id in self._heard_ms:
+                latest_ms = now_ms - self._timeout_ms + self._heartbeat_interval_ms
+                self._heard_ms[broker_id] = min(now_ms, max(heard_ms, latest_ms))
+
+    def next_end_ms(self, image: ClusterImage) -> float:
+        """When the first session ends, unless its broker is heard of before; infinite if nobody has one."""
+        heard = [self._heard_ms.get(broker.id, 0.0) for broker in image.brokers.values() if not broker.fenced]
+        return min(heard, default=float("inf")) + self._timeout_ms
 
     def silent(self, image: ClusterImage, now_ms: float) -> list[int]:
         """Brokers that serve but have not been heard of for too long."""

@@ -139,6 +139,7 @@ class RunningNode:
         node.replication.start()
         await lifecycle.unfence()
         lifecycle.start_heartbeats()
+        control.on_controller = lifecycle.controller_changed
         self._housekeeping = Housekeeping(node)
         self._housekeeping.start()
         if config.tidelog_metrics_port >= 0:

@@ -56,7 +56,9 @@ Reply = TypeVar("Reply", covariant=True)
 PLACEMENT_STARTS = 1 << 16
 # How long a request waits for a leader that has only just been elected to know what its predecessors committed.
 ACTIVATION_SECONDS = 10.0
-SESSION_CHECK_SECONDS = 0.5
+# Sessions are looked at when the first of them ends, but not less and not more often than this.
+MOST_SESSION_CHECK_SECONDS = 0.5
+LEAST_SESSION_CHECK_SECONDS = 0.02
 
 
 class Decided(Protocol[Reply]):
@@ -87,7 +89,7 @@ class ActiveController:
         self._clock = clock
         self._randomness = randomness
         self._lock = asyncio.Lock()
-        self._sessions = BrokerSessions(config.broker_session_timeout_ms)
+        self._sessions = BrokerSessions(config.broker_session_timeout_ms, config.broker_heartbeat_interval_ms)
         # The epoch in which this node is the active controller; None while it is not.
         self._epoch: int | None = None
         self._activation: asyncio.Task[None] | None = None
@@ -132,14 +134,20 @@ class ActiveController:
                 logger.info("this node is no longer the active controller")
             self._epoch = None
             return
-        self._activation = asyncio.create_task(self._activate(leadership.epoch, leadership.leading_from))
+        self._activation = asyncio.create_task(self._activate(leadership, leadership.leading_from))
 
-    async def _activate(self, epoch: int, leading_from: int) -> None:
+    async def _activate(self, leadership: Leadership, leading_from: int) -> None:
         """Everything that earlier leaders have committed is known once the first record of this epoch is."""
         await self._metadata.reached(leading_from)
-        self._sessions.begin(self._metadata.image, self._clock.monotonic_ms())
-        self._epoch = epoch
-        logger.info("this node is the active controller of epoch %d", epoch)
+        # A broker and a controller of one number are one process: who does not answer fetches sends no heartbeats.
+        predecessor = leadership.predecessor
+        self._sessions.begin(
+            self._metadata.image,
+            self._clock.monotonic_ms(),
+            heard_earlier={} if predecessor is None else {predecessor.leader_id: predecessor.heard_ms},
+        )
+        self._epoch = leadership.epoch
+        logger.info("this node is the active controller of epoch %d", leadership.epoch)
         if not self._metadata.image.features:
             await self._decide(lambda image: Decision(records=bootstrap_records(INITIAL_FEATURES), reply=None))
         if not self._watching:
@@ -229,7 +237,7 @@ class ActiveController:
 
     async def _watch_sessions(self) -> None:
         while True:
-            await asyncio.sleep(SESSION_CHECK_SECONDS)
+            await asyncio.sleep(self._until_session_check())
             if self._epoch is None:
                 continue
             for broker_id in self._sessions.silent(self._metadata.image, self._clock.monotonic_ms()):
@@ -238,6 +246,12 @@ class ActiveController:
                     await self._decide(partial(self._fence_if_silent, broker_id))
                 except ApiError as error:
                     logger.warning("broker %d could not be fenced: %s", broker_id, error)
+
+    def _until_session_check(self) -> float:
+        if self._epoch is None:
+            return MOST_SESSION_CHECK_SECONDS
+        remaining = (self._sessions.next_end_ms(self._metadata.image) - self._clock.monotonic_ms()) / 1000
+        return max(LEAST_SESSION_CHECK_SECONDS, min(remaining, MOST_SESSION_CHECK_SECONDS))
 
     async def _elect_at_intervals(self, seconds: float, elections: Callable[[ClusterImage], Decided[bool]]) -> None:
         """`elections` say whether they have left something for another round, which then follows at once."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import HostPort
 from tidelog.consensus.effects import Leadership
@@ -77,12 +79,16 @@ class ControlPlane:
         self.channel = ControllerChannel(
             node_id=config.node_id, quorum=self.quorum, local=self.controller, peers=self._channel_peers
         )
+        # Told when another node, or this one, has become the controller.
+        self.on_controller: Callable[[], None] | None = None
         self.quorum.on_commit = self.metadata.committed
         self.quorum.on_leadership = self._leadership_changed
 
     def _leadership_changed(self, leadership: Leadership) -> None:
         if self.controller is not None:
             self.controller.leadership_changed(leadership)
+        if leadership.leader_id is not None and self.on_controller is not None:
+            self.on_controller()
 
     async def start(self) -> None:
         await self.quorum.start()

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 REGISTRATION_RETRY_SECONDS = 0.2
 CATCH_UP_SECONDS = 0.02
+# A heartbeat that got no answer is repeated before the next one is due.
+RETRIES_PER_INTERVAL = 4
 # When all nodes stop at once, the last ones have no quorum left that could take over anything.
 SILENT_CONTROLLER_SECONDS = 3.0
 
@@ -50,6 +52,7 @@ class BrokerLifecycle:
         self._features = features
         self._offline_directories = offline_directories
         self._beating: asyncio.Task[None] | None = None
+        self._beat_now = asyncio.Event()
         self.broker_epoch = -1
         self.fenced = True
         # The controller does not know us any more (or not in this incarnation): we have to register again.
@@ -102,11 +105,20 @@ class BrokerLifecycle:
     def start_heartbeats(self) -> None:
         self._beating = asyncio.create_task(self._keep_beating())
 
+    def controller_changed(self) -> None:
+        """A new controller waits for a sign of life: do not let it wait for an interval."""
+        self._beat_now.set()
+
     async def _keep_beating(self) -> None:
         interval = self._config.broker_heartbeat_interval_ms / 1000
+        pause = interval
         while True:
-            await asyncio.sleep(interval)
-            await self._beat()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._beat_now.wait()
+            self._beat_now.clear()
+            answered = await self._beat() is not None
+            pause = interval if answered else interval / RETRIES_PER_INTERVAL
 
     async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse | None:
         request = BrokerHeartbeatRequest(

@@ -1,0 +1,86 @@
+"""How long a producer waits after kill -9 of the node that leads its partition, with Kafka's default session timeout.
+
+Twice: the node only leads the partition, and the node is the active controller as well. In the second case the others
+have to elect a controller before anybody can notice that a broker is silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Iterator
+
+import psutil
+
+from benchmarks.broker_process import MeasuredBroker, broker
+from benchmarks.cluster import NODES, Row, wait_for_nodes
+
+SESSION_SECONDS = 9.0
+BOUND_SECONDS = SESSION_SECONDS + 2.0
+GIVE_UP_SECONDS = 60.0
+PAUSE_SECONDS = 0.02
+
+
+def run() -> Iterator[Row]:
+    for name, is_controller in (("a leader", False), ("a leader that is the active controller", True)):
+        with broker(None, "--nodes", str(NODES)) as target:
+            wait_for_nodes(target)
+            silence = _measure(target, is_controller=is_controller)
+        yield (f"silence after kill -9 of {name}", f"{silence:.1f} s", f"at most {BOUND_SECONDS:.0f} s")
+
+
+def _measure(target: MeasuredBroker, *, is_controller: bool) -> float:
+    from confluent_kafka import KafkaError, Message, Producer
+
+    servers = ",".join(f"127.0.0.1:{target.port + number}" for number in range(NODES))
+    victim = asyncio.run(_create_topic(servers, is_controller=is_controller))
+    acknowledged: list[float] = []
+    failed: list[str] = []
+
+    def report(error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            failed.append(str(error))
+        else:
+            acknowledged.append(time.monotonic())
+
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 0, "retry.backoff.ms": 50})
+
+    def send_until(count: int) -> None:
+        deadline = time.monotonic() + GIVE_UP_SECONDS
+        while len(acknowledged) < count and time.monotonic() < deadline:
+            producer.produce("fail-over", b"x", on_delivery=report)
+            producer.poll(PAUSE_SECONDS)
+
+    send_until(100)
+    killed_at = time.monotonic()
+    _kill(target, victim)
+    send_until(len(acknowledged) + 500)
+    producer.flush(GIVE_UP_SECONDS)
+    if failed:
+        raise RuntimeError(f"{len(failed)} records were not delivered: {failed[0]}")
+    times = [killed_at, *(each for each in acknowledged if each > killed_at)]
+    return max(after - before for before, after in itertools.pairwise(times))
+
+
+async def _create_topic(servers: str, *, is_controller: bool) -> int:
+    """A topic with one partition; returns the node that leads it."""
+    from tidelog.client.admin import Admin, NewTopic
+
+    async with Admin(servers) as admin:
+        controller = (await admin.describe_quorum()).leader
+        assert controller is not None
+        others = [number for number in range(1, NODES + 1) if number != controller]
+        replicas = (controller, *others) if is_controller else (*others, controller)
+        topic = NewTopic(name="fail-over", assignment={0: replicas}, configs={"min.insync.replicas": "2"})
+        Admin.raise_any(await admin.create_topics([topic]))
+        return replicas[0]
+
+
+def _kill(target: MeasuredBroker, number: int) -> None:
+    config_file = str(target.data_dir / f"node-{number}.properties")
+    for process in target.nodes():
+        if config_file in process.cmdline():
+            process.kill()
+            return
+    raise psutil.NoSuchProcess(number)
