@@ -7,9 +7,10 @@ messages begin with a version; fields are only ever added at the end, so that a 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from struct import Struct
+from struct import error as StructError
 
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.codec import Buffer, ProtocolError, decode, encode
@@ -19,19 +20,34 @@ from tidelog.protocol.messages.consumer_protocol_subscription import ConsumerPro
 from tidelog.protocol.messages.consumer_protocol_subscription import TopicPartition as OwnedPartitions
 
 _VERSION = Struct(">h")
+_INT = Struct(">i")
 _SUBSCRIPTION_VERSION = ConsumerProtocolSubscription.SCHEMA.valid[1]
 _ASSIGNMENT_VERSION = ConsumerProtocolAssignment.SCHEMA.valid[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What one member wants, and what it has had so far."""
+    """What one member wants, and what it has had so far. The instance id does not travel in it, but beside it."""
 
     topics: tuple[str, ...]
     owned: tuple[TopicPartition, ...] = ()
     generation: int = -1
     rack: str | None = None
     user_data: bytes | None = None
+    instance_id: str | None = None
+
+
+def members_in_order(subscriptions: Mapping[str, Subscription]) -> list[str]:
+    """Static members by their instance id come first, then the others by their member id.
+
+    Member ids change when a program is started again, instance ids do not: so static members get the same again.
+    """
+
+    def key(member: str) -> tuple[bool, str]:
+        instance_id = subscriptions[member].instance_id
+        return instance_id is None, member if instance_id is None else instance_id
+
+    return sorted(subscriptions, key=key)
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
@@ -78,6 +94,56 @@ def decode_assignment(data: Buffer) -> tuple[TopicPartition, ...]:
     return tuple(
         TopicPartition(entry.topic, number) for entry in message.assigned_partitions for number in entry.partitions
     )
+
+
+# -- what the sticky assignors add to a subscription -----------------------------------------------------------------
+
+
+def encode_sticky_user_data(partitions: Collection[TopicPartition], generation: int) -> bytes | None:
+    """Version 1 of what the assignor "sticky" remembers; nothing before the first assignment."""
+    if generation < 0:
+        return None
+    topics = _by_topic(partitions)
+    parts = [_INT.pack(len(topics))]
+    for topic, numbers in topics:
+        name = topic.encode()
+        parts += [_VERSION.pack(len(name)), name, _INT.pack(len(numbers)), *map(_INT.pack, numbers)]
+    return b"".join((*parts, _INT.pack(generation)))
+
+
+def decode_sticky_user_data(data: Buffer | None) -> tuple[tuple[TopicPartition, ...], int]:
+    """(partitions, generation). What cannot be read is the memory of somebody else, and worth nothing."""
+    partitions: list[TopicPartition] = []
+    view = memoryview(data or b"")
+    try:
+        (topics,), at = _INT.unpack_from(view), _INT.size
+        for _ in range(topics):
+            (length,) = _VERSION.unpack_from(view, at)
+            topic = str(view[at + _VERSION.size : at + _VERSION.size + length], "utf-8")
+            at += _VERSION.size + length
+            (count,) = _INT.unpack_from(view, at)
+            at += _INT.size
+            if not 0 <= count <= (len(view) - at) // _INT.size:
+                return (), -1
+            partitions += [TopicPartition(topic, number) for (number,) in _INT.iter_unpack(view[at : at + 4 * count])]
+            at += _INT.size * count
+        # Version 0 ends here, without the generation.
+        (generation,) = _INT.unpack_from(view, at) if at < len(view) else (-1,)
+    except (StructError, UnicodeDecodeError):
+        return (), -1
+    return tuple(partitions), generation
+
+
+def encode_cooperative_user_data(generation: int) -> bytes:
+    """For members that do not know version 2 of the subscription, which has the generation itself."""
+    return _INT.pack(generation)
+
+
+def decode_cooperative_user_data(data: Buffer | None) -> int:
+    if data is None or len(data) < _INT.size:
+        return -1
+    (generation,) = _INT.unpack_from(data)
+    return int(generation)
 
 
 def _version(data: Buffer, newest: int) -> int:

@@ -12,10 +12,10 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-from tidelog.client.assignors import ASSIGNORS
 from tidelog.client.cluster import Cluster, CoordinatorKind
 from tidelog.client.committed import COORDINATION
 from tidelog.client.config import ConsumerConfig
+from tidelog.client.consumer.assignors import ASSIGNORS
 from tidelog.client.errors import ClientError, api_error, is_retriable
 from tidelog.client.group_metadata import NO_GENERATION, ConsumerGroupMetadata
 from tidelog.client.group_protocol import (
@@ -185,7 +185,7 @@ class GroupMember:
         metadata = self._cluster.metadata
         counts = {topic: metadata.partition_count(topic) or 0 for topic in topics}
         assignor = ASSIGNORS[joined.protocol_name or "range"]
-        assignment = assignor(subscriptions, counts)
+        assignment = assignor.assign(subscriptions, counts)
         self._counts_assigned = counts
         return [
             SyncGroupRequestAssignment(member_id=member, assignment=encode_assignment(partitions))

@@ -2,7 +2,7 @@
 
 Rebalances happen inside of `poll` and of the iteration, never behind the reader's back: when partitions are given up,
 the records that were handed out before have been processed, and their offsets can be committed. Heartbeats and fetching
-go on in the background (`tidelog.client.membership`, `tidelog.client.fetcher`).
+go on in the background (`tidelog.client.consumer.classic_member`, `tidelog.client.consumer.fetcher`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from types import TracebackType
 from tidelog.client.cluster import Cluster
 from tidelog.client.committed import OffsetAndMetadata, commit_offsets, fetch_committed
 from tidelog.client.config import Options, OptionValue, consumer_config
+from tidelog.client.consumer.classic_member import GroupMember
+from tidelog.client.consumer.fetcher import Fetcher
+from tidelog.client.consumer.positioning import find_positions
+from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import (
     ClientError,
     CommitFailed,
@@ -26,12 +30,8 @@ from tidelog.client.errors import (
     WrongUse,
 )
 from tidelog.client.fetched import Chunk, ConsumerRecord
-from tidelog.client.fetcher import Fetcher
 from tidelog.client.group_metadata import ConsumerGroupMetadata
-from tidelog.client.membership import GroupMember
 from tidelog.client.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
-from tidelog.client.positioning import find_positions
-from tidelog.client.positions import PartitionPosition, Positions
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness

@@ -1,7 +1,7 @@
 """Fetches records for assigned partitions, ahead of whoever reads them. One request at a time per leader.
 
 What the replies hold is taken apart in `tidelog.client.fetched`; where the reader is, is known by
-`tidelog.client.positions`.
+`tidelog.client.consumer.positions`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 from tidelog.client.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
+from tidelog.client.consumer.positioning import RESETS
+from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import ClientError, api_error
 from tidelog.client.fetched import FetchedPartition
-from tidelog.client.positioning import RESETS
-from tidelog.client.positions import PartitionPosition, Positions
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tidelog.client.cluster import Cluster
 from tidelog.client.committed import fetch_committed
 from tidelog.client.config import ConsumerConfig
+from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import NoOffsetForPartition
 from tidelog.client.offsets import EARLIEST, LATEST, list_offsets
-from tidelog.client.positions import PartitionPosition, Positions
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 
