@@ -1,0 +1,28 @@
+"""Places at which tests stop a running job for good: it halts there, and the test kills the processes.
+
+Halting instead of dying here lets the test kill the whole driver (Python and JVM) as a lost machine would. Nothing
+happens unless the environment asks for it: TIDELOG_CRASH_POINT is `name` or `name:batch`, TIDELOG_CRASH_FILE the file
+that tells the test that the point was reached.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+CRASH_POINT = "TIDELOG_CRASH_POINT"
+CRASH_FILE = "TIDELOG_CRASH_FILE"
+
+# Whoever asked for the halt kills us long before.
+_HALT_SECONDS = 600.0
+
+
+def crash_point(name: str, batch: int) -> None:
+    """Halt for ever if this is the place that was asked for."""
+    wanted = os.environ.get(CRASH_POINT)
+    if wanted is None or wanted not in (name, f"{name}:{batch}"):
+        return
+    Path(os.environ[CRASH_FILE]).write_text(str(os.getpid()))
+    time.sleep(_HALT_SECONDS)
+    os._exit(1)

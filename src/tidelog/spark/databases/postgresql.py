@@ -1,0 +1,415 @@
+"""The database sink on PostgreSQL: tasks COPY into staging tables of their own, the driver moves the rows.
+
+Staging tables are unlogged: they need no write-ahead log because a lost one is only a batch to be run again. A crash
+of the server empties them, so the rows are counted before they are moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import sql
+
+from tidelog.spark.crash_points import crash_point
+from tidelog.spark.databases.options import (
+    DELETE,
+    EVENT,
+    OFFSET,
+    PARTITION,
+    TOPIC,
+    Mode,
+    SinkOptions,
+    split_table,
+    table_columns,
+)
+from tidelog.spark.databases.progress import BatchIdentity, Progress, Verdict, check_spans, decide
+from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState, all_spans
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+CONNECT_TIMEOUT_SECONDS = 10
+# A commit whose answer got lost is looked up and, if it did not happen, repeated.
+APPLY_ATTEMPTS = 3
+_LEFTOVER_LOCK_TIMEOUT_MS = 200
+_BATCH_ROWS = "tidelog_batch_rows"
+_STAGING_PREFIX = "tidelog_staging"
+
+_BESIDE_TYPES = {TOPIC: "text", PARTITION: "integer", OFFSET: "bigint", EVENT: "text", DELETE: "boolean"}
+_TYPES = {
+    "bigint": "bigint",
+    "int": "integer",
+    "smallint": "smallint",
+    "tinyint": "smallint",
+    "double": "double precision",
+    "float": "real",
+    "boolean": "boolean",
+    "string": "text",
+    "binary": "bytea",
+    "date": "date",
+    "timestamp": "timestamp with time zone",
+    "timestamp_ntz": "timestamp without time zone",
+}
+
+
+class PostgresqlDatabase:
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        parts = split_table(options.table)
+        self._schema = parts[:-1]
+        self._table = sql.Identifier(*parts)
+        digest = hashlib.sha256(options.pipeline.encode()).hexdigest()[:8]
+        self._staging_prefix = f"{_STAGING_PREFIX}_{digest}"
+
+    # -- at the start of a pipeline ------------------------------------------------------------------------------
+
+    def prepare(self, columns: Sequence[Column]) -> None:
+        with self._connect() as connection:
+            self._lock(connection)
+            self._create_own_tables(connection)
+            self._create_table(connection, columns)
+            self._check_columns(connection, columns)
+            self._check_keys(connection)
+        self._drop_leftovers(up_to=None)
+
+    def stored_state(self) -> StoredState:
+        with self._connect() as connection:
+            if not self._exists(connection, self._own_name("tidelog_progress")):
+                return StoredState()
+            return self._read_state(connection)
+
+    # -- in tasks ------------------------------------------------------------------------------------------------
+
+    def stage(self, batches: Iterator[pa.RecordBatch], names: Sequence[str], batch: int) -> StagedRows:
+        name = f"{self._staging_prefix}_{batch}_{uuid.uuid4().hex[:16]}"
+        counter = SpanCounter()
+        fields = sql.SQL(", ").join(
+            sql.SQL("NULL::{} AS {}").format(sql.SQL(_BESIDE_TYPES[one]), sql.Identifier(one))
+            if one in _BESIDE_TYPES
+            else sql.Identifier(one)
+            for one in names
+        )
+        staging = self._own_name(name)
+        create = sql.SQL("CREATE UNLOGGED TABLE {} AS SELECT {} FROM {} WITH NO DATA")
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(create.format(staging, fields, self._table))
+            with cursor.copy(sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(staging)) as copy:
+                for rows in counter.watch(batches):
+                    copy.write(_csv(rows))
+        return StagedRows(location=name, rows=counter.rows, spans=counter.spans)
+
+    # -- in the driver -------------------------------------------------------------------------------------------
+
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
+        for attempt in range(1, APPLY_ATTEMPTS + 1):
+            try:
+                verdict = self._apply_once(staged, names, identity)
+                break
+            except psycopg.OperationalError:
+                # The connection broke. Whether the commit happened is decided by reading the batch number again.
+                if attempt == APPLY_ATTEMPTS:
+                    raise
+        self._drop_leftovers(up_to=identity.batch)
+        return verdict
+
+    def discard(self, staged: Sequence[StagedRows]) -> None:
+        with suppress(psycopg.Error), self._connect() as connection:
+            for part in staged:
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._own_name(part.location)))
+
+    def _apply_once(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
+        with self._connect() as connection:
+            self._lock(connection)
+            state = self._read_state(connection)
+            verdict = decide(state.progress, identity)
+            if verdict is Verdict.APPLY:
+                spans = all_spans(staged)
+                check_spans(identity.pipeline, spans, state.next_offsets)
+                self._check_counts(connection, staged)
+                crash_point("database-before-rows", identity.batch)
+                self._move(connection, staged, tuple(names))
+                crash_point("database-after-rows", identity.batch)
+                self._note(connection, identity, sum(part.rows for part in staged))
+                for span in spans:
+                    self._note_offset(connection, identity.pipeline, span.topic, span.partition, span.last + 1)
+            for part in staged:
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._own_name(part.location)))
+            crash_point("database-before-commit", identity.batch)
+        crash_point("database-after-commit", identity.batch)
+        return verdict
+
+    def _check_counts(self, connection: Connection, staged: Sequence[StagedRows]) -> None:
+        for part in staged:
+            count = sql.SQL("SELECT count(*) FROM {}").format(self._own_name(part.location))
+            found = _one(connection.execute(count))
+            if found != part.rows:
+                raise DatabaseProblem(
+                    f"staging table {part.location} holds {found} rows instead of {part.rows}: the server was started "
+                    "anew in between. Nothing was written; start the pipeline again and the batch is repeated"
+                )
+
+    def _move(self, connection: Connection, staged: Sequence[StagedRows], names: tuple[str, ...]) -> None:
+        columns = table_columns(names, self._options.keys)
+        listed = sql.SQL(", ").join(map(sql.Identifier, columns))
+        staging = [self._own_name(part.location) for part in staged if part.rows]
+        if not staging:
+            return
+        if self._options.mode is Mode.APPEND and EVENT not in names:
+            for source in staging:
+                insert = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
+                connection.execute(insert.format(self._table, listed, listed, source))
+            return
+        everything = sql.SQL(" UNION ALL ").join(sql.SQL("SELECT * FROM {}").format(one) for one in staging)
+        create = sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS {}")
+        rows = sql.Identifier("pg_temp", _BATCH_ROWS)
+        connection.execute(create.format(sql.Identifier(_BATCH_ROWS), everything))
+        if EVENT in names:
+            self._drop_known_events(connection, rows)
+        if self._options.mode is Mode.UPSERT:
+            self._upsert(connection, rows, columns, deletes=DELETE in names)
+        else:
+            order = sql.SQL(", ").join(map(sql.Identifier, (TOPIC, PARTITION, OFFSET)))
+            insert = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} ORDER BY {}")
+            connection.execute(insert.format(self._table, listed, listed, rows, order))
+
+    def _drop_known_events(self, connection: Connection, rows: sql.Composable) -> None:
+        """Each event id once: not if the log has it, and only its first row of this batch. Rows without id stay."""
+        names = {
+            "rows": rows,
+            "log": self._own_name("tidelog_message_log"),
+            "event": sql.Identifier(EVENT),
+            "order": sql.SQL(", ").join(map(sql.Identifier, (TOPIC, PARTITION, OFFSET))),
+        }
+        values = {"consumer": self._options.pipeline}
+        connection.execute(
+            sql.SQL(
+                "DELETE FROM {rows} AS one WHERE EXISTS (SELECT 1 FROM {log} WHERE consumer = %(consumer)s"
+                " AND event_id = one.{event})"
+            ).format(**names),
+            values,
+        )
+        connection.execute(
+            sql.SQL(
+                "DELETE FROM {rows} WHERE ctid IN (SELECT ctid FROM (SELECT ctid, row_number() OVER (PARTITION BY"
+                " {event} ORDER BY {order}) AS number FROM {rows} WHERE {event} IS NOT NULL) AS numbered"
+                " WHERE number > 1)"
+            ).format(**names)
+        )
+        connection.execute(
+            sql.SQL(
+                "INSERT INTO {log} (consumer, event_id) SELECT %(consumer)s, {event} FROM {rows}"
+                " WHERE {event} IS NOT NULL"
+            ).format(**names),
+            values,
+        )
+
+    def _upsert(self, connection: Connection, rows: sql.Composable, columns: tuple[str, ...], *, deletes: bool) -> None:
+        """Of several rows with the same key the last one of the topic counts."""
+        keys = sql.SQL(", ").join(map(sql.Identifier, self._options.keys))
+        others = [name for name in columns if name not in self._options.keys]
+        action = (
+            sql.SQL("UPDATE SET {}").format(
+                sql.SQL(", ").join(sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in others)
+            )
+            if others
+            else sql.SQL("NOTHING")
+        )
+        names = {
+            "table": self._table,
+            "rows": rows,
+            "columns": sql.SQL(", ").join(map(sql.Identifier, columns)),
+            "keys": keys,
+            "order": sql.SQL(", ").join(sql.SQL("{} DESC").format(sql.Identifier(one)) for one in (OFFSET, PARTITION)),
+            "delete": sql.Identifier(DELETE) if deletes else sql.SQL("false"),
+            "same_key": sql.SQL(" AND ").join(
+                sql.SQL("{0}.{2} = {1}.{2}").format(self._table, sql.Identifier("gone"), sql.Identifier(key))
+                for key in self._options.keys
+            ),
+            "action": action,
+        }
+        last = "(SELECT DISTINCT ON ({keys}) * FROM {rows} ORDER BY {keys}, {order})"
+        if deletes:
+            connection.execute(
+                sql.SQL(f"DELETE FROM {{table}} USING {last} AS gone WHERE gone.{{delete}} AND {{same_key}}").format(
+                    **names
+                )
+            )
+        connection.execute(
+            sql.SQL(
+                f"INSERT INTO {{table}} ({{columns}}) SELECT {{columns}} FROM {last} AS last"
+                " WHERE {delete} IS NOT TRUE ON CONFLICT ({keys}) DO {action}"
+            ).format(**names)
+        )
+
+    # -- the tables that remember --------------------------------------------------------------------------------
+
+    def _read_state(self, connection: Connection) -> StoredState:
+        pipeline = (self._options.pipeline,)
+        query = sql.SQL("SELECT query_id, batch FROM {} WHERE pipeline = %s")
+        row = connection.execute(query.format(self._own_name("tidelog_progress")), pipeline).fetchone()
+        query = sql.SQL("SELECT topic, partition, next_offset FROM {} WHERE pipeline = %s")
+        offsets = connection.execute(query.format(self._own_name("tidelog_offsets")), pipeline).fetchall()
+        return StoredState(
+            progress=None if row is None else Progress(query_id=row[0], batch=row[1]),
+            next_offsets={(topic, partition): offset for topic, partition, offset in offsets},
+        )
+
+    def _note(self, connection: Connection, identity: BatchIdentity, rows: int) -> None:
+        connection.execute(
+            sql.SQL(
+                "INSERT INTO {} AS known (pipeline, query_id, batch, rows) VALUES (%s, %s, %s, %s)"
+                " ON CONFLICT (pipeline) DO UPDATE SET query_id = EXCLUDED.query_id, batch = EXCLUDED.batch,"
+                " rows = known.rows + EXCLUDED.rows, written_at = now()"
+            ).format(self._own_name("tidelog_progress")),
+            (identity.pipeline, identity.query_id, identity.batch, rows),
+        )
+
+    def _note_offset(self, connection: Connection, pipeline: str, topic: str, partition: int, offset: int) -> None:
+        connection.execute(
+            sql.SQL(
+                "INSERT INTO {} (pipeline, topic, partition, next_offset) VALUES (%s, %s, %s, %s)"
+                " ON CONFLICT (pipeline, topic, partition) DO UPDATE SET next_offset = EXCLUDED.next_offset"
+            ).format(self._own_name("tidelog_offsets")),
+            (pipeline, topic, partition, offset),
+        )
+
+    def _create_own_tables(self, connection: Connection) -> None:
+        for statement in (
+            "CREATE TABLE IF NOT EXISTS {progress} (pipeline text PRIMARY KEY, query_id text NOT NULL, batch bigint NOT"
+            " NULL, rows bigint NOT NULL, written_at timestamptz NOT NULL DEFAULT now())",
+            "CREATE TABLE IF NOT EXISTS {offsets} (pipeline text, topic text, partition integer, next_offset bigint NOT"
+            " NULL, PRIMARY KEY (pipeline, topic, partition))",
+            "CREATE TABLE IF NOT EXISTS {log} (consumer text, event_id text, received_at timestamptz NOT NULL DEFAULT"
+            " now(), PRIMARY KEY (consumer, event_id))",
+        ):
+            connection.execute(
+                sql.SQL(statement).format(
+                    progress=self._own_name("tidelog_progress"),
+                    offsets=self._own_name("tidelog_offsets"),
+                    log=self._own_name("tidelog_message_log"),
+                )
+            )
+
+    # -- the table of the user -----------------------------------------------------------------------------------
+
+    def _create_table(self, connection: Connection, columns: Sequence[Column]) -> None:
+        fields = [
+            sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(postgresql_type(column.type)))
+            for column in columns
+        ]
+        if self._options.keys:
+            keys = sql.SQL(", ").join(map(sql.Identifier, self._options.keys))
+            fields.append(sql.SQL("PRIMARY KEY ({})").format(keys))
+        create = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})")
+        connection.execute(create.format(self._table, sql.SQL(", ").join(fields)))
+
+    def _check_columns(self, connection: Connection, columns: Sequence[Column]) -> None:
+        cursor = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self._table))
+        present = {column.name for column in cursor.description or ()}
+        missing = [column.name for column in columns if column.name not in present]
+        if missing:
+            raise DatabaseProblem(
+                f"table {self._options.table} has no column {', '.join(missing)}; it has {', '.join(sorted(present))}. "
+                "Add the column to the table, or leave it out of the rows"
+            )
+
+    def _check_keys(self, connection: Connection) -> None:
+        if not self._options.keys:
+            return
+        rows = connection.execute(
+            "SELECT array_agg(attribute.attname::text) FROM pg_index AS one JOIN pg_attribute AS attribute"
+            " ON attribute.attrelid = one.indrelid AND attribute.attnum = ANY (one.indkey)"
+            " WHERE one.indrelid = %s::regclass AND one.indisunique AND one.indpred IS NULL GROUP BY one.indexrelid",
+            (self._table.as_string(connection),),
+        ).fetchall()
+        if not any(set(row[0]) == set(self._options.keys) for row in rows):
+            keys = ", ".join(self._options.keys)
+            raise DatabaseProblem(
+                f"upsert needs a unique index on ({keys}) of table {self._options.table}, and there is none. Make one: "
+                f"CREATE UNIQUE INDEX ON {self._options.table} ({keys})"
+            )
+
+    # -- connections and names -----------------------------------------------------------------------------------
+
+    def _connect(self) -> Connection:
+        try:
+            return psycopg.connect(
+                self._options.url.location,
+                application_name=f"tidelog {self._options.pipeline}"[:63],
+                connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            )
+        except psycopg.OperationalError as error:
+            raise DatabaseProblem(f"cannot connect to PostgreSQL: {' '.join(str(error).split())}") from error
+
+    def _lock(self, connection: Connection) -> None:
+        """One writer for each pipeline until the transaction ends: a driver that is thought dead may not be."""
+        connection.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"tidelog {self._options.pipeline}",)
+        )
+
+    def _exists(self, connection: Connection, name: sql.Identifier) -> bool:
+        return _one(connection.execute("SELECT to_regclass(%s)", (name.as_string(connection),))) is not None
+
+    def _own_name(self, name: str) -> sql.Identifier:
+        """Our tables live beside the user's, in the same schema."""
+        return sql.Identifier(*self._schema, name)
+
+    def _drop_leftovers(self, *, up_to: int | None) -> None:
+        """Tables of attempts that lost or died. A zombie may be writing to one: then it stays for the next time."""
+        with suppress(psycopg.Error), self._connect() as connection:
+            connection.autocommit = True
+            schema = sql.Literal(self._schema[0]) if self._schema else sql.SQL("ANY (current_schemas(false))")
+            found = connection.execute(
+                sql.SQL("SELECT tablename FROM pg_tables WHERE schemaname = {} AND starts_with(tablename, %s)").format(
+                    schema
+                ),
+                (f"{self._staging_prefix}_",),
+            ).fetchall()
+            connection.execute(f"SET lock_timeout = {_LEFTOVER_LOCK_TIMEOUT_MS}")
+            for (name,) in found:
+                number = re.fullmatch(rf"{self._staging_prefix}_(\d+)_\w+", name)
+                if number and (up_to is None or int(number[1]) <= up_to):
+                    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._own_name(name)))
+
+
+def postgresql_type(spark_type: str) -> str:
+    """The column type for a new table. What is nested becomes JSON."""
+    if spark_type in _TYPES:
+        return _TYPES[spark_type]
+    decimal = re.fullmatch(r"decimal\((\d+),(\d+)\)", spark_type)
+    if decimal:
+        return f"numeric({decimal[1]}, {decimal[2]})"
+    if re.match(r"(array|map|struct)<", spark_type):
+        return "jsonb"
+    return "text"
+
+
+def _csv(batch: pa.RecordBatch) -> bytes:
+    """Rows as COPY takes them. Strings are quoted and nulls are not, so that an empty string is not a null."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    columns = [
+        pa.array([None if value is None else f"\\x{value.hex()}" for value in column.to_pylist()], pa.string())
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+        else column
+        for column in batch.columns
+    ]
+    out = pa.BufferOutputStream()
+    rows = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    pyarrow.csv.write_csv(rows, out, pyarrow.csv.WriteOptions(include_header=False))
+    data: bytes = out.getvalue().to_pybytes()
+    return data
+
+
+def _one(cursor: psycopg.Cursor[tuple[Any, ...]]) -> Any:
+    row = cursor.fetchone()
+    return None if row is None else row[0]

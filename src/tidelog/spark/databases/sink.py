@@ -1,0 +1,79 @@
+"""The data source that a query writes to: `df.writeStream.format("tidelog-database")`.
+
+Register it first: `spark.dataSource.register(DatabaseSink)`. The tables have to be there (`Database.prepare`); the
+ready pipeline `sink-db` does both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from tidelog.spark.databases.options import SinkOptions, parse_sink_options, table_columns
+from tidelog.spark.databases.progress import BatchIdentity
+from tidelog.spark.databases.store import StagedRows, open_database
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "tidelog-database"
+
+
+@dataclass
+class StagedMessage(WriterCommitMessage):
+    """What a task tells the driver."""
+
+    query_id: str
+    staged: StagedRows
+
+
+class DatabaseSink(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DatabaseStreamWriter:
+        del overwrite
+        return DatabaseStreamWriter(parse_sink_options(self.options), tuple(schema.fieldNames()))
+
+
+class DatabaseStreamWriter(DataSourceStreamArrowWriter):
+    def __init__(self, options: SinkOptions, names: tuple[str, ...]) -> None:
+        table_columns(names, options.keys)
+        self._options = options
+        self._names = names
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        context = TaskContext.get()
+        assert context is not None
+        query_id = context.getLocalProperty("sql.streaming.queryId")
+        batch = context.getLocalProperty("streaming.sql.batchId")
+        if query_id is None or batch is None:
+            raise RuntimeError("Spark did not say which query and batch this task belongs to")
+        staged = open_database(self._options).stage(iterator, self._names, int(batch))
+        return StagedMessage(query_id=query_id, staged=staged)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        tasks = [message for message in messages if isinstance(message, StagedMessage)]
+        if len(tasks) != len(messages):
+            raise RuntimeError(f"{len(messages) - len(tasks)} of {len(messages)} tasks did not say what they wrote")
+        if not tasks:
+            return
+        identity = BatchIdentity(
+            pipeline=self._options.pipeline,
+            query_id=tasks[0].query_id,
+            batch=batchId,
+            takes_over=self._options.takes_over,
+        )
+        open_database(self._options).apply([task.staged for task in tasks], self._names, identity)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        """Also called after a commit that failed, perhaps only seemingly: the rows stay as they are."""
+        del batchId
+        tasks = [message for message in messages if isinstance(message, StagedMessage)]
+        open_database(self._options).discard([task.staged for task in tasks])

@@ -1,0 +1,285 @@
+"""The database sink on SQLite: tasks put rows into files beside the database, the driver inserts them.
+
+SQLite has one writer at a time, so that staging tables would only make tasks wait for each other. A database in a file
+is on one machine anyway, and so are the tasks.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import hashlib
+import re
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidelog.spark.crash_points import crash_point
+from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, Mode, SinkOptions, split_table, table_columns
+from tidelog.spark.databases.progress import BatchIdentity, Progress, Verdict, check_spans, decide
+from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState, all_spans
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BUSY_TIMEOUT_SECONDS = 30.0
+
+_TYPES = {
+    "bigint": "INTEGER",
+    "int": "INTEGER",
+    "smallint": "INTEGER",
+    "tinyint": "INTEGER",
+    "boolean": "INTEGER",
+    "double": "REAL",
+    "float": "REAL",
+    "binary": "BLOB",
+}
+
+_OWN_TABLES = (
+    "CREATE TABLE IF NOT EXISTS tidelog_progress (pipeline TEXT PRIMARY KEY, query_id TEXT NOT NULL, batch INTEGER NOT"
+    " NULL, rows INTEGER NOT NULL, written_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+    "CREATE TABLE IF NOT EXISTS tidelog_offsets (pipeline TEXT, topic TEXT, partition INTEGER, next_offset INTEGER NOT"
+    " NULL, PRIMARY KEY (pipeline, topic, partition))",
+    "CREATE TABLE IF NOT EXISTS tidelog_message_log (consumer TEXT, event_id TEXT, received_at TEXT NOT NULL DEFAULT"
+    " CURRENT_TIMESTAMP, PRIMARY KEY (consumer, event_id))",
+)
+
+
+class SqliteDatabase:
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._path = Path(options.url.location).absolute()
+        if len(split_table(options.table)) > 1:
+            raise DatabaseProblem(f"{options.table!r}: a SQLite file has no schemas, name the table alone")
+        self._table = _quoted(split_table(options.table)[0])
+        digest = hashlib.sha256(options.pipeline.encode()).hexdigest()[:8]
+        self._staging = self._path.with_name(f"{self._path.name}-tidelog-{digest}")
+
+    # -- at the start of a pipeline ------------------------------------------------------------------------------
+
+    def prepare(self, columns: Sequence[Column]) -> None:
+        if not self._path.parent.is_dir():
+            raise DatabaseProblem(f"the directory of the database does not exist: {self._path.parent}")
+        with self._transaction() as connection:
+            for statement in _OWN_TABLES:
+                connection.execute(statement)
+            fields = [f"{_quoted(column.name)} {sqlite_type(column.type)}" for column in columns]
+            if self._options.keys:
+                fields.append(f"PRIMARY KEY ({', '.join(map(_quoted, self._options.keys))})")
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {self._table} ({', '.join(fields)})")
+            self._check_columns(connection, columns)
+            self._check_keys(connection)
+        self._staging.mkdir(exist_ok=True)
+        self._remove_leftovers(up_to=None)
+
+    def stored_state(self) -> StoredState:
+        if not self._path.exists():
+            return StoredState()
+        with self._transaction() as connection:
+            known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'tidelog_progress'").fetchone()
+            return self._read_state(connection) if known else StoredState()
+
+    # -- in tasks ------------------------------------------------------------------------------------------------
+
+    def stage(self, batches: Iterator[pa.RecordBatch], names: Sequence[str], batch: int) -> StagedRows:
+        import pyarrow as pa
+
+        del names
+        counter = SpanCounter()
+        path = self._staging / f"{batch}-{uuid.uuid4().hex[:16]}.arrow"
+        writer: pa.RecordBatchFileWriter | None = None
+        for rows in counter.watch(batches):
+            if writer is None:
+                self._staging.mkdir(exist_ok=True)
+                writer = pa.ipc.new_file(str(path), rows.schema)
+            writer.write_batch(rows)
+        if writer is None:
+            return StagedRows(location="", rows=0, spans=())
+        writer.close()
+        return StagedRows(location=str(path), rows=counter.rows, spans=counter.spans)
+
+    # -- in the driver -------------------------------------------------------------------------------------------
+
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
+        # Read before the transaction begins: others wait while it lasts.
+        rows = _read_rows(staged)
+        with self._transaction() as connection:
+            state = self._read_state(connection)
+            verdict = decide(state.progress, identity)
+            if verdict is Verdict.APPLY:
+                spans = all_spans(staged)
+                check_spans(identity.pipeline, spans, state.next_offsets)
+                crash_point("database-before-rows", identity.batch)
+                if rows is not None:
+                    self._insert(connection, rows, tuple(names))
+                crash_point("database-after-rows", identity.batch)
+                _note(connection, identity, sum(part.rows for part in staged))
+                connection.executemany(
+                    "INSERT INTO tidelog_offsets (pipeline, topic, partition, next_offset) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT (pipeline, topic, partition) DO UPDATE SET next_offset = excluded.next_offset",
+                    [(identity.pipeline, span.topic, span.partition, span.last + 1) for span in spans],
+                )
+            crash_point("database-before-commit", identity.batch)
+        crash_point("database-after-commit", identity.batch)
+        self._remove_leftovers(up_to=identity.batch)
+        return verdict
+
+    def discard(self, staged: Sequence[StagedRows]) -> None:
+        for part in staged:
+            if part.location:
+                Path(part.location).unlink(missing_ok=True)
+
+    def _insert(self, connection: sqlite3.Connection, rows: pa.Table, names: tuple[str, ...]) -> None:
+        columns = table_columns(names, self._options.keys)
+        values = list(zip(*(_converted(rows, name) for name in columns), strict=True))
+        if EVENT in names:
+            fresh = self._fresh(connection, rows.column(EVENT).to_pylist())
+            values = [row for row, new in zip(values, fresh, strict=True) if new]
+            rows = rows.filter(fresh)
+        insert = f"INSERT INTO {self._table} ({_list(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        if self._options.mode is Mode.APPEND:
+            connection.executemany(insert, values)
+            return
+        keys = self._options.keys
+        others = [name for name in columns if name not in keys]
+        action = f"UPDATE SET {', '.join(f'{_quoted(one)} = excluded.{_quoted(one)}' for one in others)}"
+        insert += f" ON CONFLICT ({_list(keys)}) DO {action if others else 'NOTHING'}"
+        remove = f"DELETE FROM {self._table} WHERE {' AND '.join(f'{_quoted(key)} = ?' for key in keys)}"
+        places = [columns.index(key) for key in keys]
+        flags = rows.column(DELETE).to_pylist() if DELETE in names else [False] * len(values)
+        # In the order of the topic, so that the last row of a key is the one that stays.
+        for deletes, run in groupby(zip(map(bool, flags), values, strict=True), key=itemgetter(0)):
+            if deletes:
+                connection.executemany(remove, [[row[place] for place in places] for _, row in run])
+            else:
+                connection.executemany(insert, [row for _, row in run])
+
+    def _fresh(self, connection: sqlite3.Connection, events: Sequence[str | None]) -> list[bool]:
+        """Which of these events the log did not know; it knows them all afterwards."""
+        note = "INSERT OR IGNORE INTO tidelog_message_log (consumer, event_id) VALUES (?, ?)"
+        consumer = self._options.pipeline
+        return [event is None or connection.execute(note, (consumer, event)).rowcount == 1 for event in events]
+
+    # -- checks, files and connections ---------------------------------------------------------------------------
+
+    def _read_state(self, connection: sqlite3.Connection) -> StoredState:
+        pipeline = (self._options.pipeline,)
+        row = connection.execute("SELECT query_id, batch FROM tidelog_progress WHERE pipeline = ?", pipeline).fetchone()
+        offsets = connection.execute(
+            "SELECT topic, partition, next_offset FROM tidelog_offsets WHERE pipeline = ?", pipeline
+        ).fetchall()
+        return StoredState(
+            progress=None if row is None else Progress(query_id=row[0], batch=row[1]),
+            next_offsets={(topic, partition): offset for topic, partition, offset in offsets},
+        )
+
+    def _check_columns(self, connection: sqlite3.Connection, columns: Sequence[Column]) -> None:
+        present = {row[1] for row in connection.execute(f"PRAGMA table_info({self._table})")}
+        missing = [column.name for column in columns if column.name not in present]
+        if missing:
+            raise DatabaseProblem(
+                f"table {self._options.table} has no column {', '.join(missing)}; it has {', '.join(sorted(present))}. "
+                "Add the column to the table, or leave it out of the rows"
+            )
+
+    def _check_keys(self, connection: sqlite3.Connection) -> None:
+        keys = set(self._options.keys)
+        if not keys:
+            return
+        unique = [{row[1] for row in connection.execute(f"PRAGMA table_info({self._table})") if row[5]}]
+        for _, name, is_unique, *_ in connection.execute(f"PRAGMA index_list({self._table})").fetchall():
+            if is_unique:
+                unique.append({row[2] for row in connection.execute(f"PRAGMA index_info({_quoted(name)})")})
+        if keys not in unique:
+            listed = ", ".join(self._options.keys)
+            raise DatabaseProblem(
+                f"upsert needs a unique index on ({listed}) of table {self._options.table}, and there is none. Make "
+                f"one: CREATE UNIQUE INDEX {self._options.table}_key ON {self._options.table} ({listed})"
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """The lock of the writer is taken at once: what is read is still true when rows are written."""
+        try:
+            connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None)
+        except sqlite3.OperationalError as error:
+            raise DatabaseProblem(f"cannot open {self._path}: {error}") from error
+        with closing(connection):
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _remove_leftovers(self, *, up_to: int | None) -> None:
+        for path in self._staging.glob("*.arrow"):
+            number = re.fullmatch(r"(\d+)-\w+", path.stem)
+            if number and (up_to is None or int(number[1]) <= up_to):
+                path.unlink(missing_ok=True)
+
+
+def sqlite_type(spark_type: str) -> str:
+    """The column type for a new table. Decimals, times and JSON are text, which loses nothing."""
+    return _TYPES.get(spark_type, "TEXT")
+
+
+def _read_rows(staged: Sequence[StagedRows]) -> pa.Table | None:
+    """All rows of a batch, in the order of the topic."""
+    import pyarrow as pa
+
+    tables = []
+    for part in staged:
+        if part.rows:
+            with pa.memory_map(part.location) as source:
+                # A copy: the file is removed while the rows may still be referred to.
+                tables.append(pa.ipc.open_file(source).read_all())
+    if not tables:
+        return None
+    rows = pa.concat_tables(tables)
+    if all(name in rows.schema.names for name in ORIGIN):
+        rows = rows.sort_by([(name, "ascending") for name in ORIGIN])
+    return rows
+
+
+def _note(connection: sqlite3.Connection, identity: BatchIdentity, rows: int) -> None:
+    connection.execute(
+        "INSERT INTO tidelog_progress (pipeline, query_id, batch, rows) VALUES (?, ?, ?, ?) ON CONFLICT (pipeline)"
+        " DO UPDATE SET query_id = excluded.query_id, batch = excluded.batch, rows = rows + excluded.rows,"
+        " written_at = CURRENT_TIMESTAMP",
+        (identity.pipeline, identity.query_id, identity.batch, rows),
+    )
+
+
+def _converted(rows: pa.Table, name: str) -> list[Any]:
+    """Values that SQLite has a type for."""
+    values = rows.column(name).to_pylist()
+    convert = next((_CONVERSIONS[type(one)] for one in values if type(one) in _CONVERSIONS), None)
+    return values if convert is None else [None if one is None else convert(one) for one in values]
+
+
+def _as_iso(moment: datetime.datetime) -> str:
+    return moment.isoformat(sep=" ", timespec="microseconds")
+
+
+_CONVERSIONS: dict[type, Callable[[Any], Any]] = {
+    datetime.datetime: _as_iso,
+    datetime.date: datetime.date.isoformat,
+    decimal.Decimal: str,
+}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(map(_quoted, names))

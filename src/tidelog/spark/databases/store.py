@@ -1,0 +1,108 @@
+"""What a database must be able to do for the sink, and which one an address leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from tidelog.spark.databases.options import OFFSET, ORIGIN, PARTITION, TOPIC, Engine, SinkOptions
+from tidelog.spark.databases.progress import BatchIdentity, Progress, Span, Verdict, merge_spans
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class DatabaseProblem(Exception):
+    """The database cannot do what is asked of it; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of the table, with Spark's type as text (`bigint`, `decimal(10,2)`, `array<string>`)."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedRows:
+    """What one task has put aside: where (a table or a file), and what is in it."""
+
+    location: str
+    rows: int
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredState:
+    """What the database knows of a pipeline. `next_offsets` is by (topic, partition)."""
+
+    progress: Progress | None = None
+    next_offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+
+class Database(Protocol):
+    """One table of one database, seen by the sink."""
+
+    def prepare(self, columns: Sequence[Column]) -> None:
+        """Make the tables that are missing, check those that are there, remove what earlier runs left behind."""
+
+    def stored_state(self) -> StoredState: ...
+
+    def stage(self, batches: Iterator[pa.RecordBatch], names: Sequence[str], batch: int) -> StagedRows:
+        """In a task: put rows aside where `apply` finds them. Nobody else sees them; a second attempt does no harm."""
+
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
+        """In the driver: move the rows into the table and note the batch, in one transaction."""
+
+    def discard(self, staged: Sequence[StagedRows]) -> None:
+        """Remove what was put aside; best effort, leftovers are removed later."""
+
+
+def open_database(options: SinkOptions) -> Database:
+    match options.url.engine:
+        case Engine.POSTGRESQL:
+            try:
+                from tidelog.spark.databases.postgresql import PostgresqlDatabase
+            except ModuleNotFoundError as error:
+                raise DatabaseProblem(
+                    f"PostgreSQL needs psycopg, which is not here ({error}); install it with: pip install "
+                    '"tidelog[postgres]"'
+                ) from error
+            return PostgresqlDatabase(options)
+        case Engine.SQLITE:
+            from tidelog.spark.databases.sqlite import SqliteDatabase
+
+            return SqliteDatabase(options)
+
+
+class SpanCounter:
+    """Passes batches on and learns which offsets of which partitions are in them."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._spans: tuple[Span, ...] = ()
+
+    def watch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            self.rows += batch.num_rows
+            if all(name in batch.schema.names for name in ORIGIN):
+                origin = pa.Table.from_batches([batch.select(list(ORIGIN))])
+                found = origin.group_by([TOPIC, PARTITION]).aggregate([(OFFSET, "min"), (OFFSET, "max")])
+                spans = [
+                    Span(row[TOPIC], row[PARTITION], row[f"{OFFSET}_min"], row[f"{OFFSET}_max"])
+                    for row in found.to_pylist()
+                ]
+                self._spans = merge_spans([*self._spans, *spans])
+            yield batch
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        return self._spans
+
+
+def all_spans(staged: Sequence[StagedRows]) -> tuple[Span, ...]:
+    return merge_spans(span for part in staged for span in part.spans)
