@@ -55,7 +55,7 @@ def spark_session(
     use_this_python()
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName(name)  # type: ignore[attr-defined]
+    builder = SparkSession.builder.appName(name)
     chosen = master if master is not None or _was_submitted() else "local[*]"
     options: dict[str, str] = {}
     if chosen is not None:
