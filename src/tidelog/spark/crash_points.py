@@ -2,7 +2,8 @@
 
 Halting instead of dying here lets the test kill the whole driver (Python and JVM) as a lost machine would. Nothing
 happens unless the environment asks for it: TIDELOG_CRASH_POINT is `name` or `name:batch`, TIDELOG_CRASH_FILE the file
-that tells the test that the point was reached.
+that tells the test which process has reached the point. Only the first one halts, so that a task that is tried again
+after its worker was killed can go on.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ def crash_point(name: str, batch: int) -> None:
     wanted = os.environ.get(CRASH_POINT)
     if wanted is None or wanted not in (name, f"{name}:{batch}"):
         return
-    Path(os.environ[CRASH_FILE]).write_text(str(os.getpid()))
+    try:
+        with Path(os.environ[CRASH_FILE]).open("x") as file:
+            file.write(str(os.getpid()))
+    except FileExistsError:
+        return
     time.sleep(_HALT_SECONDS)
     os._exit(1)
