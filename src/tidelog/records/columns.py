@@ -1,0 +1,392 @@
+"""Records as columns in Apache Arrow's memory layout, from and to record batches, without an object per record.
+
+A column is a few flat buffers, ready for `pyarrow.Array.from_buffers` and as they come out of `pyarrow.Array.buffers`;
+pyarrow itself is not needed here (`tidelog.client.arrow` puts the two together). The loops are in
+`tidelog.records.column_loops`, records as objects in `tidelog.records.record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from sys import byteorder
+from typing import Final, NamedTuple
+
+from tidelog.records.batch import (
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    BatchHeader,
+    Buffer,
+    CorruptBatch,
+)
+from tidelog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, compress
+from tidelog.records.decoding import SMALLEST_RECORD
+from tidelog.records.implementation import column_loops, hashing
+from tidelog.records.record import assemble_batch, read_payload
+
+# Offsets into the data of a column are 32-bit numbers with a sign.
+MAX_COLUMN_BYTES: Final = (1 << 31) - 1
+_EVERYTHING: Final = (1 << 63) - 1
+NO_PARTITION: Final = -1
+
+
+class BinaryColumn(NamedTuple):
+    """Values of variable length. Row i has data[offsets[first + i] : offsets[first + i + 1]].
+
+    `offsets` are int32. `validity` has a bit per row, lowest bit first, which is 0 for null; counted from `first`, too.
+    It is None if no row is null. `nulls` counts them, and is -1 if nobody has.
+    """
+
+    validity: Buffer | None
+    offsets: Buffer
+    data: Buffer
+    first: int = 0
+    nulls: int = -1
+
+
+class HeadersColumn(NamedTuple):
+    """Row i has the headers from offsets[first + i] to offsets[first + i + 1] in `keys` and `values`; null is none."""
+
+    validity: Buffer | None
+    offsets: Buffer
+    keys: BinaryColumn
+    values: BinaryColumn
+    first: int = 0
+
+
+class Columns(NamedTuple):
+    """Records of one partition. Offsets and timestamps (in ms) are int64, timestamp types int32."""
+
+    row_count: int
+    offsets: Buffer
+    timestamps: Buffer
+    timestamp_types: Buffer
+    keys: BinaryColumn
+    values: BinaryColumn
+    headers: HeadersColumn | None
+
+
+class RowSource(NamedTuple):
+    """Rows that are to be written as records. A column that is None has null in each row; timestamps are int64, in ms.
+
+    Where there are no timestamps, all get `now_ms`.
+    """
+
+    row_count: int
+    keys: BinaryColumn | None
+    values: BinaryColumn | None
+    headers: HeadersColumn | None
+    timestamps: Buffer | None
+    now_ms: int
+
+
+class FinishedBatch(NamedTuple):
+    """A record batch as it goes over the wire, without producer id and sequence, at base offset 0."""
+
+    data: bytes
+    record_count: int
+    max_timestamp: int
+
+
+# Reading
+
+
+def decode_columns(
+    batches: Iterable[tuple[BatchHeader, Buffer]],
+    *,
+    wanted_from: int = 0,
+    wanted_until: int = _EVERYTHING,
+    with_headers: bool = False,
+    check_crc: bool = True,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> Columns:
+    """The records of whole batches, each with its header, whose offsets are in [wanted_from, wanted_until).
+
+    Control batches and those of aborted transactions are not the caller's to give. Raises CorruptBatch, and ValueError
+    if the batches together hold more than a column can.
+    """
+    payloads: list[tuple[BatchHeader, bytes]] = []
+    total_bytes = 0
+    total_rows = 0
+    for header, batch in batches:
+        payload = read_payload(header, batch, max_decompressed_bytes, check_crc=check_crc)
+        if not 0 <= header.record_count * SMALLEST_RECORD <= len(payload):
+            raise CorruptBatch(HEADER_SIZE, f"{len(payload)} bytes cannot hold {header.record_count} records")
+        if header.base_offset > _EVERYTHING - max(header.last_offset_delta, 0):
+            raise CorruptBatch(0, f"there is no offset {header.base_offset} + {header.last_offset_delta}")
+        payloads.append((header, payload))
+        total_bytes += len(payload)
+        total_rows += header.record_count
+    if total_bytes > MAX_COLUMN_BYTES:
+        raise ValueError(f"{total_bytes} bytes of records are more than a column holds, {MAX_COLUMN_BYTES}: give fewer")
+    return _decode(payloads, total_rows, wanted_from, wanted_until, with_headers)
+
+
+def _decode(
+    payloads: list[tuple[BatchHeader, bytes]], most_rows: int, wanted_from: int, wanted_until: int, with_headers: bool
+) -> Columns:
+    offsets = bytearray(8 * most_rows)
+    timestamps = bytearray(8 * most_rows)
+    timestamp_types = bytearray(4 * most_rows)
+    places = memoryview(bytearray(8 * most_rows * column_loops.FIELDS)).cast("q")
+    extents: list[tuple[bytes, int, int]] = []
+    row = 0
+    with (
+        memoryview(offsets).cast("q") as offsets_view,
+        memoryview(timestamps).cast("q") as timestamps_view,
+        memoryview(timestamp_types).cast("i") as types_view,
+    ):
+        for header, payload in payloads:
+            until = column_loops.locate_records(
+                payload,
+                header.record_count,
+                header.base_offset,
+                header.base_timestamp,
+                header.max_timestamp,
+                header.timestamp_type,
+                header.last_offset_delta,
+                wanted_from,
+                wanted_until,
+                row,
+                offsets_view,
+                timestamps_view,
+                types_view,
+                places,
+            )
+            if until > row:
+                extents.append((payload, row, until))
+            row = until
+    del offsets[8 * row :], timestamps[8 * row :], timestamp_types[4 * row :]
+    return Columns(
+        row,
+        offsets,
+        timestamps,
+        timestamp_types,
+        _binary_column(extents, places, column_loops.KEY, row),
+        _binary_column(extents, places, column_loops.VALUE, row),
+        _headers_column(extents, places, row) if with_headers else None,
+    )
+
+
+def _binary_column(extents: list[tuple[bytes, int, int]], places: memoryview, field: int, count: int) -> BinaryColumn:
+    offsets = bytearray(4 * (count + 1))
+    validity = bytearray((count + 7) // 8)
+    data = bytearray(column_loops.total_of(places, field, count))
+    with memoryview(offsets).cast("i") as offsets_view, memoryview(validity) as bits, memoryview(data) as target:
+        nulls = column_loops.lay_out(places, field, count, offsets_view, bits)
+        for payload, row, until in extents:
+            column_loops.copy_fields(memoryview(payload), places, field, row, until, offsets_view, target)
+    return BinaryColumn(validity if nulls else None, offsets, data, 0, nulls)
+
+
+def _headers_column(extents: list[tuple[bytes, int, int]], places: memoryview, count: int) -> HeadersColumn:
+    total = column_loops.total_of(places, column_loops.HEADERS, count)
+    offsets = bytearray(4 * (count + 1))
+    with memoryview(offsets).cast("i") as view:
+        column_loops.lay_out(places, column_loops.HEADERS, count, view, memoryview(bytearray((count + 7) // 8)))
+    header_places = memoryview(bytearray(8 * total * column_loops.FIELDS)).cast("q")
+    header_extents: list[tuple[bytes, int, int]] = []
+    header = 0
+    for payload, row, until in extents:
+        after = column_loops.locate_headers(payload, places, row, until, header, header_places)
+        if after > header:
+            header_extents.append((payload, header, after))
+        header = after
+    keys = _binary_column(header_extents, header_places, column_loops.KEY, total)
+    values = _binary_column(header_extents, header_places, column_loops.VALUE, total)
+    return HeadersColumn(None, offsets, _as_text(keys, total), values)
+
+
+def _as_text(column: BinaryColumn, count: int) -> BinaryColumn:
+    """Kafka's own client reads a header's key that is not UTF-8 with replacement characters."""
+    data = bytes(column.data)
+    if data.isascii():
+        return column
+    offsets = memoryview(column.offsets).cast("i")
+    texts = [data[offsets[row] : offsets[row + 1]].decode("utf-8", "replace").encode() for row in range(count)]
+    new_offsets = bytearray(4 * (count + 1))
+    with memoryview(new_offsets).cast("i") as view:
+        for row, text in enumerate(texts):
+            view[row + 1] = view[row] + len(text)
+    return BinaryColumn(None, new_offsets, bytearray(b"".join(texts)), 0, 0)
+
+
+# Writing
+
+
+class RowEncoder:
+    """Writes rows as finished record batches. Where each row's parts lie is found out once, for all batches."""
+
+    def __init__(self, source: RowSource) -> None:
+        self.count = count = source.row_count
+        self._keys, self._key_starts, self._key_lengths = _located(source.keys, count)
+        self._values, self._value_starts, self._value_lengths = _located(source.values, count)
+        self._headers, self._header_starts, self._header_sizes = _written_headers(source.headers, count)
+        if source.timestamps is None:
+            self._timestamps = memoryview(source.now_ms.to_bytes(8, byteorder, signed=True) * count).cast("q")
+        else:
+            self._timestamps = _view(source.timestamps, "q")
+        self._sizes = memoryview(bytearray(4 * count)).cast("i")
+
+    def partitions(
+        self,
+        keys: BinaryColumn | None,
+        partition_count: int,
+        *,
+        chosen: Buffer | None = None,
+        run_bytes: int,
+        first_partition: int,
+    ) -> tuple[bytearray, int]:
+        """(the partition of each row as int32, with which partition to go on for rows without a key).
+
+        What is `chosen` (int32) stays, -1 meaning none. Then keys decide, as in Java's client, and the rest goes to
+        one partition after the other in runs of about `run_bytes`.
+        """
+        partitions = bytearray(chosen) if chosen is not None else bytearray(b"\xff" * (4 * self.count))
+        with memoryview(partitions).cast("i") as view:
+            if keys is not None:
+                hashing.hash_rows(
+                    None if keys.validity is None else _view(keys.validity, "B"),
+                    _view(keys.offsets, "i"),
+                    _view(keys.data, "B"),
+                    keys.first,
+                    self.count,
+                    partition_count,
+                    view,
+                )
+            go_on = column_loops.spread_rows(
+                self._key_lengths,
+                self._value_lengths,
+                self.count,
+                partition_count,
+                run_bytes,
+                first_partition % partition_count,
+                view,
+            )
+        return partitions, go_on
+
+    def encode(
+        self,
+        rows: Buffer,
+        *,
+        batch_size: int,
+        compression: Compression = Compression.NONE,
+        level: int | None = None,
+    ) -> Iterator[FinishedBatch]:
+        """These rows (int32) in this order, in batches of at most `batch_size` bytes before compression.
+
+        A row that is larger alone gets a batch of its own.
+        """
+        order = _view(rows, "i")
+        count = len(order)
+        row = 0
+        while row < count:
+            until, size = column_loops.measure_rows(
+                order,
+                row,
+                count,
+                self._key_lengths,
+                self._value_lengths,
+                self._header_sizes,
+                self._timestamps,
+                batch_size - HEADER_SIZE,
+                self._sizes,
+            )
+            payload = bytearray(size)
+            max_timestamp = column_loops.write_rows(
+                payload,
+                order,
+                row,
+                until,
+                self._sizes,
+                self._key_starts,
+                self._key_lengths,
+                self._keys,
+                self._value_starts,
+                self._value_lengths,
+                self._values,
+                self._header_starts,
+                self._header_sizes,
+                self._headers,
+                self._timestamps,
+            )
+            base_timestamp = self._timestamps[order[row]]
+            yield FinishedBatch(
+                _finish(payload, until - row, base_timestamp, max_timestamp, compression, level),
+                until - row,
+                max_timestamp,
+            )
+            row = until
+
+
+def rows_by_partition(partitions: Buffer, count: int, partition_count: int) -> list[tuple[int, memoryview]]:
+    """(partition, its rows as int32 in their order) for each partition that has rows."""
+    starts = memoryview(bytearray(4 * (partition_count + 2))).cast("i")
+    rows = memoryview(bytearray(4 * count)).cast("i")
+    column_loops.sort_rows(_view(partitions, "i"), count, starts, rows)
+    return [
+        (partition, rows[starts[partition] : starts[partition + 1]])
+        for partition in range(partition_count)
+        if starts[partition + 1] > starts[partition]
+    ]
+
+
+def _located(column: BinaryColumn | None, count: int) -> tuple[memoryview, memoryview, memoryview]:
+    """(data, where each row begins in it, how long it is)."""
+    starts = memoryview(bytearray(4 * count)).cast("i")
+    if column is None:
+        return memoryview(b""), starts, memoryview(b"\xff" * (4 * count)).cast("i")
+    lengths = memoryview(bytearray(4 * count)).cast("i")
+    validity = None if column.validity is None else _view(column.validity, "B")
+    column_loops.lengths_of(validity, _view(column.offsets, "i"), column.first, count, starts, lengths)
+    return _view(column.data, "B"), starts, lengths
+
+
+def _written_headers(column: HeadersColumn | None, count: int) -> tuple[memoryview, memoryview, memoryview]:
+    """(the headers of all rows as they stand in records, where each row's begin, how many bytes they are)."""
+    starts = memoryview(bytearray(4 * count)).cast("i")
+    if column is None:
+        # The same zero byte, a count of none, for each row.
+        return memoryview(b"\x00"), starts, memoryview((1).to_bytes(4, byteorder) * count).cast("i")
+    sizes = memoryview(bytearray(4 * count)).cast("i")
+    validity = None if column.validity is None else _view(column.validity, "B")
+    offsets = _view(column.offsets, "i")
+    single = offsets[column.first + count] if count else 0
+    keys, key_starts, key_lengths = _located(column.keys, single)
+    values, value_starts, value_lengths = _located(column.values, single)
+    total = column_loops.measure_headers(
+        validity, offsets, column.first, count, key_lengths, value_lengths, starts, sizes
+    )
+    target = bytearray(total)
+    column_loops.write_headers(
+        target,
+        validity,
+        offsets,
+        column.first,
+        count,
+        key_starts,
+        key_lengths,
+        keys,
+        value_starts,
+        value_lengths,
+        values,
+    )
+    return memoryview(target), starts, sizes
+
+
+def _view(buffer: Buffer, kind: str) -> memoryview:
+    view = memoryview(buffer)
+    return view if view.format == kind else view.cast("B").cast(kind)  # type: ignore[call-overload]
+
+
+def _finish(
+    payload: bytearray,
+    count: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    compression: Compression,
+    level: int | None,
+) -> bytes:
+    header = BatchHeader(
+        0, 0, -1, CURRENT_MAGIC, 0, int(compression), count - 1, base_timestamp, max_timestamp, -1, -1, -1, count
+    )
+    return assemble_batch(header, compress(compression, payload, level) if compression else payload)
