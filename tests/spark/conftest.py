@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from support.filled_topics import FilledTopics
 
 from tidelog.spark.java import JavaMissing
 from tidelog.spark.session import spark_session
@@ -50,3 +51,8 @@ def broker() -> Iterator[BrokerThread]:
     """A broker for all Spark tests, which use topics of their own."""
     with BrokerThread() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def topics(broker: BrokerThread) -> FilledTopics:
+    return FilledTopics(broker.bootstrap_servers)
