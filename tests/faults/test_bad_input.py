@@ -165,7 +165,7 @@ class Sender:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_mutated_frames_neither_end_nor_bloat_the_broker(broker: TidelogBroker) -> None:
+def test_scenario_24_a_hundred_thousand_mutated_frames_neither_end_nor_bloat_the_broker(broker: TidelogBroker) -> None:
     random = Random(SEED)
     process = process_of(broker)
     assert_serves(broker, "before")
@@ -191,14 +191,14 @@ def test_a_hundred_thousand_mutated_frames_neither_end_nor_bloat_the_broker(brok
 
 
 @pytest.mark.parametrize("length", [-1, 0, 2**31 - 1, 101 << 20])
-def test_impossible_frame_lengths_close_the_connection(broker: TidelogBroker, length: int) -> None:
+def test_scenario_24_impossible_frame_lengths_close_the_connection(broker: TidelogBroker, length: int) -> None:
     with socket.create_connection(address(broker), timeout=20) as raw:
         raw.sendall(struct.pack(">i", length) + b"\x00\x12\x00\x00")
         raw.settimeout(10)
         assert raw.recv(100) == b""
 
 
-def test_an_unknown_api_key_closes_the_connection(broker: TidelogBroker) -> None:
+def test_scenario_24_an_unknown_api_key_closes_the_connection(broker: TidelogBroker) -> None:
     with socket.create_connection(address(broker), timeout=20) as raw:
         raw.sendall(struct.pack(">ihhih", 10, 999, 0, 1, -1))
         raw.settimeout(10)
@@ -215,7 +215,7 @@ def test_a_newer_api_versions_request_is_answered_in_version_0(broker: TidelogBr
         assert size == 4 + 2 + 4 + 6 * count
 
 
-def test_clients_that_send_a_byte_now_and_then_do_not_disturb_others(broker: TidelogBroker) -> None:
+def test_scenario_24_clients_that_send_a_byte_now_and_then_do_not_disturb_others(broker: TidelogBroker) -> None:
     with contextlib.ExitStack() as stack:
         slow = [stack.enter_context(socket.create_connection(address(broker), timeout=20)) for _ in range(100)]
         for each in slow:
@@ -283,12 +283,12 @@ BAD_BATCHES = {
 
 
 @pytest.mark.parametrize("name", BAD_BATCHES)
-def test_bad_batches_get_the_right_error(broker: TidelogBroker, topic: str, name: str) -> None:
+def test_scenario_24_bad_batches_get_the_right_error(broker: TidelogBroker, topic: str, name: str) -> None:
     records, codes = BAD_BATCHES[name]
     assert produce_error(broker, topic, records) in codes
 
 
-def test_a_decompression_bomb_does_not_grow_the_broker(broker: TidelogBroker, tmp_path: Path) -> None:
+def test_scenario_24_a_decompression_bomb_does_not_grow_the_broker(broker: TidelogBroker, tmp_path: Path) -> None:
     """A topic that needs keys makes the broker look into the batch: 512 MB of zeros in a few hundred kilobytes."""
     from confluent_kafka.admin import AdminClient, NewTopic
 

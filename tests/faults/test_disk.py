@@ -167,7 +167,7 @@ async def wait_until(condition: Callable[[], bool], within_seconds: float = 20) 
     [(errno.ENOSPC, ("write", "create")), (errno.EIO, ("write", "read", "sync", "open", "create", "rename"))],
     ids=["full", "broken"],
 )
-async def test_failed_write_takes_one_directory_offline_and_nothing_is_lost(
+async def test_scenario_23_failed_write_takes_one_directory_offline_and_nothing_is_lost(
     disks: TwoDisks, caplog: pytest.LogCaptureFixture, error: int, kinds: tuple[str, ...]
 ) -> None:
     async with disks.running() as client:

@@ -91,7 +91,7 @@ def test_batches_in_sequence_are_accepted() -> None:
     assert (entry.epoch, entry.last_sequence, entry.last_timestamp) == (0, 7, 1_000)
 
 
-def test_five_requests_in_flight_arriving_out_of_order_are_stored_once_and_in_order() -> None:
+def test_scenario_9_five_requests_arriving_out_of_order_are_stored_once_and_in_order() -> None:
     """Scenario 9: 3, 5, 4 arrive in this order, and the client retries what was refused."""
     partition = Partition()
     for sequence in (0, 1):
@@ -126,7 +126,7 @@ def test_response_lost_and_retried_at_a_new_leader_is_stored_once() -> None:
     assert new_leader.append(batch_header(3)) == 3
 
 
-def test_the_duplicate_of_the_fifth_last_batch_is_acknowledged_and_of_the_sixth_last_is_not() -> None:
+def test_scenario_11_the_duplicate_of_the_fifth_last_batch_is_acknowledged_of_the_sixth_last_not() -> None:
     """Scenario 11."""
     partition = Partition()
     for sequence in range(0, 20, 2):
@@ -149,7 +149,7 @@ def test_only_the_exact_range_of_sequences_is_a_duplicate() -> None:
         assert partition.refuse(batch_header(sequence, count)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_producer_state_survives_a_restart_by_snapshot_and_replay() -> None:
+def test_scenario_12_producer_state_survives_a_restart_by_snapshot_and_replay() -> None:
     """Scenario 12."""
     partition = Partition()
     for sequence in range(10):
@@ -189,7 +189,7 @@ def test_producer_state_survives_a_restart_without_any_snapshot() -> None:
     assert rebuilt.end_offset == partition.states.end_offset
 
 
-def test_sequence_number_wraps_at_two_to_the_31() -> None:
+def test_scenario_13_sequence_number_wraps_at_two_to_the_31() -> None:
     """Scenario 13: within a batch, between batches, and for duplicates."""
     partition = Partition()
     partition.append(batch_header(LAST_SEQUENCE - 3, 2))

@@ -85,7 +85,7 @@ async def test_a_wrong_leader_epoch_is_refused(client: RawClient) -> None:
     assert answer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-async def test_a_client_that_claims_to_be_a_replica_is_refused(client: RawClient) -> None:
+async def test_scenario_24_a_client_that_claims_to_be_a_replica_is_refused(client: RawClient) -> None:
     topic_id = await create_topic(client, "t")
     await client.produce("t", b"a")
     for replica in (0, 1, 5):

@@ -88,11 +88,11 @@ async def test_producer_ids_are_given_out_once_also_after_a_restart(tmp_path: An
     assert len(set(seen)) == len(seen)
 
 
-async def test_a_retried_batch_is_stored_once_and_answered_as_the_first_time(client: RawClient) -> None:
+async def test_scenario_11_a_retried_batch_is_stored_once_and_answered_as_the_first_time(client: RawClient) -> None:
     topic_id = await create_topic(client, "t")
     given = {"producer_id": await producer_id(client), "producer_epoch": 0}
     first = [await client.produce("t", b"%d" % number, base_sequence=number, **given) for number in range(6)]
-    # The fifth-last batch is still known (scenario 11).
+    # The fifth-last batch is still known.
     again = await client.produce("t", b"1", base_sequence=1, **given)
     assert (again.error_code, again.base_offset) == (0, first[1].base_offset)
     _, records = await read(client, topic_id)
@@ -115,8 +115,8 @@ async def test_a_stale_producer_epoch_is_refused(client: RawClient) -> None:
     assert stale.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-async def test_producer_state_survives_a_restart(tmp_path: Any) -> None:
-    """Scenario 12, after an orderly end."""
+async def test_scenario_12_producer_state_survives_a_restart(tmp_path: Any) -> None:
+    """After an orderly end; kills are in the tests of storage and of clusters."""
     # Producers are forgotten by the age of their records, so these are of today.
     given = {"producer_id": 4000, "producer_epoch": 0, "timestamp": int(time.time() * 1000)}
     for sequence in range(4):

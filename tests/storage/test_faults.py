@@ -32,7 +32,7 @@ def work(h, acknowledged: list[int]) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-def test_failure_at_any_call_is_a_storage_failure_and_loses_nothing_acknowledged(
+def test_scenario_23_failure_at_any_call_loses_nothing_acknowledged(
     harness, faulty_filesystem, quick_filesystem, error: int
 ) -> None:
     step = 0

@@ -80,7 +80,7 @@ def test_log_is_whole_after_a_crash_and_indexes_are_as_they_were(filled) -> None
     assert indexes(h) == rebuilt
 
 
-def test_torn_last_batch_is_cut_at_every_length(filled) -> None:
+def test_scenario_22_torn_last_batch_is_cut_at_every_length(filled) -> None:
     h = filled
     active = h.log.segments.active
     batches = [(position, header) for position, header in active.headers()]
@@ -113,7 +113,7 @@ def test_tail_that_is_no_batch_is_cut(filled, tail: bytes) -> None:
     check(h, 24)
 
 
-def test_zeroes_in_place_of_the_last_batches_are_cut(filled) -> None:
+def test_scenario_22_zeroes_in_place_of_the_last_batches_are_cut(filled) -> None:
     h = filled
     active = h.log.segments.active
     position = [position for position, _ in active.headers()][-2]
@@ -125,7 +125,7 @@ def test_zeroes_in_place_of_the_last_batches_are_cut(filled) -> None:
     check(h, 22)
 
 
-def test_every_flipped_bit_behind_the_recovery_point_ends_the_log_there(filled) -> None:
+def test_scenario_22_every_flipped_bit_behind_the_recovery_point_ends_the_log_there(filled) -> None:
     """Offset and leader epoch lie outside of the checksum: a flip in them may go unnoticed or end the log."""
     h = filled
     active = h.log.segments.active
@@ -176,7 +176,7 @@ def test_damage_below_the_recovery_point_is_left_alone(filled) -> None:
 @pytest.mark.parametrize("kind", ["garbage", "cut", "empty", "missing", "preallocated"])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
 @pytest.mark.parametrize("stop", ["clean", "crash", "crash after a flush"])
-def test_damaged_indexes_are_rebuilt(filled, kind: str, suffix: str, stop: str) -> None:
+def test_scenario_22_damaged_indexes_are_rebuilt(filled, kind: str, suffix: str, stop: str) -> None:
     h = filled
     if stop == "clean":
         h.close()
@@ -209,7 +209,7 @@ def test_damaged_indexes_are_rebuilt(filled, kind: str, suffix: str, stop: str) 
 
 @pytest.mark.parametrize("stop", ["clean", "crash", "crash after a flush"])
 @pytest.mark.parametrize("damage", ["all missing", "newest missing", "all garbage", "newest garbage"])
-def test_producer_states_do_not_need_their_snapshots(filled, stop: str, damage: str) -> None:
+def test_scenario_22_producer_states_do_not_need_their_snapshots(filled, stop: str, damage: str) -> None:
     h = filled
     if stop == "clean":
         h.close()
@@ -338,7 +338,9 @@ def test_progress_of_a_long_recovery_is_told(filled) -> None:
 
 
 @pytest.mark.parametrize("damage", ["none", "torn", "flipped"])
-def test_crash_at_any_step_of_recovery_is_harmless(filled, faulty_filesystem, stopped, tmp_path, damage: str) -> None:
+def test_scenario_22_crash_at_any_step_of_recovery_is_harmless(
+    filled, faulty_filesystem, stopped, tmp_path, damage: str
+) -> None:
     h = filled
     offsets = h.log.segments.base_offsets
     h.crash()

@@ -289,7 +289,7 @@ async def test_scenario_8_after_an_unclean_election_producers_and_consumers_are_
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_scenarios_10_and_12_a_retry_at_the_new_leader_is_stored_once(tmp_path: Path, restarted: bool) -> None:
+async def test_scenario_10_and_12_a_retry_at_the_new_leader_is_stored_once(tmp_path: Path, restarted: bool) -> None:
     async with replica_cluster(tmp_path, 2) as cluster:
         cluster.create_topic("t", [1, 2])
         sent = batch(b"a", b"b", sequence=0, producer_id=7)

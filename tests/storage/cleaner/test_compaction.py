@@ -240,7 +240,7 @@ def test_open_transaction_stops_the_compaction_at_its_segment(keyed) -> None:
     assert log.committed() == [(1, b"a", b"2"), (3, b"b", b"2")]
 
 
-def test_aborted_transaction_across_segments_stays_hidden_through_restarts(keyed) -> None:
+def test_scenario_20_aborted_transaction_across_segments_stays_hidden_through_restarts(keyed) -> None:
     log = keyed()
     for number in range(12):
         log.put((b"t%d" % number, b"x" * 60), producer_id=9, producer_epoch=0, base_sequence=number, transactional=True)
