@@ -12,7 +12,7 @@ from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import CorruptBatch
 from tidelog.records.compression import Compression
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
-from tidelog.records.record import encode_batch
+from tidelog.records.record import decode_batch, encode_batch
 
 PARTITION = TopicPartition("t", 3)
 
@@ -170,3 +170,26 @@ def test_every_record_from_the_position_on_comes_once_in_order(
     expected = [(number, b"%d" % number) for number in range(start, offset)]
     assert read(fetched, limit) == expected
     assert fetched.next_offset == max(offset, start)
+
+
+@given(limit_bytes=st.integers(1, 400), taken_first=st.integers(0, 4))
+def test_batches_taken_undecoded_hold_what_the_records_do(limit_bytes: int, taken_first: int) -> None:
+    data = (
+        batch(0, b"a", b"b", b"c")
+        + batch(3, b"d", b"e", producer_id=7, transactional=True)
+        + batch(5, b"f", compression=4)
+        + marker(6, 7, commit=False)
+        + batch(7, b"g", b"h")
+    )
+    fetched = FetchedPartition(PARTITION, 1, data, aborted=[(7, 3)])
+    expected = read(FetchedPartition(PARTITION, 1, data, aborted=[(7, 3)]))
+
+    seen = [(record.offset, record.value) for record in fetched.take(taken_first).records]
+    while not fetched.exhausted:
+        chunk = fetched.take_batches(limit_bytes)
+        for _, one in chunk.batches:
+            seen += [(r.offset, r.value) for r in decode_batch(one) if r.offset >= chunk.first_offset]
+        assert chunk.next_offset == fetched.next_offset
+
+    assert seen == expected == [(1, b"b"), (2, b"c"), (5, b"f"), (7, b"g"), (8, b"h")]
+    assert fetched.next_offset == 9

@@ -13,11 +13,12 @@ from tidelog.client.errors import RecordTooLarge
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import BatchHeader, Buffer, iterate_headers
 from tidelog.records.control import read_end_transaction_marker
-from tidelog.records.record import Header, decode_batch
+from tidelog.records.implementation import decoding
+from tidelog.records.record import Header, read_payload
 
 
 class ConsumerRecord(NamedTuple):
-    """A named tuple, because one is made for every record that is read."""
+    """A named tuple, because one is made for every record that is read; `tidelog.records.decoding` knows the order."""
 
     topic: str
     partition: int
@@ -38,6 +39,15 @@ class Chunk(NamedTuple):
     """Some records of one partition, and the position behind them."""
 
     records: list[ConsumerRecord]
+    next_offset: int
+    leader_epoch: int
+
+
+class BatchChunk(NamedTuple):
+    """The same undecoded: whole batches with their headers. Of the first, only offsets from `first_offset` on count."""
+
+    batches: list[tuple[BatchHeader, memoryview]]
+    first_offset: int
     next_offset: int
     leader_epoch: int
 
@@ -63,6 +73,7 @@ class FetchedPartition:
         self._aborted = None if aborted is None else sorted((offset, producer) for producer, offset in aborted)
         self._aborting: set[int] = set()
         self._batches: Iterator[tuple[int, BatchHeader]] = iterate_headers(data)
+        self._current: tuple[BatchHeader, memoryview] | None = None
         self._ready: list[ConsumerRecord] = []
         self._ready_at = 0
         self._batch_end = fetch_offset
@@ -86,22 +97,47 @@ class FetchedPartition:
                 self.next_offset = some[-1].offset + 1
         return Chunk(records, self.next_offset, self._leader_epoch)
 
+    def take_batches(self, limit_bytes: int) -> BatchChunk:
+        """Batches of about `limit_bytes` together, at least one; none only when the reply is exhausted."""
+        first_offset = self.next_offset
+        batches: list[tuple[BatchHeader, memoryview]] = []
+        size = 0
+        if self._current is not None and self._ready_at < len(self._ready):
+            # What `take` has left of a batch that it has decoded.
+            batches.append(self._current)
+            size += self._current[0].size
+            self._ready = []
+            self.next_offset = max(self.next_offset, self._batch_end)
+        while size < limit_bytes and (found := self._next_visible()) is not None:
+            batches.append(found)
+            size += found[0].size
+            self.next_offset = max(self.next_offset, self._batch_end)
+        return BatchChunk(batches, first_offset, self.next_offset, self._leader_epoch)
+
     def _decode_next(self) -> None:
         self._ready = []
         self._ready_at = 0
+        while (found := self._next_visible()) is not None:
+            header, batch = found
+            self._ready = self._records(header, batch)
+            if self._ready:
+                return
+            self.next_offset = header.next_offset
+
+    def _next_visible(self) -> tuple[BatchHeader, memoryview] | None:
+        """The next batch with records that the reader may see; None, and exhausted, if there is none."""
         for position, header in self._batches:
             self._any_batch = True
             self._batch_end = header.next_offset
             self._leader_epoch = header.partition_leader_epoch
             batch = self._data[position : position + header.size]
+            visible = self._visible(header, batch)
+            # Before the position it is only of interest for what it says about transactions.
             if header.next_offset <= self.next_offset:
-                # Before the position: only of interest for what it says about transactions.
-                self._visible(header, batch)
                 continue
-            if self._visible(header, batch):
-                self._ready = self._records(header, batch)
-                if self._ready:
-                    return
+            if visible:
+                self._current = (header, batch)
+                return self._current
             self.next_offset = header.next_offset
         if not self._any_batch:
             raise RecordTooLarge(
@@ -109,6 +145,7 @@ class FetchedPartition:
                 f"{len(self._data)} bytes that were fetched: raise max.partition.fetch.bytes and fetch.max.bytes"
             )
         self.exhausted = True
+        return None
 
     def _visible(self, header: BatchHeader, batch: memoryview) -> bool:
         if self._aborted is not None and header.has_producer_id:
@@ -124,11 +161,8 @@ class FetchedPartition:
 
     def _records(self, header: BatchHeader, batch: memoryview) -> list[ConsumerRecord]:
         topic, partition = self.partition
-        wanted_from = self.next_offset
-        timestamp_type = header.timestamp_type
-        epoch = header.partition_leader_epoch
-        return [
-            ConsumerRecord(topic, partition, offset, timestamp, timestamp_type, key, value, headers, epoch)
-            for offset, timestamp, key, value, headers in decode_batch(batch, check_crc=self._check_crcs)
-            if offset >= wanted_from
-        ]
+        payload = read_payload(header, batch, check_crc=self._check_crcs)
+        records: list[ConsumerRecord] = decoding.decode_records(
+            ConsumerRecord, header, payload, (topic, partition, self.next_offset)
+        )
+        return records
