@@ -14,7 +14,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, ReadMinRows
 from support.filled_topics import FilledTopics, new_topic_name
 
-from tidelog.spark.schema import source_arrow_schema, source_columns
+from tidelog.client.arrow import arrow_schema
+from tidelog.spark.schema import source_columns
 from tidelog.spark.source import BatchReader, StreamReader, batch_reader, stream_reader
 from tidelog.spark.source_cluster import SourceProblem
 from tidelog.spark.source_fetch import DataLost, ReadTimedOut
@@ -83,7 +84,7 @@ def batch_rows(broker: BrokerThread, **options: Any) -> list[dict[str, Any]]:
 def test_arrow_batches_have_exactly_the_types_that_spark_expects(include_headers: bool) -> None:
     columns = source_columns(include_headers=include_headers)
 
-    assert to_arrow_schema(columns, timezone="UTC") == source_arrow_schema(include_headers=include_headers)
+    assert to_arrow_schema(columns, timezone="UTC") == arrow_schema(with_headers=include_headers)
 
 
 def test_rows_have_the_columns_of_sparks_connector(broker: BrokerThread, topics: FilledTopics) -> None:

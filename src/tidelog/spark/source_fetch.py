@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from tidelog.client.cluster import Cluster
-from tidelog.client.config import consumer_config
-from tidelog.client.errors import ClientError, RecordTooLarge, api_error, is_retriable
+from tidelog.client.config import ConsumerConfig, consumer_config
+from tidelog.client.errors import ClientError, api_error, is_retriable
+from tidelog.client.fetched import FetchedPartition
 from tidelog.client.offsets import list_offsets
 from tidelog.client.routing import LEADER_MOVED
 from tidelog.model.errors import ApiError, ErrorCode
@@ -24,7 +25,7 @@ from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
-from tidelog.spark.source_batches import arrow_batches, scan
+from tidelog.spark.source_batches import arrow_batches
 from tidelog.spark.source_offsets import EARLIEST
 from tidelog.spark.source_ranges import OffsetRange
 
@@ -34,6 +35,8 @@ logger = logging.getLogger(__name__)
 _NAMED_TOPICS = 12
 _NO_SESSION = 0
 _SESSIONLESS_EPOCH = -1
+# All batches of a reply at once: only their headers are looked at before they are decoded group by group.
+_ALL = 1 << 62
 # A leader that says that it has all up to the end, and gives nothing, is believed when it has said so this often.
 _EMPTY_REPLIES_THAT_MEAN_A_GAP = 2
 
@@ -93,25 +96,25 @@ def _read(client: _Client, reading: _Reading, task: ReadTask) -> Iterator[pa.Rec
                 return
             pending = client.begin(reading.next_answer(position))
             continue
-        aborted = None
-        if client.config.read_committed:
-            aborted = [(one.first_offset, one.producer_id) for one in answer.aborted_transactions or ()]
-        assert answer.records is not None
-        scanned = scan(answer.records, position, wanted.end, aborted)
-        if not scanned.whole:
-            raise RecordTooLarge(
-                f"the batch at offset {position} of partition {wanted.partition} is larger than the "
-                f"{len(answer.records)} bytes that were fetched: raise kafka.max.partition.fetch.bytes"
-            )
+        fetched = _fetched(answer, position, task, client.config)
+        chunk = fetched.take_batches(_ALL)
         rest = OffsetRange(partition=wanted.partition, start=position, end=wanted.end)
-        position = scanned.next_offset
+        position = chunk.next_offset
         if position < wanted.end:
             pending = client.begin(reading.next_answer(position))
         yield from arrow_batches(
-            scanned, rest, include_headers=task.include_headers, check_crcs=client.config.check_crcs
+            chunk.batches, rest, include_headers=task.include_headers, check_crcs=client.config.check_crcs
         )
         if position >= wanted.end:
             return
+
+
+def _fetched(answer: PartitionData, position: int, task: ReadTask, config: ConsumerConfig) -> FetchedPartition:
+    assert answer.records is not None
+    aborted = None
+    if config.read_committed:
+        aborted = [(one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()]
+    return FetchedPartition(task.wanted.partition, position, answer.records, aborted=aborted)
 
 
 class _Client:
