@@ -12,12 +12,17 @@ from support.log_corpus import SAME_BYTES_TOPIC, dumpable_files, write_corpus
 from support.tidelog_process import running_tidelog
 
 from tidelog.cli.dump_log import dump
+from tidelog.metadata.image import ClusterImage
+from tidelog.metadata.replay import apply
+from tidelog.metadata.snapshot_file import decode_snapshot
 
 pytestmark = [pytest.mark.maven, pytest.mark.xdist_group("jvm"), pytest.mark.slow]
 
 DUMP_LOG = "org.apache.kafka.tools.DumpLogSegments"
 # Java prints in the platform's charset otherwise.
 UTF_8 = ("-Dfile.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8", "-Dsun.stderr.encoding=UTF-8")
+# Often enough that both brokers take snapshots of so little metadata, and keep them.
+SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +33,14 @@ class LogDirectory:
 
 @pytest.fixture(scope="module")
 def tidelog_directory(tmp_path_factory: pytest.TempPathFactory) -> LogDirectory:
-    with running_tidelog(tmp_path_factory.mktemp("dump-tidelog")) as broker:
+    with running_tidelog(tmp_path_factory.mktemp("dump-tidelog"), SNAPSHOTS) as broker:
         write_corpus(broker.bootstrap_servers)
     return LogDirectory(path=broker.log_directory, files=dumpable_files(broker.log_directory))
 
 
 @pytest.fixture(scope="module")
 def apache_directory(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> LogDirectory:
-    with running_apache_kafka(jars, tmp_path_factory.mktemp("dump-apache")) as broker:
+    with running_apache_kafka(jars, tmp_path_factory.mktemp("dump-apache"), SNAPSHOTS) as broker:
         write_corpus(broker.bootstrap_servers)
     return LogDirectory(path=broker.log_directory, files=dumpable_files(broker.log_directory))
 
@@ -106,6 +111,17 @@ def test_both_tools_print_the_same_lines(
     # Compared as lists: a difference then shows as the line that differs.
     assert ours.split(b"\n") == theirs.split(b"\n")
     assert (our_complaints, their_complaints) == ([], [])
+
+
+def test_snapshots_of_both_brokers_can_be_started_from(written: LogDirectory) -> None:
+    snapshots = [name for name in written.files if name.endswith(".checkpoint")]
+    assert snapshots
+    topics = 0
+    for name in snapshots:
+        content = decode_snapshot((written.path / name).read_bytes())
+        image, _ = apply(ClusterImage(cluster_id="any"), content.records)
+        topics = max(topics, len(image.topics))
+    assert topics > 0
 
 
 def test_both_brokers_write_the_same_bytes(tidelog_directory: LogDirectory, apache_directory: LogDirectory) -> None:

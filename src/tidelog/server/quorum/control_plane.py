@@ -8,6 +8,7 @@ from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import HostPort
 from tidelog.consensus.effects import Leadership
 from tidelog.consensus.settings import QuorumSettings
+from tidelog.consensus.snapshots import SnapshotRules
 from tidelog.consensus.wire import QuorumWire
 from tidelog.consensus.wire_answers import Endpoint
 from tidelog.model.ids import ZERO_UUID
@@ -19,6 +20,8 @@ from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.peers import Peers
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.server.quorum.runtime import QuorumRuntime
+from tidelog.server.quorum.snapshots import SnapshotTaker
+from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_directory import LogDirectory
 
 
@@ -54,7 +57,14 @@ class ControlPlane:
             connect_timeout_ms=config.controller_quorum_request_timeout_ms,
             request_timeout_ms=config.controller_quorum_request_timeout_ms,
         )
-        self.log = QuorumLog.open(directory, ports.filesystem, ports.clock)
+        log_config = LogConfig(
+            segment_bytes=config.metadata_log_segment_bytes,
+            segment_ms=config.metadata_log_segment_ms,
+            # What is dropped follows from the snapshots.
+            retention_ms=-1,
+            retention_bytes=-1,
+        )
+        self.log = QuorumLog.open(directory, ports.filesystem, ports.clock, log_config)
         self.quorum = QuorumRuntime(
             settings=settings,
             log=self.log,
@@ -66,6 +76,15 @@ class ControlPlane:
             directory=self.log.directory,
         )
         self.metadata = MetadataFollower(self.log, directory.meta.cluster_id)
+        rules = SnapshotRules(
+            max_bytes=config.metadata_log_max_record_bytes_between_snapshots,
+            interval_ms=config.metadata_log_max_snapshot_interval_ms,
+            retention_bytes=config.metadata_max_retention_bytes,
+            retention_ms=config.metadata_max_retention_ms,
+        )
+        self.snapshots = SnapshotTaker(
+            log=self.log, metadata=self.metadata, quorum=self.quorum, rules=rules, clock=ports.clock
+        )
         self.controller: ActiveController | None = None
         if settings.is_voter:
             self.controller = ActiveController(
@@ -82,6 +101,7 @@ class ControlPlane:
         # Told when another node, or this one, has become the controller.
         self.on_controller: Callable[[], None] | None = None
         self.quorum.on_commit = self.metadata.committed
+        self.quorum.on_snapshot = self.metadata.installed
         self.quorum.on_leadership = self._leadership_changed
 
     def _leadership_changed(self, leadership: Leadership) -> None:
@@ -92,15 +112,18 @@ class ControlPlane:
 
     async def start(self) -> None:
         await self.quorum.start()
+        self.snapshots.start()
 
     async def stop(self) -> None:
         if self.controller is not None:
             await self.controller.stop()
+        await self.snapshots.stop()
         await self.quorum.stop()
         self._channel_peers.close()
 
     async def abandon(self) -> None:
         if self.controller is not None:
             await self.controller.stop()
+        await self.snapshots.stop()
         await self.quorum.abandon()
         self._channel_peers.close()

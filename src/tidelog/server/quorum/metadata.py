@@ -1,13 +1,16 @@
-"""What this node knows of the cluster: the image, built from the committed part of the metadata log."""
+"""What this node knows of the cluster: the image, built from the latest snapshot and the committed log after it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
+from tidelog.consensus.messages import SnapshotId
 from tidelog.metadata.delta import ImageDelta
+from tidelog.metadata.difference import difference
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.replay import apply
+from tidelog.metadata.snapshot_file import SnapshotContent
 from tidelog.server.quorum.quorum_log import QuorumLog
 
 Publish = Callable[[ClusterImage, ImageDelta], None]
@@ -20,22 +23,43 @@ class MetadataFollower:
     """Every node has one, whether it votes, leads or only watches."""
 
     def __init__(self, log: QuorumLog, cluster_id: str) -> None:
+        """Raises CorruptSnapshot, BrokenMetadata, StorageFailure."""
         self._log = log
+        self._cluster_id = cluster_id
         self._next_offset = log.start_offset
         self._waits: list[tuple[int, asyncio.Future[None]]] = []
         self.image = ClusterImage(cluster_id=cluster_id)
+        # Of the last batch in the image: what a snapshot of it is named after, and how old it is.
+        self.epoch = 0
+        self.timestamp_ms = 0
+        self.bytes_since_snapshot = 0
         # Told of every change, in order; set once there is somebody who acts on it.
         self.publish: Publish | None = None
+        self.on_applied: Callable[[], None] | None = None
+        latest = log.latest_snapshot
+        if latest is not None:
+            self._restore(latest, log.load_snapshot(latest))
 
     async def committed(self, high_watermark: int) -> None:
         """Apply what has been committed. Raises BrokenMetadata, after which the node must stop."""
-        for number, (last_offset, records) in enumerate(self._log.read_records(self._next_offset, high_watermark)):
-            self.image, delta = apply(self.image, records, offset=last_offset)
-            self._next_offset = last_offset + 1
-            if self.publish is not None and records:
+        for number, batch in enumerate(self._log.read_records(self._next_offset, high_watermark)):
+            self.image, delta = apply(self.image, batch.records, offset=batch.last_offset)
+            self._next_offset = batch.last_offset + 1
+            self.epoch = batch.epoch
+            self.timestamp_ms = batch.timestamp_ms
+            self.bytes_since_snapshot += batch.size
+            if self.publish is not None and batch.records:
                 self.publish(self.image, delta)
             if number % BATCHES_PER_STEP == BATCHES_PER_STEP - 1:
                 await asyncio.sleep(0)
+        self._wake()
+
+    def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None:
+        """The log now begins with a snapshot that was fetched. Raises BrokenMetadata."""
+        before = self.image
+        self._restore(snapshot_id, content)
+        if self.publish is not None:
+            self.publish(self.image, difference(before, self.image))
         self._wake()
 
     async def reached(self, offset: int) -> None:
@@ -46,8 +70,18 @@ class MetadataFollower:
         self._waits.append((offset, waiting))
         await waiting
 
+    def _restore(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None:
+        empty = ClusterImage(cluster_id=self._cluster_id)
+        self.image, _ = apply(empty, content.records, offset=snapshot_id.end_offset - 1)
+        self._next_offset = snapshot_id.end_offset
+        self.epoch = snapshot_id.epoch
+        self.timestamp_ms = content.timestamp_ms
+        self.bytes_since_snapshot = 0
+
     def _wake(self) -> None:
         for offset, waiting in self._waits:
             if offset < self._next_offset and not waiting.done():
                 waiting.set_result(None)
         self._waits = [each for each in self._waits if not each[1].done()]
+        if self.on_applied is not None:
+            self.on_applied()

@@ -1,4 +1,4 @@
-"""The cluster metadata log, `__cluster_metadata-0`, as the quorum sees it: offsets, epochs, batches, flushes.
+"""The cluster metadata log, `__cluster_metadata-0`, as the quorum sees it: offsets, epochs, batches, snapshots.
 
 When something is appended, flushed or cut is decided in `tidelog.consensus`; what the records mean is in
 `tidelog.metadata`.
@@ -7,11 +7,15 @@ When something is appended, flushed or cut is decided in `tidelog.consensus`; wh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from tidelog.consensus.effects import FetchedAppend, LeaderChangeAppend
+from tidelog.consensus.effects import FetchedAppend, LeaderChangeAppend, SnapshotChunk
 from tidelog.consensus.messages import SnapshotId
+from tidelog.consensus.snapshots import RestartLog, SnapshotRules, next_log_start, plan_opening
 from tidelog.metadata.records import decode_record, encode_record
+from tidelog.metadata.snapshot_file import SnapshotContent
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
@@ -21,11 +25,15 @@ from tidelog.protocol.schema import Message
 from tidelog.records.batch import CorruptBatch, iterate_headers, parse_header
 from tidelog.records.control import ControlType, encode_control_batch
 from tidelog.records.record import decode_batch, encode_batch
-from tidelog.storage.filesystem import FileSystem
+from tidelog.server.quorum.snapshot_files import SnapshotFiles
+from tidelog.storage.filesystem import FileSystem, StorageFailure
 from tidelog.storage.log import Log
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_directory import LogDirectory
 from tidelog.storage.log_results import AppendRefusal, OffsetOutOfRange, UnexpectedOffset
+from tidelog.storage.removal import FileRemoval
+
+logger = logging.getLogger(__name__)
 
 # The id that Kafka gives to the metadata topic.
 METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
@@ -36,22 +44,63 @@ READ_CHUNK_BYTES = 1 << 20
 MAX_RECORDS_PER_BATCH = 2_000
 
 
-class QuorumLog:
-    """Implements the `LogView` of the consensus, and carries out its effects on the log."""
+class MetadataBatch(NamedTuple):
+    """A batch of the log. Control batches have no records for the image."""
 
-    def __init__(self, log: Log, directory: LogDirectory, filesystem: FileSystem, clock: Clock) -> None:
+    last_offset: int
+    epoch: int
+    timestamp_ms: int
+    size: int
+    records: list[Message]
+
+
+class QuorumLog:
+    """Implements the `LogView` of the consensus, and carries out its effects on the log.
+
+    The log begins with offset 0 or where a snapshot ends.
+    """
+
+    def __init__(
+        self, log: Log, directory: LogDirectory, filesystem: FileSystem, clock: Clock, snapshots: SnapshotFiles
+    ) -> None:
         self._log = log
         self._filesystem = filesystem
         self._directory = directory
         self._clock = clock
+        self._snapshots = snapshots
 
     @classmethod
-    def open(cls, directory: LogDirectory, filesystem: FileSystem, clock: Clock) -> QuorumLog:
-        """Recovered if need be, and flushed, as the consensus expects it."""
-        config = LogConfig(retention_ms=-1, retention_bytes=-1)
+    def open(
+        cls, directory: LogDirectory, filesystem: FileSystem, clock: Clock, config: LogConfig | None = None
+    ) -> QuorumLog:
+        """Recovered if need be, and flushed, as the consensus expects it.
+
+        Raises StorageFailure, and QuorumInvariantBroken if log and snapshots do not fit together.
+        """
+        config = config or LogConfig(retention_ms=-1, retention_bytes=-1)
         log = directory.open_log(METADATA_PARTITION, METADATA_TOPIC_ID, config, clock.now_ms())
+        snapshots = SnapshotFiles.open(filesystem, log.directory)
+        opened = cls(log, directory, filesystem, clock, snapshots)
+        opened._settle()
         log.flush(clock.now_ms())
-        return cls(log, directory, filesystem, clock)
+        return opened
+
+    def _settle(self) -> None:
+        """Finish what a crash has interrupted, so that the log begins where a snapshot ends."""
+        log = self._log
+        plan = plan_opening(
+            self._snapshots.ids,
+            start_offset=log.log_start_offset,
+            end_offset=log.log_end_offset,
+            epoch_at=log.leader_epochs.epoch_for_offset,
+        )
+        if isinstance(plan, RestartLog):
+            self._restart_at(plan.at)
+            return
+        if self.latest_snapshot is not None:
+            log.update_high_watermark(self.latest_snapshot.end_offset)
+        if plan.start is not None:
+            self._start_at(plan.start)
 
     @property
     def directory(self) -> str:
@@ -76,12 +125,12 @@ class QuorumLog:
 
     @property
     def earliest_snapshot(self) -> SnapshotId | None:
-        # The log is kept whole: it begins at offset 0, so there is nothing that only a snapshot would have.
-        return None
+        start_offset = self._log.log_start_offset
+        return next((each for each in self._snapshots.ids if each.end_offset == start_offset), None)
 
     @property
     def latest_snapshot(self) -> SnapshotId | None:
-        return None
+        return self._snapshots.stored[-1].id if self._snapshots.stored else None
 
     # -- effects -------------------------------------------------------------------------------------------------
 
@@ -110,8 +159,7 @@ class QuorumLog:
         return self._log.log_end_offset - 1
 
     def truncate(self, offset: int) -> None:
-        for removal in self._directory.truncate(METADATA_PARTITION, offset, self._clock.now_ms()):
-            removal.run(self._filesystem)
+        self._remove(self._directory.truncate(METADATA_PARTITION, offset, self._clock.now_ms()))
 
     async def flush(self) -> int:
         """The end of what is durable now. Raises StorageFailure."""
@@ -123,6 +171,75 @@ class QuorumLog:
 
     def committed(self, high_watermark: int) -> None:
         self._log.update_high_watermark(high_watermark)
+
+    # -- snapshots -----------------------------------------------------------------------------------------------
+
+    def write_snapshot(self, snapshot_id: SnapshotId, pieces: Iterable[bytes]) -> None:
+        """In a thread; then `snapshot_written`. Raises StorageFailure."""
+        self._snapshots.write(snapshot_id, pieces)
+
+    def snapshot_written(self, snapshot_id: SnapshotId, rules: SnapshotRules) -> None:
+        """Count on it from now on, and drop what the rules allow. Raises StorageFailure."""
+        try:
+            self._snapshots.add(snapshot_id)
+        except OSError as error:
+            raise StorageFailure(f"reading the snapshot {snapshot_id}", error) from error
+        # Only whole segments can be dropped: the one that is written now ends with what the snapshot contains.
+        self._log.roll(self._clock.now_ms())
+        while start := next_log_start(
+            rules, self._snapshots.stored, log_bytes=self._log.size, now_ms=self._clock.now_ms()
+        ):
+            logger.info("dropping the metadata log before offset %d", start.end_offset)
+            self._start_at(start)
+
+    def load_snapshot(self, snapshot_id: SnapshotId) -> SnapshotContent:
+        """Raises CorruptSnapshot, StorageFailure."""
+        return self._snapshots.load(snapshot_id)
+
+    def read_snapshot(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes] | None:
+        """(size, bytes) for a follower; None if there is no such snapshot. Raises StorageFailure."""
+        return self._snapshots.read(snapshot_id, position, max_bytes)
+
+    def store_chunk(self, chunk: SnapshotChunk) -> SnapshotContent | None:
+        """Keep a piece of a fetched snapshot. After the last one the log goes on, empty, where the snapshot ends, and
+        the content is returned. Raises CorruptSnapshot if the pieces make no snapshot, StorageFailure."""
+        self._snapshots.write_fetched(chunk)
+        if not chunk.is_last:
+            return None
+        content = self._snapshots.finish_fetched(chunk.snapshot_id)
+        self._restart_at(chunk.snapshot_id)
+        return content
+
+    def _restart_at(self, snapshot_id: SnapshotId) -> None:
+        now_ms = self._clock.now_ms()
+        self._remove(self._directory.truncate_fully(METADATA_PARTITION, snapshot_id.end_offset, now_ms))
+        self._snapshots.remove_before(snapshot_id)
+
+    def _start_at(self, snapshot_id: SnapshotId) -> None:
+        """Drop what the snapshot contains. First the log, then older snapshots: one that fits is always there.
+
+        Segment by segment, each gone for good before the next: recovery would take a gap between two of them for the
+        end of the log.
+        """
+        log, now_ms = self._log, self._clock.now_ms()
+        for segment in list(log.segments)[1:]:
+            if segment.base_offset > snapshot_id.end_offset:
+                break
+            log.advance_log_start(segment.base_offset)
+            self._remove(log.delete_old_segments(now_ms))
+        log.advance_log_start(snapshot_id.end_offset)
+        self._snapshots.remove_before(snapshot_id)
+
+    def _remove(self, removals: Sequence[FileRemoval]) -> None:
+        """At once: nobody else reads these files. They have other names already, which must survive a crash."""
+        if not removals:
+            return
+        try:
+            self._filesystem.sync_directory(self._log.directory)
+            for removal in removals:
+                removal.run(self._filesystem)
+        except OSError as error:
+            raise StorageFailure(f"removing segments in {self._log.directory}", error) from error
 
     def _append(self, batch: bytes, epoch: int) -> None:
         data = bytearray(batch)
@@ -138,8 +255,8 @@ class QuorumLog:
         result = self._log.read(offset, max_bytes, min_one_batch=True)
         return b"" if isinstance(result, OffsetOutOfRange) else result.records
 
-    def read_records(self, first_offset: int, end_offset: int) -> Iterator[tuple[int, list[Message]]]:
-        """(last offset, records) for each batch in between. Control batches have no records for the image."""
+    def read_records(self, first_offset: int, end_offset: int) -> Iterator[MetadataBatch]:
+        """Each batch in between."""
         offset = first_offset
         while offset < end_offset:
             result = self._log.read(offset, READ_CHUNK_BYTES, upper_bound=end_offset, min_one_batch=True)
@@ -149,9 +266,15 @@ class QuorumLog:
                 if header.base_offset >= end_offset:
                     return
                 offset = header.next_offset
-                if header.is_control or header.record_count == 0:
-                    yield header.last_offset, []
-                    continue
-                batch = result.records[position : position + header.size]
-                values = [record.value for record in decode_batch(batch) if record.value is not None]
-                yield header.last_offset, [decode_record(value).message for value in values]
+                records: list[Message] = []
+                if not header.is_control and header.record_count:
+                    batch = result.records[position : position + header.size]
+                    values = [record.value for record in decode_batch(batch) if record.value is not None]
+                    records = [decode_record(value).message for value in values]
+                yield MetadataBatch(
+                    last_offset=header.last_offset,
+                    epoch=header.partition_leader_epoch,
+                    timestamp_ms=header.max_timestamp,
+                    size=header.size,
+                    records=records,
+                )

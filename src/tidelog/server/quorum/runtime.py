@@ -16,7 +16,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from tidelog.consensus.effects import NEVER, Effects, FetchedAppend, LeaderChangeAppend, Leadership, Send
+from tidelog.consensus.effects import (
+    NEVER,
+    Effects,
+    FetchedAppend,
+    LeaderChangeAppend,
+    Leadership,
+    Send,
+    SnapshotChunk,
+)
 from tidelog.consensus.messages import (
     Answer,
     Answered,
@@ -30,6 +38,8 @@ from tidelog.consensus.messages import (
     Requested,
     Resign,
     ShutDown,
+    SnapshotId,
+    SnapshotInstalled,
     Tick,
 )
 from tidelog.consensus.quorum_state import (
@@ -41,6 +51,7 @@ from tidelog.consensus.quorum_state import (
 from tidelog.consensus.replica import QuorumReplica
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.wire import QuorumWire
+from tidelog.metadata.snapshot_file import CorruptSnapshot, SnapshotContent
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
@@ -55,6 +66,8 @@ from tidelog.storage.filesystem import FileSystem, StorageFailure, read_whole, r
 logger = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 2.0
+# However much a follower asks for, an answer must fit into a frame.
+MAX_PIECE_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +77,14 @@ class _AppendWanted:
     records: Sequence[Message]
     epoch: int
     appended: asyncio.Future[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chore:
+    """Work on the log's files that must not fall between a step and its effects."""
+
+    work: Callable[[], None]
+    done: asyncio.Future[None]
 
 
 class QuorumRuntime:
@@ -91,7 +112,7 @@ class QuorumRuntime:
         self._replica = QuorumReplica(
             settings=settings, log=log, randomness=randomness, quorum_state=self._read_state()
         )
-        self._events: asyncio.Queue[Event | _AppendWanted] = asyncio.Queue()
+        self._events: asyncio.Queue[Event | _AppendWanted | _Chore] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
         self._worker: asyncio.Task[None] | None = None
         # Set when the others will not miss this node, or when it has failed anyway.
@@ -105,6 +126,7 @@ class QuorumRuntime:
         self.high_watermark = 0
         # Told, in this order, when they change.
         self.on_commit: Callable[[int], Awaitable[None]] | None = None
+        self.on_snapshot: Callable[[SnapshotId, SnapshotContent], None] | None = None
         self.on_leadership: Callable[[Leadership], None] | None = None
         self.on_failure: Callable[[BaseException], None] | None = None
 
@@ -180,6 +202,12 @@ class QuorumRuntime:
             await committed
         return last_offset
 
+    async def between_steps(self, work: Callable[[], None]) -> None:
+        """Let a thread work on the log while nothing else does. Raises what the work raises."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._events.put_nowait(_Chore(work=work, done=done))
+        await done
+
     def resign(self, epoch: int) -> None:
         self._events.put_nowait(Resign(epoch=epoch))
 
@@ -202,7 +230,10 @@ class QuorumRuntime:
             if self.on_failure is not None:
                 self.on_failure(failure)
 
-    async def _handle(self, event: Event | _AppendWanted) -> None:
+    async def _handle(self, event: Event | _AppendWanted | _Chore) -> None:
+        if isinstance(event, _Chore):
+            await self._do(event)
+            return
         if isinstance(event, _AppendWanted):
             if self.leadership.leading_from is None or self.leadership.epoch != event.epoch:
                 event.appended.set_exception(_not_controller())
@@ -213,6 +244,16 @@ class QuorumRuntime:
             await self._flush_and_report()
             return
         await self._carry_out(self._replica.step(event, self._clock.monotonic_ms()))
+
+    async def _do(self, chore: _Chore) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, chore.work)
+        except StorageFailure as failure:
+            if not chore.done.done():
+                chore.done.set_exception(failure)
+        else:
+            if not chore.done.done():
+                chore.done.set_result(None)
 
     async def _flush_and_report(self) -> None:
         end_offset = await self._log.flush()
@@ -233,6 +274,9 @@ class QuorumRuntime:
         elif isinstance(effects.append, FetchedAppend):
             failed = not self._log.append_fetched(effects.append)
             changed = changed or not failed
+        installed: SnapshotId | None = None
+        if effects.snapshot_chunk is not None:
+            installed, failed = await self._store(effects.snapshot_chunk)
         if effects.leadership is not None:
             self._lead(effects.leadership)
         if effects.high_watermark is not None:
@@ -249,8 +293,25 @@ class QuorumRuntime:
         self._set_timer(effects.deadline_ms)
         if failed:
             await self._carry_out(self._replica.step(AppendFailed(), self._clock.monotonic_ms()))
+        if installed is not None:
+            event = SnapshotInstalled(snapshot_id=installed)
+            await self._carry_out(self._replica.step(event, self._clock.monotonic_ms()))
         if changed:
             await self._flush_and_report()
+
+    async def _store(self, chunk: SnapshotChunk) -> tuple[SnapshotId | None, bool]:
+        """(the snapshot that is in place now, whether it has turned out to be damaged)."""
+        try:
+            content = await asyncio.get_running_loop().run_in_executor(None, self._log.store_chunk, chunk)
+        except CorruptSnapshot as problem:
+            logger.warning("the snapshot that was fetched is damaged, trying again: %s", problem)
+            return None, True
+        if content is None:
+            return None, False
+        logger.info("fetched a snapshot of the metadata up to offset %d", chunk.snapshot_id.end_offset)
+        if self.on_snapshot is not None:
+            self.on_snapshot(chunk.snapshot_id, content)
+        return chunk.snapshot_id, False
 
     def _lead(self, leadership: Leadership) -> None:
         self.leadership = leadership
@@ -301,9 +362,17 @@ class QuorumRuntime:
             records = self._log.read_bytes(answer.read_from, answer.max_bytes)
             return dataclasses.replace(answer, records=records)
         if isinstance(answer, FetchSnapshotAnswer) and answer.to_be_read:
-            # The log is kept whole, so nobody is ever sent to a snapshot.
-            return dataclasses.replace(answer, error=ErrorCode.SNAPSHOT_NOT_FOUND, to_be_read=False)
+            return self._with_piece(answer)
         return answer
+
+    def _with_piece(self, answer: FetchSnapshotAnswer) -> FetchSnapshotAnswer:
+        found = self._log.read_snapshot(answer.snapshot_id, answer.position, min(answer.max_bytes, MAX_PIECE_BYTES))
+        if found is None:
+            return dataclasses.replace(answer, error=ErrorCode.SNAPSHOT_NOT_FOUND, to_be_read=False)
+        size, data = found
+        if answer.position >= size:
+            return dataclasses.replace(answer, error=ErrorCode.POSITION_OUT_OF_RANGE, to_be_read=False)
+        return dataclasses.replace(answer, size=size, data=data, to_be_read=False)
 
     def _fail_waiting(self) -> None:
         for _, committed in self._commit_waits:
@@ -313,6 +382,12 @@ class QuorumRuntime:
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.cancel()
+        while not self._events.empty():
+            event = self._events.get_nowait()
+            if isinstance(event, _Chore):
+                event.done.cancel()
+            elif isinstance(event, _AppendWanted) and not event.appended.done():
+                event.appended.set_exception(_not_controller())
 
     # -- what must be remembered ---------------------------------------------------------------------------------
 

@@ -1,0 +1,92 @@
+"""Takes snapshots of the metadata log when they are due, and has old ones and the beginning of the log dropped.
+
+Every node does so for itself, since all have the same log. What is due is decided in `tidelog.consensus.snapshots`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from tidelog.consensus.messages import SnapshotId
+from tidelog.consensus.snapshots import SnapshotRules
+from tidelog.metadata.snapshot import image_records
+from tidelog.metadata.snapshot_file import encode_snapshot
+from tidelog.model.ports import Clock
+from tidelog.server.quorum.metadata import MetadataFollower
+from tidelog.server.quorum.quorum_log import QuorumLog
+from tidelog.server.quorum.runtime import QuorumRuntime
+from tidelog.storage.filesystem import StorageFailure
+
+logger = logging.getLogger(__name__)
+
+
+class SnapshotTaker:
+    """`start` it once the quorum runs."""
+
+    def __init__(
+        self, *, log: QuorumLog, metadata: MetadataFollower, quorum: QuorumRuntime, rules: SnapshotRules, clock: Clock
+    ) -> None:
+        self._log = log
+        self._metadata = metadata
+        self._quorum = quorum
+        self._rules = rules
+        self._clock = clock
+        self._taken_ms = clock.monotonic_ms()
+        self._applied = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._writing: asyncio.Future[None] | None = None
+
+    def start(self) -> None:
+        self._metadata.on_applied = self._applied.set
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """A file that is being written is finished first: its thread would not notice that nobody waits for it."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._writing is not None:
+            await asyncio.gather(self._writing, return_exceptions=True)
+
+    async def take(self) -> SnapshotId | None:
+        """Write down what is committed now; None if that is done already. Raises StorageFailure."""
+        metadata = self._metadata
+        image = metadata.image
+        snapshot_id = SnapshotId(image.offset + 1, metadata.epoch)
+        metadata.bytes_since_snapshot = 0
+        self._taken_ms = self._clock.monotonic_ms()
+        latest = self._log.latest_snapshot
+        if latest is not None and latest.end_offset >= snapshot_id.end_offset:
+            return None
+        pieces = encode_snapshot(
+            image_records(image), epoch=metadata.epoch, timestamp_ms=metadata.timestamp_ms, now_ms=self._clock.now_ms()
+        )
+        loop = asyncio.get_running_loop()
+        self._writing = loop.run_in_executor(None, self._log.write_snapshot, snapshot_id, pieces)
+        await asyncio.shield(self._writing)
+        await self._quorum.between_steps(lambda: self._log.snapshot_written(snapshot_id, self._rules))
+        logger.info("took a snapshot of the metadata up to offset %d", snapshot_id.end_offset)
+        return snapshot_id
+
+    async def _run(self) -> None:
+        while True:
+            await self._wait_until_due()
+            try:
+                await self.take()
+            except StorageFailure as failure:
+                # The log is still whole. The next one will be tried when it is due.
+                logger.error("no snapshot of the metadata: %s", failure)
+
+    async def _wait_until_due(self) -> None:
+        while True:
+            new_bytes = self._metadata.bytes_since_snapshot
+            elapsed_ms = self._clock.monotonic_ms() - self._taken_ms
+            if self._rules.is_due(new_bytes=new_bytes, elapsed_ms=elapsed_ms):
+                return
+            remaining_ms = self._rules.until_due_ms(elapsed_ms) if new_bytes else float("inf")
+            self._applied.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if remaining_ms == float("inf") else max(0.0, remaining_ms) / 1000):
+                    await self._applied.wait()
