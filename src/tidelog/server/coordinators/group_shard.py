@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 from tidelog.coordinators.consumer_groups.topics import Topics
@@ -23,15 +22,14 @@ from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
-from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.offset_commit_request import OffsetCommitRequest
 from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from tidelog.protocol.schema import Message
-from tidelog.records.batch import CorruptBatch
 from tidelog.records.record import Record
 from tidelog.server.coordinators.loading import load
 from tidelog.server.coordinators.port import CoordinatorLog, EncodedRecord, meaning_for_clients
+from tidelog.server.coordinators.shard_work import ShardTasks, ShardTimer, log_failed_load
 
 logger = logging.getLogger(__name__)
 
@@ -88,10 +86,9 @@ class GroupShardRuntime:
         self._futures: dict[Token, asyncio.Future[Message]] = {}
         self._asking: Token | None = None
         self._answer: Message | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at_ms = 0.0
-        self._tasks: dict[asyncio.Task[None], None] = {}
-        self._spawn(self._load())
+        self._timer = ShardTimer(clock, self._on_time)
+        self._tasks = ShardTasks("the group coordinator")
+        self._tasks.spawn(self._load())
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -146,10 +143,8 @@ class GroupShardRuntime:
     def close(self, code: ErrorCode) -> None:
         """Tell everybody who waits `code`, and from now on everybody who asks."""
         self.unavailable = code
-        if self._timer is not None:
-            self._timer.cancel()
-        for task in self._tasks:
-            task.cancel()
+        self._timer.cancel()
+        self._tasks.cancel()
         for token in list(self._messages):
             self._deliver(token, refuse(self._messages[token], code))
 
@@ -179,7 +174,7 @@ class GroupShardRuntime:
             for token, response in decision.answers:
                 self._deliver(token, response)
         else:
-            self._spawn(self._answer_when_settled(decision.answers))
+            self._tasks.spawn(self._answer_when_settled(decision.answers))
 
     def _append(self, decision: Decision) -> None:
         encoded = [encode_record(record) for record in decision.records]
@@ -231,20 +226,10 @@ class GroupShardRuntime:
 
     def _set_timer(self) -> None:
         deadline_ms = self.shard.next_deadline()
-        if deadline_ms is None or self.unavailable:
-            return
-        if self._timer is not None:
-            # One that fires too early finds nothing to do and is set again; that is cheaper than moving it with
-            # each heartbeat.
-            if self._timer_at_ms <= deadline_ms:
-                return
-            self._timer.cancel()
-        self._timer_at_ms = deadline_ms
-        delay_ms = max(deadline_ms - self._clock.monotonic_ms(), 0.0)
-        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_time)
+        if deadline_ms is not None and not self.unavailable:
+            self._timer.set(deadline_ms)
 
     def _on_time(self) -> None:
-        self._timer = None
         if not self.unavailable:
             self._act(lambda: self.shard.on_time(self._now()))
 
@@ -256,8 +241,7 @@ class GroupShardRuntime:
             count = await load(self._log, self.partition, self, read_bytes=self._limits.load_buffer_bytes)
         except Exception as problem:
             # Whatever it is, clients must not be told for ever that the shard is loading.
-            expected = isinstance(problem, ApiError | CorruptBatch | ProtocolError)
-            logger.error("__consumer_offsets-%d cannot be loaded: %s", self.partition, problem, exc_info=not expected)
+            log_failed_load(f"__consumer_offsets-{self.partition}", problem)
             self.close(ErrorCode.NOT_COORDINATOR)
             return
         self.unavailable = ErrorCode.NONE
@@ -282,17 +266,6 @@ class GroupShardRuntime:
 
     def marker_read(self, producer_id: int, *, commit: bool) -> None:
         self.shard.replay_marker(producer_id, commit=commit)
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks[task] = None
-        task.add_done_callback(partial(_finished, self._tasks))
-
-
-def _finished(tasks: dict[asyncio.Task[None], None], task: asyncio.Task[None]) -> None:
-    tasks.pop(task, None)
-    if not task.cancelled() and (error := task.exception()) is not None:
-        logger.error("a task of the group coordinator failed", exc_info=error)
 
 
 def _end_of_batch(encoded: Sequence[EncodedRecord], first: int) -> int:

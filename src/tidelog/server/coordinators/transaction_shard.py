@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from tidelog.coordinators.decision import Decision, Moment, Request, Token
@@ -23,13 +22,12 @@ from tidelog.coordinators.transactions.state import ProducerIdNeeded
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
-from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.schema import Message
-from tidelog.records.batch import CorruptBatch
 from tidelog.records.record import Record
 from tidelog.server.coordinators.group_shard import ShardLimits
 from tidelog.server.coordinators.loading import load
 from tidelog.server.coordinators.port import CoordinatorLog, meaning_for_clients
+from tidelog.server.coordinators.shard_work import ShardTasks, ShardTimer, log_failed_load
 
 logger = logging.getLogger(__name__)
 
@@ -85,10 +83,9 @@ class TransactionShardRuntime:
         self._limits = limits
         self._clock = clock
         self._broken = broken
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at_ms = 0.0
-        self._tasks: dict[asyncio.Task[None], None] = {}
-        self._spawn(self._load())
+        self._timer = ShardTimer(clock, self._on_time)
+        self._tasks = ShardTasks("the transaction coordinator")
+        self._tasks.spawn(self._load())
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -150,10 +147,8 @@ class TransactionShardRuntime:
     def close(self, code: ErrorCode) -> None:
         """From now on everybody who asks, or still waits, is told `code`."""
         self.unavailable = code
-        if self._timer is not None:
-            self._timer.cancel()
-        for task in self._tasks:
-            task.cancel()
+        self._timer.cancel()
+        self._tasks.cancel()
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
@@ -177,7 +172,7 @@ class TransactionShardRuntime:
             return None
         if not work and not decision.answers:
             return None
-        return self._spawn(self._settle(work))
+        return self._tasks.spawn(self._settle(work))
 
     async def _settle(self, work: list[MarkerWork]) -> None:
         """As long as it takes: the records stay in the log, and the markers must follow them."""
@@ -214,9 +209,9 @@ class TransactionShardRuntime:
             after = self._take_outcome(work, left, outcome, is_first=True)
             if after is None:
                 return
-            self._spawn(self._keep_marking(work, after))
+            self._tasks.spawn(self._keep_marking(work, after))
         else:
-            self._spawn(self._keep_marking(work, left, outcome))
+            self._tasks.spawn(self._keep_marking(work, left, outcome))
 
     async def _keep_marking(
         self, work: MarkerWork, left: frozenset[TopicPartition], first: Awaitable[MarkerCodes] | None = None
@@ -261,19 +256,10 @@ class TransactionShardRuntime:
 
     def _set_timer(self) -> None:
         deadline_ms = self.shard.next_deadline()
-        if deadline_ms is None or self.unavailable:
-            return
-        if self._timer is not None:
-            # One that fires too early finds nothing to do and is set again.
-            if self._timer_at_ms <= deadline_ms:
-                return
-            self._timer.cancel()
-        self._timer_at_ms = deadline_ms
-        delay_ms = max(deadline_ms - self._clock.monotonic_ms(), 0.0)
-        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_time)
+        if deadline_ms is not None and not self.unavailable:
+            self._timer.set(deadline_ms)
 
     def _on_time(self) -> None:
-        self._timer = None
         if not self.unavailable:
             self._act(lambda: self.shard.on_time(self._now()))
 
@@ -285,8 +271,7 @@ class TransactionShardRuntime:
             count = await load(self._log, self.partition, self, read_bytes=self._limits.load_buffer_bytes)
         except Exception as problem:
             # Whatever it is, clients must not be told for ever that the shard is loading.
-            expected = isinstance(problem, ApiError | CorruptBatch | ProtocolError)
-            logger.error("__transaction_state-%d cannot be loaded: %s", self.partition, problem, exc_info=not expected)
+            log_failed_load(f"__transaction_state-{self.partition}", problem)
             self.close(ErrorCode.NOT_COORDINATOR)
             return
         self.unavailable = ErrorCode.NONE
@@ -312,15 +297,3 @@ class TransactionShardRuntime:
 
     def marker_read(self, producer_id: int, *, commit: bool) -> None:
         """Nobody writes to this topic in a transaction."""
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks[task] = None
-        task.add_done_callback(partial(_finished, self._tasks))
-        return task
-
-
-def _finished(tasks: dict[asyncio.Task[None], None], task: asyncio.Task[None]) -> None:
-    tasks.pop(task, None)
-    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, ApiError):
-        logger.error("a task of the transaction coordinator failed", exc_info=error)
