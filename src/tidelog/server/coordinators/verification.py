@@ -82,63 +82,99 @@ def admit(
     node: Node, transactional_id: str, producer: ProducerIdentity, writes: Sequence[Write], level: ClientLevel
 ) -> Admission | Awaitable[Admission]:
     """At once if the coordinator is here and need not wait for anybody: then no other write can come in between."""
-    admission = Admission()
-    to_ask: list[TopicPartition] = []
-    checks = node.config.transaction_partition_verification_enable or level is ClientLevel.V2
-    for replica, base_sequence in writes:
-        partition = replica.topic_partition
-        if not checks:
-            admission.guards[partition] = None
-            continue
-        guard = replica.log.producer_states.begin_verification(
-            producer.producer_id,
-            base_sequence,
-            producer.producer_epoch,
-            supports_epoch_bump=level is ClientLevel.V2,
-            now_ms=node.clock.now_ms(),
-        )
-        if isinstance(guard, ProducerRefusal):
-            admission.refused[partition] = guard.code
-        elif guard is None:
-            admission.guards[partition] = NO_GUARD
-        else:
-            admission.guards[partition] = guard
-            to_ask.append(partition)
+    asking = _Asking(node, transactional_id, producer, writes, level)
+    admission, to_ask = asking.begin()
     if not to_ask:
         return admission
-    question = _question(transactional_id, producer, to_ask, verify_only=level is not ClientLevel.V2)
-    version = _ADD_VERSION if level is ClientLevel.V2 else _VERIFY_VERSION
-    answer = node.transactions.ask_as_broker(transactional_id, question, version)
+    answer = asking.ask(to_ask)
     if not isinstance(answer, Message):
-        return _admit_later(node, transactional_id, question, version, answer, admission, level)
+        return asking.wait(admission, answer)
     if level is ClientLevel.V2 and ErrorCode.CONCURRENT_TRANSACTIONS in _codes(answer).values():
-        return _admit_later(node, transactional_id, question, version, None, admission, level)
+        return asking.wait(admission, None)
     _note(admission, answer, level)
     return admission
 
 
-async def _admit_later(
-    node: Node,
-    transactional_id: str,
-    question: AddPartitionsToTxnRequest,
-    version: int,
-    first: Awaitable[Message] | None,
-    admission: Admission,
-    level: ClientLevel,
-) -> Admission:
-    """The end of the last transaction may be under way still: a short wait here saves the producer a longer one."""
-    answer = None if first is None else await first
-    waited_ms = 0
-    while level is ClientLevel.V2 and (answer is None or ErrorCode.CONCURRENT_TRANSACTIONS in _codes(answer).values()):
-        if waited_ms >= node.config.add_partitions_to_txn_retry_backoff_max_ms and answer is not None:
-            break
-        await asyncio.sleep(node.config.add_partitions_to_txn_retry_backoff_ms / 1000)
-        waited_ms += node.config.add_partitions_to_txn_retry_backoff_ms
-        again = node.transactions.ask_as_broker(transactional_id, question, version)
-        answer = again if isinstance(again, Message) else await again
-    assert answer is not None
-    _note(admission, answer, level)
-    return admission
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """One request that wants to write, and what it has to ask for."""
+
+    node: Node
+    transactional_id: str
+    producer: ProducerIdentity
+    writes: Sequence[Write]
+    level: ClientLevel
+
+    def begin(self) -> tuple[Admission, list[TopicPartition]]:
+        """(what is clear without asking, the partitions to ask for)."""
+        node, producer = self.node, self.producer
+        admission = Admission()
+        to_ask: list[TopicPartition] = []
+        checks = node.config.transaction_partition_verification_enable or self.level is ClientLevel.V2
+        for replica, base_sequence in self.writes:
+            partition = replica.topic_partition
+            if not checks:
+                admission.guards[partition] = None
+                continue
+            guard = replica.log.producer_states.begin_verification(
+                producer.producer_id,
+                base_sequence,
+                producer.producer_epoch,
+                supports_epoch_bump=self.level is ClientLevel.V2,
+                now_ms=node.clock.now_ms(),
+            )
+            if isinstance(guard, ProducerRefusal):
+                admission.refused[partition] = guard.code
+            elif guard is None:
+                admission.guards[partition] = NO_GUARD
+            else:
+                admission.guards[partition] = guard
+                to_ask.append(partition)
+        return admission, to_ask
+
+    def ask(self, partitions: list[TopicPartition]) -> Message | Awaitable[Message]:
+        second = self.level is ClientLevel.V2
+        question = _question(self.transactional_id, self.producer, partitions, verify_only=not second)
+        version = _ADD_VERSION if second else _VERIFY_VERSION
+        return self.node.transactions.ask_as_broker(self.transactional_id, question, version)
+
+    async def wait(self, admission: Admission, first: Awaitable[Message] | None) -> Admission:
+        """The end of the last transaction may be under way still: a short wait here saves the producer a longer one.
+
+        Its marker may come between the question and the answer. To the partition that looks as if the answer were about
+        a transaction that is over. With the second version it cannot be, because each transaction has an epoch of its
+        own, so the coordinator is asked once more.
+        """
+        config = self.node.config
+        answer = None if first is None else await first
+        waited_ms = 0
+        while self.level is ClientLevel.V2 and (answer is None or self._too_early(admission, answer)):
+            if waited_ms >= config.add_partitions_to_txn_retry_backoff_max_ms and answer is not None:
+                break
+            await asyncio.sleep(config.add_partitions_to_txn_retry_backoff_ms / 1000)
+            waited_ms += config.add_partitions_to_txn_retry_backoff_ms
+            admission, to_ask = self.begin()
+            if not to_ask:
+                return admission
+            again = self.ask(to_ask)
+            answer = again if isinstance(again, Message) else await again
+        assert answer is not None
+        _note(admission, answer, self.level)
+        return admission
+
+    def _too_early(self, admission: Admission, answer: Message) -> bool:
+        codes = _codes(answer)
+        if ErrorCode.CONCURRENT_TRANSACTIONS in codes.values():
+            return True
+        producer_id, epoch = self.producer
+        for replica, _ in self.writes:
+            guard = admission.guards.get(replica.topic_partition)
+            if codes.get(replica.topic_partition) is not ErrorCode.NONE or guard is None:
+                continue
+            states = replica.log.producer_states
+            if not states.has_open_transaction(producer_id, epoch) and not states.accepts_guard(producer_id, guard):
+                return True
+        return False
 
 
 def _question(
