@@ -9,33 +9,49 @@ from tidelog.version import VERSION
 __version__ = VERSION
 
 __all__ = [
+    "AbortableError",
     "Admin",
     "ApiError",
     "Broker",
     "Consumer",
     "ConsumerGroupMetadata",
+    "FatalError",
+    "FencedError",
+    "OffsetAndMetadata",
+    "OutcomeUnknown",
+    "PreparedTransactionState",
     "Producer",
     "TopicPartition",
+    "TransactionError",
     "__version__",
 ]
 
 if TYPE_CHECKING:
     from tidelog.client.admin import Admin
     from tidelog.client.consumer import Consumer
+    from tidelog.client.errors import AbortableError, FatalError, FencedError, OutcomeUnknown, TransactionError
     from tidelog.client.group_metadata import ConsumerGroupMetadata
     from tidelog.client.producer import Producer
+    from tidelog.client.transactions.prepared import PreparedTransactionState
     from tidelog.model.errors import ApiError
     from tidelog.model.ids import TopicPartition
     from tidelog.server.broker import Broker
 
 _HOMES = {
+    "AbortableError": "tidelog.client.errors",
     "Admin": "tidelog.client.admin",
     "ApiError": "tidelog.model.errors",
     "Broker": "tidelog.server.broker",
     "Consumer": "tidelog.client.consumer",
     "ConsumerGroupMetadata": "tidelog.client.group_metadata",
+    "FatalError": "tidelog.client.errors",
+    "FencedError": "tidelog.client.errors",
+    "OffsetAndMetadata": "tidelog.client.committed",
+    "OutcomeUnknown": "tidelog.client.errors",
+    "PreparedTransactionState": "tidelog.client.transactions.prepared",
     "Producer": "tidelog.client.producer",
     "TopicPartition": "tidelog.model.ids",
+    "TransactionError": "tidelog.client.errors",
 }
 
 

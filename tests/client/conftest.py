@@ -1,6 +1,7 @@
-"""Brokers for the client's tests: tidelog, and Apache Kafka where its jars can be had.
+"""Brokers for the client's tests: a tidelog broker, a cluster of three, and Apache Kafka where its jars can be had.
 
-`TIDELOG_CLIENT_TEST_SERVERS=host:port` runs the same tests against a cluster that is already there.
+A test that takes `bootstrap_servers` (or `servers`, which is the same) runs against all of them in turn. Each is
+started once in a run; `TIDELOG_CLIENT_TEST_SERVERS=host:port` runs the tests against a cluster that is already there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.apache_kafka import ApacheKafka, kafka_jars, running_apache_kafka
+from support.cluster_processes import ClusterProcesses, running_cluster
 from support.download_cache import Unavailable
 from support.tidelog_process import TidelogBroker, running_tidelog
 
@@ -19,19 +21,32 @@ from tidelog.client.admin import Admin
 
 _GIVEN_SERVERS = os.environ.get("TIDELOG_CLIENT_TEST_SERVERS")
 _ON_JVM = [pytest.mark.maven, pytest.mark.xdist_group("jvm")]
+_ON_CLUSTER = [pytest.mark.xdist_group("client-cluster")]
 _numbers = itertools.count()
 
 
 def _targets() -> list[object]:
     if _GIVEN_SERVERS:
         return [pytest.param("given", id="given")]
-    return [pytest.param("tidelog", id="tidelog"), pytest.param("apache", id="apache", marks=_ON_JVM)]
+    # A single broker starts so quickly that each worker may have its own.
+    return [
+        pytest.param("tidelog", id="tidelog"),
+        pytest.param("cluster", id="cluster", marks=_ON_CLUSTER),
+        pytest.param("apache", id="apache", marks=_ON_JVM),
+    ]
 
 
 @pytest.fixture(scope="session")
 def tidelog_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TidelogBroker]:
     with running_tidelog(tmp_path_factory.mktemp("tidelog")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+    """Whoever kills a node of it heals it."""
+    with running_cluster(tmp_path_factory.mktemp("three-nodes")) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
@@ -49,16 +64,23 @@ def apache_kafka(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="session", params=_targets())
-def servers(request: pytest.FixtureRequest) -> str:
-    """bootstrap.servers of each kind of broker in turn."""
+def bootstrap_servers(request: pytest.FixtureRequest) -> str:
+    """bootstrap.servers of each kind of cluster in turn."""
     match request.param:
         case "given":
             assert _GIVEN_SERVERS is not None
             return _GIVEN_SERVERS
         case "tidelog":
             return str(request.getfixturevalue("tidelog_process").bootstrap_servers)
+        case "cluster":
+            return str(request.getfixturevalue("three_nodes").bootstrap_servers)
         case _:
             return str(request.getfixturevalue("apache_kafka").bootstrap_servers)
+
+
+@pytest.fixture(scope="session")
+def servers(bootstrap_servers: str) -> str:
+    return bootstrap_servers
 
 
 @pytest.fixture

@@ -59,7 +59,14 @@ def test_defaults_are_kafkas() -> None:
             "delivery.timeout.ms=1000 must be at least linger.ms + request.timeout.ms = 5 + 5000",
         ),
         ({"security.protocol": "SASL_SSL"}, "security.protocol=SASL_SSL"),
-        ({"transactional.id": "t"}, "transactional.id=t"),
+        ({"transactional.id": "t", "enable.idempotence": False}, "transactional.id='t' needs enable.idempotence=true"),
+        ({"transactional.id": "t", "acks": 1}, "enable.idempotence=true needs acks=all, but acks=1"),
+        ({"transactional.id": ""}, "transactional.id"),
+        ({"transaction.timeout.ms": 1000}, "transaction.timeout.ms is of no use without transactional.id"),
+        (
+            {"transactional.id": "t", "transaction.two.phase.commit.enable": True, "transaction.timeout.ms": 1000},
+            "transaction.timeout.ms cannot be set together with transaction.two.phase.commit.enable=true",
+        ),
     ],
 )
 def test_what_cannot_work_is_refused_with_the_reason(options: dict[str, OptionValue], said: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tidelog.model.ids import TopicPartition
-from tidelog.records.batch import HEADER_SIZE
+from tidelog.records.batch import HEADER_SIZE, BatchHeader, Buffer
 from tidelog.records.record import Header, NewRecord
 
 # Lengths, deltas and attributes of a record take at most about this much beside its key, value and headers.
@@ -65,7 +65,7 @@ class ProducerBatch:
         self.attempts = 0
         self.retry_at_ms = 0.0
         self.in_flight = False
-        self.encoded: bytes | None = None
+        self.encoded: Buffer | None = None
         self.last_problem: Exception | None = None
         # Given out by `tidelog.client.sequences`; -1 while there is none.
         self.producer_id = -1
@@ -90,6 +90,17 @@ class ProducerBatch:
     @property
     def has_sequence(self) -> bool:
         return self.base_sequence >= 0
+
+    @property
+    def record_count(self) -> int:
+        return len(self.records)
+
+    @property
+    def can_be_split(self) -> bool:
+        return len(self.records) > 1
+
+    def timestamp_of(self, index: int) -> int:
+        return self.records[index][0]
 
     def add(self, record: NewRecord, size: int) -> int:
         """The record's index in the batch."""
@@ -131,6 +142,30 @@ class ProducerBatch:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             waiter()
+
+
+class FinishedBatch(ProducerBatch):
+    """A batch that was encoded elsewhere, sent as it is but for what is stamped into it (`tidelog.client.finished`)."""
+
+    __slots__ = ("content", "header")
+
+    def __init__(self, partition: TopicPartition, created_ms: float, content: bytearray, header: BatchHeader) -> None:
+        super().__init__(partition, created_ms)
+        self.content = content
+        self.header = header
+        self.size = len(content)
+        self.open = False
+
+    @property
+    def record_count(self) -> int:
+        return self.header.record_count
+
+    @property
+    def can_be_split(self) -> bool:
+        return False
+
+    def timestamp_of(self, index: int) -> int:
+        return self.header.base_timestamp
 
 
 def size_of_record(key: object, value: object, headers: Sequence[Header]) -> int:
@@ -175,6 +210,14 @@ class Accumulator:
             batch.open = False
         self.pending_bytes += size
         return batch, index
+
+    def append_finished(self, batch: FinishedBatch) -> None:
+        """Behind everything that waits for the same partition. What is there takes no more records."""
+        queue = self._queues.setdefault(batch.partition, deque())
+        if queue:
+            queue[-1].open = False
+        queue.append(batch)
+        self.pending_bytes += batch.size
 
     def heads(self) -> Iterator[ProducerBatch]:
         """For each partition the batch that goes next: the oldest that does not wait for a new sequence number."""

@@ -61,6 +61,9 @@ class ProducerConfig(ClientConfig):
     max_request_size: int
     partitioner_ignore_keys: bool
     retries: int
+    transaction_timeout_ms: int
+    transaction_two_phase_commit_enable: bool
+    transactional_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,6 @@ def client_config(options: Options) -> ClientConfig:
 
 def producer_config(options: Options) -> ProducerConfig:
     values, given = _read("producer", PRODUCER_OPTIONS, options)
-    del values["transactional_id"]
     values["acks"] = -1 if values["acks"] in ("all", "-1") else int(values["acks"])
     values["compression"] = Compression[values.pop("compression_type").upper()]
     levels = {codec: values.pop(f"compression_{codec.name.lower()}_level") for codec in _LEVELLED}
@@ -102,6 +104,7 @@ def producer_config(options: Options) -> ProducerConfig:
     asked = chosen in levels and f"compression.{chosen.name.lower()}.level" in given and levels[chosen] != -1
     values["compression_level"] = levels[chosen] if asked else None
     _check_idempotence(values, given)
+    _check_transactions(values, given)
     _check_sizes_and_times(values, given)
     return ProducerConfig(**values)
 
@@ -152,9 +155,30 @@ def _check_idempotence(values: dict[str, Any], given: frozenset[str]) -> None:
         )
     if not conflicts or not values["enable_idempotence"]:
         return
-    if "enable.idempotence" in given:
+    if "enable.idempotence" in given or values["transactional_id"] is not None:
         raise InvalidConfig(*conflicts)
     values["enable_idempotence"] = False
+
+
+def _check_transactions(values: dict[str, Any], given: frozenset[str]) -> None:
+    transactional_id = values["transactional_id"]
+    two_phase = values["transaction_two_phase_commit_enable"]
+    problems = []
+    if transactional_id is not None and not values["enable_idempotence"]:
+        problems.append(
+            f"transactional.id={transactional_id!r} needs enable.idempotence=true: a record that is stored twice would "
+            "be committed twice. Leave enable.idempotence out"
+        )
+    if transactional_id is None:
+        names = ("transaction.timeout.ms", "transaction.two.phase.commit.enable")
+        problems += [f"{name} is of no use without transactional.id" for name in names if name in given]
+    elif two_phase and "transaction.timeout.ms" in given:
+        problems.append(
+            "transaction.timeout.ms cannot be set together with transaction.two.phase.commit.enable=true: a prepared "
+            "transaction waits for its decision as long as it takes (KIP-939). Leave transaction.timeout.ms out"
+        )
+    if problems:
+        raise InvalidConfig(*problems)
 
 
 def _check_sizes_and_times(values: dict[str, Any], given: frozenset[str]) -> None:

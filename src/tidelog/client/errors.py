@@ -61,6 +61,45 @@ class CommitFailed(ClientError):
     """The group has moved on without this member: what it read may have been given to another one."""
 
 
+# -- transactions. Three kinds, because three different things have to be done about them. --------------------------
+
+
+class TransactionError(ClientError):
+    """The parent of what ends a transaction otherwise than with a commit. `cause` is what went wrong."""
+
+    def __init__(self, message: str, cause: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.__cause__ = cause
+
+
+class AbortableError(TransactionError):
+    """This transaction cannot be committed; nothing of it will be visible. Abort it, then begin the next one."""
+
+
+class FatalError(TransactionError):
+    """This producer can do nothing more. Close it; a new one may go on under the same transactional.id."""
+
+
+class FencedError(FatalError):
+    """Another producer has taken over the transactional.id, or the broker has ended the transaction by timeout.
+
+    The transaction is not committed. An instance that was replaced has to stop; nothing else may be done in its name.
+    """
+
+
+class OutcomeUnknown(TransactionError):
+    """The answer to a commit or an abort did not come: it has happened, will happen, or never reached the broker.
+
+    Ask for the same again, or call `init_transactions`, which waits until the broker has settled it, and then look at
+    what is committed before repeating the work.
+    """
+
+
+class WrongTransactionState(WrongUse):
+    """A call that does not fit the state of the transaction; the message says which call does."""
+
+
 # What is worth another try after a pause: no answer at all, or an error code that Kafka marks as retriable.
 def is_retriable(error: BaseException) -> bool:
     if isinstance(error, ApiError):
@@ -90,6 +129,7 @@ def raise_for_code(code: int, message: str | None = None) -> None:
 
 
 __all__ = [
+    "AbortableError",
     "ApiError",
     "ApiTimeout",
     "BufferExhausted",
@@ -100,11 +140,16 @@ __all__ = [
     "DeliveryFailed",
     "DeliveryTimedOut",
     "ErrorCode",
+    "FatalError",
+    "FencedError",
     "NoBrokerAvailable",
     "NoOffsetForPartition",
+    "OutcomeUnknown",
     "ProducerClosed",
     "RecordTooLarge",
+    "TransactionError",
     "UnsupportedByBroker",
+    "WrongTransactionState",
     "WrongUse",
     "api_error",
     "is_retriable",

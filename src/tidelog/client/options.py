@@ -76,7 +76,9 @@ _PRODUCER = (
     _option("max.request.size", _INT, 1_048_576, _POSITIVE),
     _option("partitioner.ignore.keys", _BOOLEAN, False),
     _option("retries", _INT, LARGEST_INT, _NOT_NEGATIVE),
-    _option("transactional.id", _STRING, None, Only(None, "transactions are not built into the client yet")),
+    _option("transaction.timeout.ms", _INT, 60_000, _POSITIVE),
+    _option("transaction.two.phase.commit.enable", _BOOLEAN, False),
+    _option("transactional.id", _STRING, None, NotEmpty()),
 )
 
 _CONSUMER = (

@@ -1,95 +1,55 @@
 """`Producer`: takes records, and says for each how its delivery went.
 
 Batches and their order live in `tidelog.client.batches` and `tidelog.client.sequences`, sending in
-`tidelog.client.sender`. Transactions are not here yet: they will number and mark the same batches.
+`tidelog.client.sender`, the states and requests of transactions in `tidelog.client.transactions`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable, Mapping
-from functools import partial
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, NamedTuple
 
-from tidelog.client.batches import Accumulator, ProducerBatch, size_of_record
+from tidelog.client.batches import Accumulator, FinishedBatch, ProducerBatch, size_of_record
 from tidelog.client.cluster import Cluster
+from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.config import Options, OptionValue, producer_config
-from tidelog.client.errors import BufferExhausted, ProducerClosed, RecordTooLarge, WrongUse
+from tidelog.client.delivery import Delivery, RecordMetadata, all_done, settle
+from tidelog.client.errors import (
+    BufferExhausted,
+    ClientError,
+    FatalError,
+    ProducerClosed,
+    RecordTooLarge,
+    WrongUse,
+)
+from tidelog.client.finished import check_finished
+from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.metadata import NO_NODE, TopicMetadata
 from tidelog.client.partitioner import Partitioner, UniformStickyPartitioner
+from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.sender import Sender
+from tidelog.client.transactions.prepared import PreparedTransactionState
+from tidelog.client.transactions.transactions import Transactions
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
-from tidelog.records.batch import HEADER_SIZE
-from tidelog.records.record import Header
+from tidelog.records.batch import HEADER_SIZE, Buffer
 
-Payload = bytes | bytearray | memoryview | str | None
-Headers = Mapping[str, Payload] | Iterable[tuple[str, Payload]]
-
-
-class RecordMetadata(NamedTuple):
-    """Where a record is stored. The offset is -1 if the broker did not say (acks=0)."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-
-
-class Delivery:
-    """The delivery of one record: `await` it for its RecordMetadata, or for the exception that says why not."""
-
-    __slots__ = ("_batch", "_index")
-
-    def __init__(self, batch: ProducerBatch, index: int) -> None:
-        self._batch = batch
-        self._index = index
-
-    def done(self) -> bool:
-        return self._settled_batch().done
-
-    def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        while True:
-            batch = self._settled_batch()
-            if batch.done:
-                return self._result(batch)
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            batch.observed = True
-            batch.when_done(partial(_settle, future))
-            yield from future
-
-    def _settled_batch(self) -> ProducerBatch:
-        """A batch that was too large for the broker has been split, maybe more than once."""
-        while self._batch.children is not None:
-            first, second = self._batch.children
-            size = len(first.records)
-            if self._index < size:
-                self._batch = first
-            else:
-                self._batch, self._index = second, self._index - size
-        return self._batch
-
-    def _result(self, batch: ProducerBatch) -> RecordMetadata:
-        if batch.failure is not None:
-            batch.observed = True
-            raise batch.failure
-        assert batch.stored is not None
-        base_offset, append_time = batch.stored
-        return RecordMetadata(
-            batch.partition.topic,
-            batch.partition.partition,
-            base_offset if base_offset < 0 else base_offset + self._index,
-            append_time if append_time >= 0 else batch.records[self._index][0],
-        )
+logger = logging.getLogger(__name__)
 
 
 class Producer:
     """`async with Producer(bootstrap_servers=...) as producer: await producer.send("topic", value=b"...")`
 
     Idempotent unless configured otherwise: a record is stored once, and in the order in which it was sent, also when
-    it has to be sent again.
+    it has to be sent again. With a `transactional_id`, records and offsets become visible together or not at all:
+
+        await producer.init_transactions()
+        async with producer.transaction():
+            await producer.send("topic", value=b"...")
     """
 
     def __init__(
@@ -114,6 +74,7 @@ class Producer:
         )
         self._accumulator = Accumulator(batch_size=self._config.batch_size, linger_ms=self._config.linger_ms)
         self._sender: Sender | None = None
+        self._transactions: Transactions | None = None
         # Dictionaries of objects keep their order; sets have another one in every run.
         self._unfinished: dict[ProducerBatch, None] = {}
         self._first_failure: ProducerBatch | None = None
@@ -138,13 +99,19 @@ class Producer:
     async def start(self) -> None:
         await self._cluster.start()
         self._sender = Sender(self._cluster, self._config, self._accumulator, self._batch_done)
+        self._transactions = self._sender.transactions
         self._sender.start()
 
     async def close(self, *, flush: bool = True) -> None:
-        """Deliver what is waiting (`flush`), then let go of everything. Raises as `flush` does."""
+        """Deliver what is waiting (`flush`), then let go of everything. Raises as `flush` does.
+
+        A transaction that is open is aborted; one that is prepared stays prepared.
+        """
         self._closing = True
         try:
-            if flush and self._sender is not None:
+            if self._transactions is not None:
+                await self._leave_transaction(self._transactions)
+            elif flush and self._sender is not None:
                 await self.flush()
         finally:
             if self._sender is not None:
@@ -166,18 +133,19 @@ class Producer:
 
         Waits while the topic is not known and while the buffer is full, up to max.block.ms. Text is sent as UTF-8.
         """
-        sender = self._sender
-        if sender is None or self._closing:
-            raise ProducerClosed("the producer is closed" if self._closing else "the producer has not been started")
-        key_bytes, value_bytes = _as_bytes("key", key), _as_bytes("value", value)
-        header_list = _as_headers(headers) if headers else ()
+        sender = self._ready_sender()
+        key_bytes, value_bytes = as_bytes("key", key), as_bytes("value", value)
+        header_list = as_headers(headers) if headers else ()
         size = size_of_record(key_bytes, value_bytes, header_list)
-        self._check_size(size)
+        self._check_size(size + HEADER_SIZE)
         found = self._cluster.metadata.topics.get(topic)
         if found is None or not found.partitions:
             found = await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
         if self._accumulator.pending_bytes + size > self._config.buffer_memory:
             await self._wait_for_room(size)
+        if self._transactions is not None:
+            # The transaction may have ended or failed while this record waited.
+            self._transactions.check_send()
         target = TopicPartition(topic, self._choose_partition(found, partition, key_bytes, size))
         clock = self._cluster.clock
         timestamp = clock.now_ms() if timestamp_ms is None else timestamp_ms
@@ -192,24 +160,35 @@ class Producer:
             await asyncio.sleep(0)
         return Delivery(batch, index)
 
+    async def publish(self, topic: str, partition: int, batch: Buffer) -> Delivery:
+        """Send one record batch (format v2) that was encoded elsewhere, without producer id, epoch and sequence.
+
+        They are stamped into a copy, and the CRC is computed anew. The delivery has the offset of the first record.
+        Batches are stored in the order in which they are published.
+        """
+        self._ready_sender()
+        header = check_finished(batch)
+        self._check_size(len(batch))
+        found = await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
+        self._check_partition(found, partition)
+        while self._accumulator.pending_bytes + len(batch) > self._config.buffer_memory:
+            await self._wait_for_room(len(batch))
+        sender = self._ready_sender()
+        finished = FinishedBatch(
+            TopicPartition(topic, partition), self._cluster.clock.monotonic_ms(), bytearray(batch), header
+        )
+        self._accumulator.append_finished(finished)
+        self._unfinished[finished] = None
+        sender.wake()
+        await asyncio.sleep(0)
+        return Delivery(finished, 0)
+
     async def flush(self) -> None:
         """Send all that waits and wait for its outcome.
 
         Raises the first failed delivery that nobody has awaited: a record must not get lost without anybody knowing.
         """
-        assert self._sender is not None
-        self._flushes += 1
-        self._accumulator.flushing = True
-        self._sender.wake()
-        try:
-            while pending := list(self._unfinished):
-                await _all_done(pending)
-                # Halves of split batches count as part of what was waiting.
-                if not any(batch.children for batch in pending):
-                    break
-        finally:
-            self._flushes -= 1
-            self._accumulator.flushing = self._flushes > 0
+        await self._settle()
         failed, self._first_failure = self._first_failure, None
         if failed is not None and not failed.observed:
             failed.observed = True
@@ -219,13 +198,140 @@ class Producer:
     async def partitions_for(self, topic: str) -> TopicMetadata:
         return await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
 
+    # -- transactions --------------------------------------------------------------------------------------------
+
+    async def init_transactions(self, *, keep_prepared: bool = False) -> None:
+        """Take over the transactional id: whoever had it before is fenced, and its open transaction aborted.
+
+        May be called again while no transaction is open, and after `OutcomeUnknown`: the producer gets a new epoch,
+        after the broker has settled what was left. `keep_prepared` leaves a prepared transaction open, to be decided
+        with `complete_transaction` (KIP-939).
+        """
+        transactions = self._need_transactions()
+        if keep_prepared and not self._config.transaction_two_phase_commit_enable:
+            raise WrongUse("keep_prepared needs transaction.two.phase.commit.enable=true")
+        await transactions.initialize(keep_prepared=keep_prepared)
+
+    async def begin_transaction(self) -> None:
+        self._need_transactions().begin()
+
+    async def commit_transaction(self) -> None:
+        """Wait for all deliveries, then make them visible. See the three kinds of `TransactionError`."""
+        try:
+            await self._need_transactions().commit(self._settle)
+        finally:
+            self._first_failure = None
+
+    async def abort_transaction(self) -> None:
+        """Nothing of the transaction will be visible. What has not been sent yet is dropped."""
+        try:
+            await self._need_transactions().abort(self._settle)
+        finally:
+            self._first_failure = None
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Producer]:
+        """Begin; at the end of the block commit, or abort if the block raises.
+
+        What the block has raised is raised again. If the abort meets a fatal error, that is raised instead.
+        """
+        await self.begin_transaction()
+        transactions = self._need_transactions()
+        try:
+            yield self
+            if transactions.is_open:
+                await self.commit_transaction()
+        except BaseException as error:
+            if transactions.is_open:
+                await self._abort_after(error)
+            raise
+
+    async def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata | str
+    ) -> None:
+        """Commit offsets of a consumer group with the transaction: they count when it is committed, else never.
+
+        The offsets are those of the next records to read. `group_metadata` is what `Consumer.group_metadata()` gives;
+        a plain group id is for groups without members, in which nobody is fenced.
+        """
+        group = ConsumerGroupMetadata(group_id=group_metadata) if isinstance(group_metadata, str) else group_metadata
+        positions = {
+            partition: OffsetAndMetadata(offset=position) if isinstance(position, int) else position
+            for partition, position in offsets.items()
+        }
+        await self._need_transactions().send_offsets(positions, group)
+
+    async def prepare_transaction(self) -> PreparedTransactionState:
+        """Wait for all deliveries; from then on the transaction can only be committed or aborted (KIP-939).
+
+        Store the result together with the decision of the other system, such as in a database's transaction.
+        """
+        transactions = self._need_transactions()
+        if not self._config.transaction_two_phase_commit_enable:
+            raise WrongUse("prepare_transaction needs transaction.two.phase.commit.enable=true")
+        try:
+            return await transactions.prepare(self._settle)
+        finally:
+            self._first_failure = None
+
+    async def complete_transaction(self, prepared: PreparedTransactionState) -> None:
+        """Commit if `prepared` is what names the open transaction, else abort it: then the decision was not stored."""
+        await self._need_transactions().complete(prepared, self._settle)
+
     # -- inside --------------------------------------------------------------------------------------------------
+
+    def _ready_sender(self) -> Sender:
+        sender = self._sender
+        if sender is None or self._closing:
+            raise ProducerClosed("the producer is closed" if self._closing else "the producer has not been started")
+        if self._transactions is not None:
+            self._transactions.check_send()
+        return sender
+
+    def _need_transactions(self) -> Transactions:
+        if self._config.transactional_id is None:
+            raise WrongUse("this producer has no transactions: make it with a transactional_id")
+        if self._transactions is None or self._closing:
+            raise ProducerClosed("the producer is closed" if self._closing else "the producer has not been started")
+        return self._transactions
+
+    async def _abort_after(self, error: BaseException) -> None:
+        try:
+            await self.abort_transaction()
+        except FatalError as fatal:
+            # More important than what was to be aborted: this producer must not go on.
+            raise fatal from error
+        except ClientError as problem:
+            # The broker will abort it when its time is up, or when somebody initializes the next time.
+            logger.warning("the transaction could not be aborted: %s", problem)
+
+    async def _leave_transaction(self, transactions: Transactions) -> None:
+        if transactions.is_open:
+            try:
+                await transactions.abort(self._settle)
+            except ClientError as problem:
+                logger.warning("the open transaction could not be aborted: %s", problem)
+
+    async def _settle(self) -> None:
+        """Send all that waits, without lingering, and wait until every outcome is known."""
+        assert self._sender is not None
+        self._flushes += 1
+        self._accumulator.flushing = True
+        self._sender.wake()
+        try:
+            while pending := list(self._unfinished):
+                await all_done(pending)
+                # Halves of split batches count as part of what was waiting.
+                if not any(batch.children for batch in pending):
+                    break
+        finally:
+            self._flushes -= 1
+            self._accumulator.flushing = self._flushes > 0
 
     def _choose_partition(self, topic: TopicMetadata, partition: int | None, key: bytes | None, size: int) -> int:
         count = len(topic.partitions)
         if partition is not None:
-            if not 0 <= partition < count:
-                raise WrongUse(f"topic {topic.name!r} has the partitions 0 to {count - 1}, not {partition}")
+            self._check_partition(topic, partition)
             return partition
         led: list[int] = []
         if any(entry.leader == NO_NODE for entry in topic.partitions):
@@ -235,8 +341,12 @@ class Producer:
             raise WrongUse(f"the partitioner chose {chosen} for topic {topic.name!r} with {count} partitions")
         return chosen
 
-    def _check_size(self, size: int) -> None:
-        whole = size + HEADER_SIZE
+    def _check_partition(self, topic: TopicMetadata, partition: int) -> None:
+        count = len(topic.partitions)
+        if not 0 <= partition < count:
+            raise WrongUse(f"topic {topic.name!r} has the partitions 0 to {count - 1}, not {partition}")
+
+    def _check_size(self, whole: int) -> None:
         if whole > self._config.max_request_size:
             raise RecordTooLarge(
                 f"a record of about {whole} bytes is larger than max.request.size={self._config.max_request_size}"
@@ -283,38 +393,7 @@ class Producer:
     def _wake_waiting_for_room(self) -> None:
         waiting, self._room = self._room, []
         for room in waiting:
-            _settle(room)
+            settle(room)
 
 
-async def _all_done(batches: Iterable[ProducerBatch]) -> None:
-    loop = asyncio.get_running_loop()
-    for batch in batches:
-        if not batch.done:
-            future: asyncio.Future[None] = loop.create_future()
-            batch.when_done(partial(_settle, future))
-            await future
-
-
-def _settle(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-def _as_bytes(what: str, payload: Payload) -> bytes | None:
-    if payload is None or type(payload) is bytes:
-        return payload
-    if isinstance(payload, str):
-        return payload.encode()
-    if isinstance(payload, bytes | bytearray | memoryview):
-        return bytes(payload)
-    raise TypeError(f"a record's {what} is bytes, str or None, not {type(payload).__name__}")
-
-
-def _as_headers(headers: Headers) -> tuple[Header, ...]:
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    listed: list[Header] = []
-    for name, value in pairs:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a header is str, not {type(name).__name__}")
-        listed.append((name, _as_bytes(f"header {name!r}", value)))
-    return tuple(listed)
+__all__ = ["Delivery", "Headers", "Payload", "Producer", "RecordMetadata"]

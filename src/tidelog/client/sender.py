@@ -1,7 +1,8 @@
 """Sends batches: to the leaders of their partitions, a bounded number of requests at once, and again after failures.
 
 Driven by callbacks of the event loop and not by a task that waits: `wake` looks for what may go, sends it, and sets a
-timer for what may go later. What may go is decided in `tidelog.client.batches` and `tidelog.client.sequences`.
+timer for what may go later. What may go is decided in `tidelog.client.batches`, `tidelog.client.sequences` and
+`tidelog.client.transactions`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, assert_never
 
-from tidelog.client.batches import NO_OFFSET, Accumulator, ProducerBatch, Stored
+from tidelog.client.batches import NO_OFFSET, Accumulator, FinishedBatch, ProducerBatch, Stored
 from tidelog.client.cluster import Cluster
 from tidelog.client.config import ProducerConfig
 from tidelog.client.errors import (
@@ -26,7 +27,10 @@ from tidelog.client.errors import (
     is_retriable,
     raise_for_code,
 )
+from tidelog.client.finished import stamp
 from tidelog.client.sequences import Refusal, Sequences
+from tidelog.client.transactions.coordinator import CONCURRENT_PAUSE_MS, TransactionCoordinator
+from tidelog.client.transactions.transactions import Transactions
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 from tidelog.network.client_connection import ClientConnection, ConnectionProblem, UnsupportedByBroker
@@ -34,6 +38,7 @@ from tidelog.protocol.messages.init_producer_id_request import InitProducerIdReq
 from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tidelog.protocol.messages.produce_response import PartitionProduceResponse, ProduceResponse
+from tidelog.records.batch import Buffer
 from tidelog.records.record import encode_batch
 
 logger = logging.getLogger(__name__)
@@ -61,7 +66,13 @@ class Sender:
         self._accumulator = accumulator
         self._on_done = on_done
         self._loop = asyncio.get_running_loop()
-        self.sequences = Sequences() if config.enable_idempotence else None
+        transactional_id = config.transactional_id
+        self.sequences = Sequences(transactional=transactional_id is not None) if config.enable_idempotence else None
+        self.transactions: Transactions | None = None
+        if transactional_id is not None:
+            assert self.sequences is not None
+            coordinator = TransactionCoordinator(cluster, config, transactional_id)
+            self.transactions = Transactions(coordinator, self.sequences, self.wake)
         self._in_flight: Counter[int] = Counter()
         self._in_flight_batches: dict[ProducerBatch, None] = {}
         # Partitions with a batch on the way, for a producer that keeps their order by sending one at a time.
@@ -75,8 +86,7 @@ class Sender:
         cluster.on_change(self.wake)
 
     def start(self) -> None:
-        if self.sequences is not None:
-            self._in_background("producer id", self._ask_for_producer_id)
+        self._ask_for_producer_id_if_needed()
 
     async def close(self) -> None:
         """Stop. Whatever is not delivered by now fails."""
@@ -87,6 +97,8 @@ class Sender:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self.transactions is not None:
+            await self.transactions.close()
         for batch in (*self._accumulator.waiting(), *self._in_flight_batches):
             self._fail(batch, DeliveryFailed("the producer was closed before the record was delivered"))
 
@@ -104,6 +116,7 @@ class Sender:
             return
         now = self._cluster.clock.monotonic_ms()
         self._expire(now)
+        self._drop_what_is_doomed()
         next_at: float | None = None
         while True:
             by_node, wait_until = self._choose(now)
@@ -128,6 +141,8 @@ class Sender:
                 continue
             if batch.partition in self._muted or not (self.sequences is None or self.sequences.may_send(batch)):
                 continue
+            if self.transactions is not None and not self.transactions.may_send(batch):
+                continue
             leader = self._cluster.metadata.leader_of(batch.partition)
             if leader is None:
                 leaderless = True
@@ -148,8 +163,7 @@ class Sender:
             sizes[node] += batch.size
         if leaderless:
             self._in_background("leaders", self._look_for_leaders)
-        if self.sequences is not None and not self.sequences.initialized:
-            self._in_background("producer id", self._ask_for_producer_id)
+        self._ask_for_producer_id_if_needed()
         return {node: batches for node, batches in chosen.items() if batches}, wait_until
 
     def _set_timer(self, now: float, next_at: float | None) -> None:
@@ -167,6 +181,16 @@ class Sender:
         for batch in self._accumulator.expired(now - limit):
             self._fail(batch, _timed_out(batch, limit))
 
+    def _drop_what_is_doomed(self) -> None:
+        """A transaction that has failed or is being aborted takes with it what has not been sent."""
+        transactions = self.transactions
+        if transactions is None:
+            return
+        doomed = [batch for batch in self._accumulator.waiting() if transactions.drops(batch)]
+        for batch in doomed:
+            self._accumulator.remove(batch)
+            self._fail(batch, transactions.why_dropped())
+
     # -- requests and replies ------------------------------------------------------------------------------------
 
     def _send(self, node: int, batches: list[ProducerBatch]) -> None:
@@ -181,6 +205,8 @@ class Sender:
             self._in_flight_batches[batch] = None
             if self._one_at_a_time:
                 self._muted.add(batch.partition)
+        if self.transactions is not None:
+            self.transactions.sending()
         try:
             request, version = self._request(connection, batches)
             if self._config.acks == 0:
@@ -198,19 +224,15 @@ class Sender:
         by_topic: dict[str, list[PartitionProduceData]] = defaultdict(list)
         for batch in batches:
             if batch.encoded is None:
-                batch.encoded = encode_batch(
-                    batch.records,
-                    compression=self._config.compression,
-                    level=self._config.compression_level,
-                    producer_id=batch.producer_id,
-                    producer_epoch=batch.producer_epoch,
-                    base_sequence=batch.base_sequence,
-                )
+                batch.encoded = self._encode(batch)
             entry = PartitionProduceData(index=batch.partition.partition, records=batch.encoded)
             by_topic[batch.partition.topic].append(entry)
         ids = {name: self._topic_id(name) for name in by_topic}
         at_most = _NAMED_TOPICS if ZERO_UUID in ids.values() else None
+        if self.transactions is not None and self.transactions.produce_at_most is not None:
+            at_most = self.transactions.produce_at_most
         request = ProduceRequest(
+            transactional_id=self._config.transactional_id,
             acks=self._config.acks,
             timeout_ms=self._config.request_timeout_ms,
             topic_data=[
@@ -219,6 +241,20 @@ class Sender:
             ],
         )
         return request, connection.version_for(ProduceRequest, at_most=at_most)
+
+    def _encode(self, batch: ProducerBatch) -> Buffer:
+        transactional = self.transactions is not None
+        if isinstance(batch, FinishedBatch):
+            return stamp(batch, transactional=transactional)
+        return encode_batch(
+            batch.records,
+            compression=self._config.compression,
+            level=self._config.compression_level,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            transactional=transactional,
+        )
 
     def _topic_id(self, name: str) -> Uuid:
         topic = self._cluster.metadata.topics.get(name)
@@ -272,7 +308,7 @@ class Sender:
                 self._refused(batch, error, self.sequences.refused(batch))
             case ErrorCode.UNKNOWN_PRODUCER_ID if self.sequences is not None:
                 self._refused(batch, error, self.sequences.forgotten(batch))
-            case ErrorCode.MESSAGE_TOO_LARGE if len(batch.records) > 1:
+            case ErrorCode.MESSAGE_TOO_LARGE if batch.can_be_split:
                 self._split(batch)
             case _ if is_retriable(error):
                 self._try_again(batch, error)
@@ -330,10 +366,14 @@ class Sender:
         elif batch.attempts > self._config.retries:
             self._fail(batch, DeliveryFailed(_not_stored(batch, problem), problem))
         else:
-            batch.retry_at_ms = now + self._cluster.retry_pause_ms(batch.attempts)
-            self._accumulator.put_back(batch)
-            if isinstance(problem, ApiError):
+            pause_ms = self._cluster.retry_pause_ms(batch.attempts)
+            if isinstance(problem, ApiError) and problem.code is ErrorCode.CONCURRENT_TRANSACTIONS:
+                # The transaction before is about to end.
+                pause_ms = min(pause_ms, CONCURRENT_PAUSE_MS)
+            elif isinstance(problem, ApiError):
                 self.refresh_metadata()
+            batch.retry_at_ms = now + pause_ms
+            self._accumulator.put_back(batch)
 
     def _succeed(self, batch: ProducerBatch, stored: Stored) -> None:
         if self.sequences is not None:
@@ -345,6 +385,8 @@ class Sender:
     def _fail(self, batch: ProducerBatch, failure: DeliveryFailed, *, refused: bool = False) -> None:
         if self.sequences is not None:
             self.sequences.give_up(batch, refused=refused)
+        if self.transactions is not None:
+            self.transactions.delivery_failed(failure)
         self._accumulator.finished(batch)
         batch.fail(failure)
         self._on_done(batch)
@@ -388,6 +430,11 @@ class Sender:
         await self._cluster.refresh_if_stale()
         await self._cluster.connection(node, PRODUCING)
 
+    def _ask_for_producer_id_if_needed(self) -> None:
+        """With a transactional id it comes from the coordinator, when the user asks for it."""
+        if self.sequences is not None and self.transactions is None and not self.sequences.initialized:
+            self._in_background("producer id", self._ask_for_producer_id)
+
     async def _ask_for_producer_id(self) -> None:
         assert self.sequences is not None
         if self.sequences.initialized:
@@ -414,14 +461,14 @@ class Sender:
 
 def _not_stored(batch: ProducerBatch, problem: BaseException) -> str:
     tries = "" if batch.attempts == 1 else f" after {batch.attempts} tries"
-    return f"{len(batch.records)} record(s) for partition {batch.partition} were not stored{tries}: {problem}"
+    return f"{batch.record_count} record(s) for partition {batch.partition} were not stored{tries}: {problem}"
 
 
 def _timed_out(batch: ProducerBatch, limit_ms: float) -> DeliveryTimedOut:
     reason = "no leader or connection was there in time" if batch.last_problem is None else str(batch.last_problem)
     sent = "was never sent" if batch.attempts == 0 else f"may or may not be stored after {batch.attempts} tries"
     return DeliveryTimedOut(
-        f"a batch of {len(batch.records)} record(s) for partition {batch.partition} {sent}: "
+        f"a batch of {batch.record_count} record(s) for partition {batch.partition} {sent}: "
         f"delivery.timeout.ms={limit_ms:g} has passed ({reason})",
         batch.last_problem,
     )

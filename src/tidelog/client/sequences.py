@@ -11,6 +11,9 @@ is numbered anew from zero. Nothing is stored twice, and nothing fails that did 
 One case needs more care. A request whose answer was lost may still lie in a buffer of the broker. If the batch that was
 given up may still arrive in this way, and then one behind it too, the proof above is none. Such a batch is tried under
 its old number until it is stored or its time is over.
+
+In a transaction nothing is numbered anew: a batch that is given up makes the whole transaction fail, those behind it
+with it, and the next transaction starts with another epoch, which the coordinator gives (`restart`).
 """
 
 from __future__ import annotations
@@ -57,9 +60,10 @@ class _Partition:
 class Sequences:
     """For all partitions of one producer."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, transactional: bool = False) -> None:
         self.producer_id = -1
         self.epoch = -1
+        self._transactional = transactional
         self._partitions: dict[TopicPartition, _Partition] = {}
 
     @property
@@ -72,6 +76,16 @@ class Sequences:
         # Partitions that waited for a new identity get it now.
         for partition in self._partitions.values():
             self._renumber_if_resolved(partition)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a number has been given up in some partition, so that the next ones would not be accepted there."""
+        return any(partition.broken for partition in self._partitions.values())
+
+    def restart(self, producer_id: int, epoch: int) -> None:
+        """Go on under another identity, all numbers from zero. Nothing is on its way."""
+        self._partitions.clear()
+        self.initialize(producer_id, epoch)
 
     def may_send(self, batch: ProducerBatch) -> bool:
         """Whether the head of a partition's queue may go now."""
@@ -112,6 +126,8 @@ class Sequences:
     def refused(self, batch: ProducerBatch) -> Refusal:
         """The broker did not take the batch because of its sequence number."""
         partition = self._partitions[batch.partition]
+        if partition.broken and self._transactional:
+            return Refusal.GAP
         if partition.broken:
             if partition.gap_may_close and batch.unanswered:
                 return Refusal.AGAIN
@@ -146,13 +162,17 @@ class Sequences:
         for part in parts:
             part.producer_id, part.producer_epoch = batch.producer_id, batch.producer_epoch
             part.base_sequence = sequence
-            sequence = (sequence + len(part.records)) % MODULUS
+            sequence = (sequence + part.record_count) % MODULUS
         position = partition.unresolved.index(batch)
         partition.unresolved[position : position + 1] = parts
 
     def _renumber_if_resolved(self, partition: _Partition) -> None:
         """Start anew, once it is certain of every numbered batch of the partition that it is not stored."""
-        if not partition.broken or not all(batch.refused_in_order for batch in partition.unresolved):
+        if (
+            self._transactional
+            or not partition.broken
+            or not all(batch.refused_in_order for batch in partition.unresolved)
+        ):
             return
         if (partition.producer_id, partition.epoch) == (self.producer_id, self.epoch):
             if self.epoch >= LARGEST_EPOCH:
@@ -174,4 +194,4 @@ def _number(partition: _Partition, batch: ProducerBatch) -> None:
     batch.producer_id = partition.producer_id
     batch.producer_epoch = partition.epoch
     batch.base_sequence = partition.next_sequence
-    partition.next_sequence = (partition.next_sequence + len(batch.records)) % MODULUS
+    partition.next_sequence = (partition.next_sequence + batch.record_count) % MODULUS
