@@ -28,6 +28,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from tidelog.client.admin import Admin
+    from tidelog.client.committed import OffsetAndMetadata
     from tidelog.client.consumer import Consumer
     from tidelog.client.errors import AbortableError, FatalError, FencedError, OutcomeUnknown, TransactionError
     from tidelog.client.group_metadata import ConsumerGroupMetadata
