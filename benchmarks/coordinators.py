@@ -1,0 +1,310 @@
+"""What groups and transactions cost: a coordinator's restart, a rebalance, and a transaction next to plain records.
+
+The groups are real: every member joins over a connection of its own and gets an assignment, and every offset is
+committed by a member. The restart is timed from outside, until the broker answers for all groups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import tidelog
+from benchmarks.broker_process import MeasuredBroker, broker
+from tidelog.model.errors import ErrorCode
+from tidelog.network.client_connection import ClientConnection, ConnectionSettings, open_connection
+from tidelog.network.port import AsyncioNetwork
+from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
+from tidelog.protocol.messages.describe_groups_response import DescribeGroupsResponse
+from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from tidelog.protocol.messages.find_coordinator_response import FindCoordinatorResponse
+from tidelog.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from tidelog.protocol.messages.join_group_response import JoinGroupResponse
+from tidelog.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tidelog.protocol.messages.offset_commit_response import OffsetCommitResponse
+from tidelog.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
+
+GROUPS = 1000
+MEMBERS = 10
+OFFSETS_PER_GROUP = 100
+# Groups that form at the same time; each needs a connection per member.
+LANES = 8
+TOPIC = "measured"
+SESSION_TIMEOUT_MS = 300_000
+MAX_RESTART_SECONDS = 5.0
+MAX_REBALANCE_MS = 200.0
+REBALANCES = 20
+
+RECORD = b"x" * 1024
+RECORDS_PER_TRANSACTION = 1000
+TRANSACTIONS = 40
+ROUNDS = 3
+MAX_TRANSACTION_COST = 1.3
+
+Row = tuple[str, str, str]
+
+
+def run() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="tidelog-bench-") as directory:
+        data = Path(directory)
+        options = ("--override", "group.initial.rebalance.delay.ms=200")
+        with broker(data, *options) as target:
+            asyncio.run(_create_topic(target))
+            started = time.perf_counter()
+            rebalances = asyncio.run(_fill(target))
+            yield (f"form {GROUPS} groups of {MEMBERS}", f"{time.perf_counter() - started:.1f} s", "")
+            took_ms = sorted(rebalances)[len(rebalances) // 2]
+            yield ("rebalance of one group, median", f"{took_ms:.0f} ms", f"at most {MAX_REBALANCE_MS:.0f} ms")
+        with broker(data, *options) as target:
+            started = time.perf_counter()
+            asyncio.run(_wait_for_groups(target))
+            seconds = time.perf_counter() - started + target.start_seconds
+            offsets = GROUPS * OFFSETS_PER_GROUP
+            what = f"restart with {GROUPS} groups and {offsets:,} offsets, until all answer"
+            yield (what, f"{seconds:.2f} s", f"at most {MAX_RESTART_SECONDS:.0f} s")
+    yield from _transactions()
+
+
+@contextlib.asynccontextmanager
+async def _connections(target: MeasuredBroker, count: int) -> AsyncIterator[list[ClientConnection]]:
+    network = AsyncioNetwork()
+    settings = ConnectionSettings(client_id="benchmark", request_timeout_ms=60_000)
+    opened = [await open_connection(network, "127.0.0.1", target.port, settings) for _ in range(count)]
+    try:
+        yield opened
+    finally:
+        for connection in opened:
+            connection.close()
+
+
+async def _create_topic(target: MeasuredBroker) -> None:
+    from tidelog.client.admin import Admin, NewTopic
+
+    async with Admin(bootstrap_servers=target.bootstrap_servers) as admin:
+        await admin.create_topics([NewTopic(name=TOPIC, partitions=OFFSETS_PER_GROUP, replication_factor=1)])
+    async with _connections(target, 1) as (connection,):
+        # The first question creates the coordinator's topic.
+        request = FindCoordinatorRequest(key_type=0, coordinator_keys=["group-0"])
+        while True:
+            response = await connection.request(request, FindCoordinatorResponse)
+            if response.coordinators[0].error_code == ErrorCode.NONE:
+                return
+            await asyncio.sleep(0.1)
+
+
+async def _fill(target: MeasuredBroker) -> list[float]:
+    """Form all groups and commit their offsets; how long single rebalances took, with nothing else to do."""
+    async with _connections(target, LANES * MEMBERS) as connections:
+        lanes = [connections[lane * MEMBERS : (lane + 1) * MEMBERS] for lane in range(LANES)]
+
+        async def work(lane: int) -> None:
+            for number in range(lane, GROUPS, LANES):
+                await _form_group(lanes[lane], f"group-{number}", commit=True)
+
+        await asyncio.gather(*(work(lane) for lane in range(LANES)))
+        took = []
+        for number in range(REBALANCES):
+            group_id = f"rebalanced-{number}"
+            members = await _form_group(lanes[0], group_id, commit=False)
+            # All members have another subscription now: that is the rebalance.
+            started = time.perf_counter()
+            await _form_group(lanes[0], group_id, commit=False, members=members, subscription=b"other")
+            took.append((time.perf_counter() - started) * 1000)
+        return took
+
+
+async def _form_group(
+    connections: list[ClientConnection],
+    group_id: str,
+    *,
+    commit: bool,
+    members: list[str] | None = None,
+    subscription: bytes = b"first",
+) -> list[str]:
+    """One member after the other gets its id; then all join at once, until they are in one generation."""
+    if members is None:
+        members = [(await _join(connection, group_id, "")).member_id for connection in connections]
+    while True:
+        joined = await asyncio.gather(
+            *(
+                _join(connection, group_id, member, subscription)
+                for connection, member in zip(connections, members, strict=True)
+            )
+        )
+        leaders = [each for each in joined if each.leader == each.member_id]
+        generations = {each.generation_id for each in joined}
+        if len(generations) == 1 and len(leaders) == 1 and len(leaders[0].members) == len(members):
+            break
+    generation = generations.pop()
+    await asyncio.gather(
+        *(
+            _sync(connection, group_id, each, generation, members)
+            for connection, each in zip(connections, joined, strict=True)
+        )
+    )
+    if commit:
+        await _commit(connections[0], group_id, members[0], generation)
+    return members
+
+
+async def _join(
+    connection: ClientConnection, group_id: str, member_id: str, subscription: bytes = b"first"
+) -> JoinGroupResponse:
+    request = JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        rebalance_timeout_ms=SESSION_TIMEOUT_MS,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=subscription)],
+    )
+    response = await connection.request(request, JoinGroupResponse)
+    if response.error_code not in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
+        raise RuntimeError(f"JoinGroup: {ErrorCode(response.error_code).name}")
+    return response
+
+
+async def _sync(
+    connection: ClientConnection, group_id: str, joined: JoinGroupResponse, generation: int, members: list[str]
+) -> None:
+    leads = joined.leader == joined.member_id
+    request = SyncGroupRequest(
+        group_id=group_id,
+        generation_id=generation,
+        member_id=joined.member_id,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=[SyncGroupRequestAssignment(member_id=each, assignment=b"y" * 32) for each in members]
+        if leads
+        else [],
+    )
+    response = await connection.request(request, SyncGroupResponse)
+    if response.error_code:
+        raise RuntimeError(f"SyncGroup: {ErrorCode(response.error_code).name}")
+
+
+async def _commit(connection: ClientConnection, group_id: str, member_id: str, generation: int) -> None:
+    partitions = [
+        OffsetCommitRequestPartition(partition_index=number, committed_offset=number)
+        for number in range(OFFSETS_PER_GROUP)
+    ]
+    request = OffsetCommitRequest(
+        group_id=group_id,
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
+        topics=[OffsetCommitRequestTopic(name=TOPIC, partitions=partitions)],
+    )
+    # Version 9: the newest that names topics instead of giving their ids.
+    response = await connection.request(request, OffsetCommitResponse, version=9)
+    codes = {partition.error_code for topic in response.topics for partition in topic.partitions}
+    if codes != {ErrorCode.NONE}:
+        raise RuntimeError(f"OffsetCommit: {codes}")
+
+
+async def _wait_for_groups(target: MeasuredBroker) -> None:
+    request = DescribeGroupsRequest(groups=[f"group-{number}" for number in range(GROUPS)])
+    async with _connections(target, 1) as (connection,):
+        while True:
+            response = await connection.request(request, DescribeGroupsResponse)
+            if all(group.error_code == ErrorCode.NONE for group in response.groups):
+                break
+            await asyncio.sleep(0.02)
+    lost = [group.group_id for group in response.groups if len(group.members) != MEMBERS]
+    if lost:
+        raise RuntimeError(f"{len(lost)} groups have lost members: {lost[:3]}")
+
+
+# -- transactions ------------------------------------------------------------------------------------------------
+
+
+def _transactions() -> Iterator[Row]:
+    """The same records with and without transactions, by turns on the same broker, with our client and librdkafka.
+
+    The bound is for our client. librdkafka waits a millisecond before it tells the coordinator of a partition, whatever
+    the broker does, and that alone is a quarter of the time that the records take.
+    """
+    with broker() as target:
+        for client, send, bound in (
+            ("tidelog", _send_with_tidelog, f"at most {MAX_TRANSACTION_COST}x"),
+            ("librdkafka", _send_with_librdkafka, ""),
+        ):
+            plain, transactional = [], []
+            for _ in range(ROUNDS):
+                plain.append(send(target, transactional=False))
+                transactional.append(send(target, transactional=True))
+            what = f"{RECORDS_PER_TRANSACTION} records of 1 KiB with {client}"
+            yield (f"{what}, idempotent", f"{min(plain) * 1000:.1f} ms", "")
+            yield (f"{what}, as a transaction", f"{min(transactional) * 1000:.1f} ms", "")
+            yield (f"cost of a transaction with {client}", f"{min(transactional) / min(plain):.2f}x", bound)
+
+
+def _send_with_tidelog(target: MeasuredBroker, *, transactional: bool) -> float:
+    return asyncio.run(_send_batches(target, transactional=transactional))
+
+
+async def _send_batches(target: MeasuredBroker, *, transactional: bool) -> float:
+    """Seconds per batch of records, each batch complete before the next one begins."""
+    topic = f"transactions-{uuid.uuid4().hex[:8]}"
+    options = {"transactional_id": topic} if transactional else {}
+    async with tidelog.Producer(bootstrap_servers=target.bootstrap_servers, acks="all", **options) as producer:
+        if transactional:
+            await producer.init_transactions()
+
+        async def send() -> None:
+            if transactional:
+                async with producer.transaction():
+                    for _ in range(RECORDS_PER_TRANSACTION):
+                        await producer.send(topic, value=RECORD, partition=0)
+            else:
+                for _ in range(RECORDS_PER_TRANSACTION):
+                    await producer.send(topic, value=RECORD, partition=0)
+                await producer.flush()
+
+        await send()
+        started = time.perf_counter()
+        for _ in range(TRANSACTIONS):
+            await send()
+        return (time.perf_counter() - started) / TRANSACTIONS
+
+
+def _send_with_librdkafka(target: MeasuredBroker, *, transactional: bool) -> float:
+    from confluent_kafka import Producer
+
+    topic = f"transactions-{uuid.uuid4().hex[:8]}"
+    options: dict[str, object] = {
+        "bootstrap.servers": target.bootstrap_servers,
+        "enable.idempotence": True,
+        "acks": "all",
+        "linger.ms": 0,
+    }
+    if transactional:
+        options["transactional.id"] = topic
+    producer = Producer(options)
+    if transactional:
+        producer.init_transactions(60)
+
+    def send() -> None:
+        if transactional:
+            producer.begin_transaction()
+        for _ in range(RECORDS_PER_TRANSACTION):
+            producer.produce(topic, RECORD, partition=0)
+        if transactional:
+            producer.commit_transaction(60)
+        elif producer.flush(60):
+            raise RuntimeError("records were not delivered within 60 s")
+
+    send()
+    started = time.perf_counter()
+    for _ in range(TRANSACTIONS):
+        send()
+    return (time.perf_counter() - started) / TRANSACTIONS
