@@ -1,0 +1,154 @@
+"""From rows to finished record batches: which topic and partition each row goes to. For tasks.
+
+Batches are complete but for what only the producer knows: its id, epoch and sequence numbers. The loops over rows are
+those of `tidelog.records.columns`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.records.columns import RowEncoder, RowSource, rows_by_partition
+from tidelog.records.compression import COMPRESSION_NAMES
+from tidelog.spark.encode_columns import (
+    ContentDigest,
+    binary_column,
+    headers_column,
+    int32_buffer,
+    integers,
+    milliseconds,
+)
+from tidelog.spark.sink_errors import InvalidColumns, MessageTooLarge, UnknownTopic
+from tidelog.spark.sink_plan import SinkPlan
+
+# (topic, partition, number of rows, the batch)
+Emit = Callable[[str, int, int, bytes], None]
+
+# Rows are collected up to this size before they are dealt out, so that many partitions do not make for tiny batches.
+_SMALLEST_CHUNK = 4 * 1024 * 1024
+_LARGEST_CHUNK = 64 * 1024 * 1024
+_MOST_NAMES_TOLD = 5
+
+
+class TaskEncoder:
+    """Takes the rows of one task in their order and emits batches; those of one partition are in that order too."""
+
+    def __init__(self, plan: SinkPlan, emit: Emit, *, task: int) -> None:
+        self.digest = ContentDigest()
+        self._plan = plan
+        self._options = plan.options
+        self._emit = emit
+        self._codec = COMPRESSION_NAMES[plan.options.compression]
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        partitions = max(plan.partition_counts.values(), default=1)
+        self._chunk_bytes = min(max(plan.options.batch_bytes * partitions, _SMALLEST_CHUNK), _LARGEST_CHUNK)
+        # For rows without a key: tasks begin at different partitions, and go to the next one after about a batch.
+        self._task = task
+        self._next_partition: dict[str, int] = {}
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        self._waiting.append(rows)
+        self._waiting_bytes += rows.nbytes
+        if self._waiting_bytes >= self._chunk_bytes:
+            self.finish()
+
+    def finish(self) -> None:
+        """Encode what waits."""
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if sum(map(len, waiting)):
+            for chunk in pa.Table.from_batches(waiting).combine_chunks().to_batches():
+                self._note(chunk)
+                for topic, rows in self._by_topic(chunk):
+                    self._encode(topic, rows)
+
+    def _note(self, chunk: pa.RecordBatch) -> None:
+        columns = self._plan.columns
+        places = {name: getattr(columns, name) for name in ("value", "key", "headers", "partition", "topic")}
+        self.digest.update(
+            len(chunk), {name: None if place is None else chunk.column(place) for name, place in places.items()}
+        )
+
+    def _by_topic(self, chunk: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        place = self._plan.columns.topic
+        if place is None:
+            assert self._options.topic is not None
+            yield self._options.topic, chunk
+            return
+        column = chunk.column(place)
+        if column.null_count:
+            raise InvalidColumns(
+                f"the column `topic` is null in {column.null_count} rows, and there is no option `topic`"
+            )
+        encoded = column.dictionary_encode()
+        names = encoded.dictionary.to_pylist()
+        numbers = integers(encoded.indices)
+        for number, name in enumerate(names):
+            yield name, chunk if len(names) == 1 else chunk.take(pa.array(np.flatnonzero(numbers == number)))
+
+    def _encode(self, topic: str, rows: pa.RecordBatch) -> None:
+        columns, options = self._plan.columns, self._options
+        count = self._partition_count(topic)
+        now_ms = time.time_ns() // 1_000_000
+        keys = None if columns.key is None else binary_column(rows.column(columns.key))
+        encoder = RowEncoder(
+            RowSource(
+                row_count=len(rows),
+                keys=keys,
+                values=binary_column(rows.column(columns.value)),
+                headers=None if columns.headers is None else headers_column(rows.column(columns.headers)),
+                timestamps=None if columns.timestamp is None else milliseconds(rows.column(columns.timestamp), now_ms),
+                now_ms=now_ms,
+            )
+        )
+        partitions, self._next_partition[topic] = encoder.partitions(
+            keys,
+            count,
+            chosen=self._named_partitions(topic, rows, count),
+            run_bytes=options.batch_bytes,
+            first_partition=self._next_partition.get(topic, self._task),
+        )
+        for partition, members in rows_by_partition(partitions, len(rows), count):
+            for batch in encoder.encode(
+                members, batch_size=options.batch_bytes, compression=self._codec, level=options.compression_level
+            ):
+                self._check_size(len(batch.data))
+                self._emit(topic, partition, batch.record_count, batch.data)
+
+    def _named_partitions(self, topic: str, rows: pa.RecordBatch, count: int) -> bytes | None:
+        place = self._plan.columns.partition
+        if place is None:
+            return None
+        named = rows.column(place)
+        limits = pc.min_max(named).as_py()
+        for wrong in (limits["min"], limits["max"]):
+            if wrong is not None and not 0 <= wrong < count:
+                raise UnknownTopic(
+                    f"a row names partition {wrong} of topic {topic!r}, which has the partitions 0 to {count - 1}"
+                )
+        return int32_buffer(named)
+
+    def _partition_count(self, topic: str) -> int:
+        count = self._plan.partition_counts.get(topic)
+        if count is not None:
+            return count
+        known = sorted(self._plan.partition_counts)
+        told = ", ".join(known[:_MOST_NAMES_TOLD]) + (", ..." if len(known) > _MOST_NAMES_TOLD else "")
+        raise UnknownTopic(
+            f"a row names topic {topic!r}, which does not exist (there are: {told or 'none'}). Create it first: the "
+            "sink creates no topics, because nobody has said how many partitions they should have"
+        )
+
+    def _check_size(self, size: int) -> None:
+        """Only a row that is too large by itself makes a batch that is."""
+        limit = self._options.max_record_bytes
+        if size > limit:
+            raise MessageTooLarge(
+                f"a row takes {size} bytes, and kafka.max.request.size is {limit}. Raise it, and the topic's "
+                "max.message.bytes with it, or make the row smaller"
+            )

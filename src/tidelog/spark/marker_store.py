@@ -1,0 +1,44 @@
+"""Markers on the cluster: the topic that their offsets belong to, and reading what was committed last.
+
+The topic holds no records. It is there because Kafka takes offsets only for topics that exist, and it is a topic of its
+own so that nobody's retention, deletion or reset of offsets touches it by accident.
+"""
+
+from __future__ import annotations
+
+from tidelog.client.admin import Admin
+from tidelog.client.cluster import Cluster
+from tidelog.client.committed import fetch_committed
+from tidelog.client.config import client_config
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.spark.marker import MARKER_PARTITION, Marker, read_marker
+from tidelog.spark.sink_options import SinkOptions
+
+
+def marker_partition(options: SinkOptions) -> TopicPartition:
+    return TopicPartition(options.marker_topic, MARKER_PARTITION)
+
+
+async def fetch_marker(options: SinkOptions, group: str) -> Marker | None:
+    """The marker that the group has committed last. Waits until no transaction can change it any more."""
+    partition = marker_partition(options)
+    async with Cluster(client_config(options.connection())) as cluster:
+        committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
+    found = committed.get(partition)
+    return None if found is None else read_marker(found.offset, found.metadata)
+
+
+async def ensure_marker_topic(options: SinkOptions) -> None:
+    """Create the topic if it is missing; two drivers may do so at once."""
+    async with Admin(config=options.connection()) as admin:
+        described = (await admin.describe_topics([options.marker_topic]))[options.marker_topic]
+        if not isinstance(described, ApiError):
+            return
+        if described.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise described
+        try:
+            await admin.create_topic(options.marker_topic, partitions=1)
+        except ApiError as error:
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise

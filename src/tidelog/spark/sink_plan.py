@@ -1,0 +1,53 @@
+"""What the driver fixes before tasks run, and what tasks hand back: values that travel between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from tidelog.spark.sink_columns import SinkColumns
+from tidelog.spark.sink_options import SinkOptions
+from tidelog.spark.staging import StagedFile, StagingFolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkPlan:
+    """Given to every task. The numbers of partitions are those that all tasks of the micro-batch count with."""
+
+    options: SinkOptions
+    columns: SinkColumns
+    partition_counts: Mapping[str, int]
+    folder: StagingFolder
+
+
+class BatchEntry(NamedTuple):
+    """One finished record batch in a task's output. A named tuple: a task may have thousands of them."""
+
+    topic: str
+    partition: int
+    position: int
+    size: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOutput(WriterCommitMessage):
+    """What a task has encoded, in the order in which it is to be published; nothing of it has left for a broker."""
+
+    query_id: str
+    batch: int
+    rows: int
+    digest: str
+    entries: tuple[BatchEntry, ...]
+    content: bytes | StagedFile
+    folder: StagingFolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSent(WriterCommitMessage):
+    """With delivery=at_least_once: the rows are stored already."""
+
+    rows: int

@@ -1,0 +1,241 @@
+"""From rows to finished record batches."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidelog.client.partitioner import partition_for_key
+from tidelog.records.batch import parse_header
+from tidelog.records.record import Record, decode_batch
+from tidelog.spark.encode import TaskEncoder
+from tidelog.spark.encode_columns import ContentDigest
+from tidelog.spark.sink_columns import SinkColumns
+from tidelog.spark.sink_errors import InvalidColumns, MessageTooLarge, UnknownTopic
+from tidelog.spark.sink_options import sink_options
+from tidelog.spark.sink_plan import SinkPlan
+from tidelog.spark.staging import StagingFolder
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+Written = dict[tuple[str, int], list[Record]]
+
+
+def plan(columns: list[str], counts: dict[str, int], **given: str) -> SinkPlan:
+    return SinkPlan(
+        options=sink_options({"kafka.bootstrap.servers": "127.0.0.1:9092", **given}),
+        columns=SinkColumns(**{name: index for index, name in enumerate(columns)}),
+        partition_counts=counts,
+        folder=StagingFolder(parent="/nowhere", name="unused", exclusive=True),
+    )
+
+
+def encode(plan: SinkPlan, *pieces: pa.RecordBatch, task: int = 0) -> tuple[Written, list[bytes]]:
+    written: Written = defaultdict(list)
+    batches: list[bytes] = []
+
+    def emit(topic: str, partition: int, rows: int, batch: bytes) -> None:
+        records = decode_batch(batch)
+        assert len(records) == rows
+        written[topic, partition] += records
+        batches.append(batch)
+
+    encoder = TaskEncoder(plan, emit, task=task)
+    for piece in pieces:
+        encoder.add(piece)
+    encoder.finish()
+    return written, batches
+
+
+def test_rows_with_keys_go_where_java_would_put_them() -> None:
+    keys = [f"key-{number}".encode() for number in range(200)]
+    rows = pa.record_batch({"value": [b"v%d" % number for number in range(200)], "key": keys})
+
+    written, _ = encode(plan(["value", "key"], {"t": 7}, topic="t"), rows)
+
+    assert {key for records in written.values() for key in (record.key for record in records)} == set(keys)
+    for (_, partition), records in written.items():
+        assert all(partition_for_key(record.key or b"", 7) == partition for record in records)
+        numbers = [int((record.value or b"")[1:]) for record in records]
+        assert numbers == sorted(numbers)
+
+
+def test_rows_without_keys_fill_one_partition_after_the_other() -> None:
+    rows = pa.record_batch({"value": [b"x" * 100] * 1000})
+
+    written, batches = encode(plan(["value"], {"t": 3}, **{"topic": "t", "kafka.batch.size": "12000"}), rows, task=1)
+
+    sizes = {partition: len(records) for (_, partition), records in written.items()}
+    assert sum(sizes.values()) == 1000
+    # About 100 rows fill a batch; some ten runs over three partitions, of which this task begins with the second.
+    assert all(200 < size < 500 for size in sizes.values())
+    assert len(batches) < 20
+
+
+def test_named_partition_wins_over_the_key_and_null_names_none() -> None:
+    rows = pa.record_batch(
+        {
+            "value": ["a", "b", "c"],
+            "key": ["same", "same", "same"],
+            "partition": pa.array([3, None, 0], pa.int32()),
+        }
+    )
+
+    written, _ = encode(plan(["value", "key", "partition"], {"t": 5}, topic="t"), rows)
+
+    by_key = partition_for_key(b"same", 5)
+    where = {record.value: partition for (_, partition), records in written.items() for record in records}
+    assert where == {b"a": 3, b"b": by_key, b"c": 0}
+
+
+def test_column_topic_spreads_rows_over_topics() -> None:
+    rows = pa.record_batch({"value": ["a", "b", "c"], "topic": ["x", "y", "x"]})
+
+    written, _ = encode(plan(["value", "topic"], {"x": 1, "y": 1}), rows)
+
+    assert [record.value for record in written["x", 0]] == [b"a", b"c"]
+    assert [record.value for record in written["y", 0]] == [b"b"]
+
+
+def test_nulls_headers_and_times_are_kept() -> None:
+    when = datetime(2026, 1, 2, 3, 4, 5, 678_999, tzinfo=UTC)
+    rows = pa.record_batch(
+        {
+            "value": pa.array([None, b""], pa.binary()),
+            "key": pa.array([None, b""], pa.binary()),
+            "headers": pa.array([[{"key": "a", "value": b"1"}, {"key": "b", "value": None}], None], HEADERS),
+            "timestamp": pa.array([when, when], pa.timestamp("us", tz="UTC")),
+        }
+    )
+
+    columns = ["value", "key", "headers", "timestamp"]
+    written, _ = encode(plan(columns, {"t": 1}, topic="t", includeTimestamp="true"), rows)
+
+    first, second = written["t", 0]
+    milliseconds = int(when.timestamp() * 1000)
+    assert (first.key, first.value, first.headers) == (None, None, (("a", b"1"), ("b", None)))
+    assert (second.key, second.value, second.headers) == (b"", b"", ())
+    assert (first.timestamp, second.timestamp) == (milliseconds, milliseconds)
+
+
+def test_batches_are_finished_but_for_the_producer() -> None:
+    rows = pa.record_batch({"value": ["a" * 1000] * 50})
+
+    _, batches = encode(plan(["value"], {"t": 1}, topic="t", compression="zstd"), rows)
+
+    header = parse_header(batches[0])
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
+    assert (header.record_count, header.compression, header.is_transactional) == (50, 4, False)
+    assert len(batches[0]) < 1000
+
+
+def test_large_text_types_are_taken_too() -> None:
+    rows = pa.record_batch({"value": pa.array(["ä"], pa.large_string()), "key": pa.array([b"k"], pa.large_binary())})
+
+    written, _ = encode(plan(["value", "key"], {"t": 1}, topic="t"), rows)
+
+    assert (written["t", 0][0].key, written["t", 0][0].value) == (b"k", "ä".encode())
+
+
+def test_null_topic_is_refused() -> None:
+    rows = pa.record_batch({"value": ["a"], "topic": pa.array([None], pa.string())})
+
+    with pytest.raises(InvalidColumns, match="`topic` is null in 1 rows"):
+        encode(plan(["value", "topic"], {"x": 1}), rows)
+
+
+def test_unknown_topic_is_refused() -> None:
+    rows = pa.record_batch({"value": ["a"], "topic": ["nowhere"]})
+
+    with pytest.raises(UnknownTopic, match=r"'nowhere', which does not exist \(there are: x\)"):
+        encode(plan(["value", "topic"], {"x": 1}), rows)
+
+
+@pytest.mark.parametrize("partition", [3, -2])
+def test_partition_that_is_not_there_is_refused(partition: int) -> None:
+    rows = pa.record_batch({"value": ["a"], "partition": pa.array([partition], pa.int32())})
+
+    with pytest.raises(UnknownTopic, match=rf"partition {partition} of topic 't', which has the partitions 0 to 2"):
+        encode(plan(["value", "partition"], {"t": 3}, topic="t"), rows)
+
+
+def test_header_without_a_name_is_refused() -> None:
+    rows = pa.record_batch({"value": ["a"], "headers": pa.array([[{"key": None, "value": b"x"}]], HEADERS)})
+
+    with pytest.raises(InvalidColumns, match="key is null"):
+        encode(plan(["value", "headers"], {"t": 1}, topic="t"), rows)
+
+
+def test_row_that_no_request_can_hold_is_refused() -> None:
+    rows = pa.record_batch({"value": ["a" * 2000]})
+
+    with pytest.raises(MessageTooLarge, match=r"kafka\.max\.request\.size is 1500"):
+        encode(plan(["value"], {"t": 1}, **{"topic": "t", "kafka.max.request.size": "1500"}), rows)
+
+
+def test_task_without_rows_emits_nothing() -> None:
+    empty = pa.record_batch({"value": pa.array([], pa.string())})
+
+    assert encode(plan(["value"], {"t": 1}, topic="t"), empty) == ({}, [])
+    assert encode(plan(["value"], {"t": 1}, topic="t")) == ({}, [])
+
+
+_payload = st.none() | st.binary(max_size=20)
+_row = st.tuples(_payload, _payload, st.none() | st.lists(st.tuples(st.text(max_size=3), _payload), max_size=3))
+
+
+@given(rows=st.lists(_row, max_size=40), cut=st.integers(0, 40), partitions=st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_every_row_is_written_once_and_in_order_within_its_partition(
+    rows: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]] | None]], cut: int, partitions: int
+) -> None:
+    def piece(part: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]] | None]]) -> pa.RecordBatch:
+        headers = [None if h is None else [{"key": k, "value": v} for k, v in h] for _, _, h in part]
+        return pa.record_batch(
+            {
+                "value": pa.array([value for value, _, _ in part], pa.binary()),
+                "key": pa.array([key for _, key, _ in part], pa.binary()),
+                "headers": pa.array(headers, HEADERS),
+            }
+        )
+
+    described = plan(["value", "key", "headers"], {"t": partitions}, **{"topic": "t", "kafka.batch.size": "200"})
+    written, _ = encode(described, piece(rows[:cut]), piece(rows[cut:]))
+
+    found = Counter((record.value, record.key, record.headers) for records in written.values() for record in records)
+    assert found == Counter((value, key, tuple(headers or ())) for value, key, headers in rows)
+    for key in {key for _, key, _ in rows if key is not None}:
+        (home,) = {where for where, records in written.items() if any(record.key == key for record in records)}
+        kept = [record.value for record in written[home] if record.key == key]
+        assert kept == [value for value, other, _ in rows if other == key]
+
+
+def test_digest_does_not_depend_on_the_pieces_rows_come_in() -> None:
+    values = [b"a", None, b"", b"bcd", b"e"]
+    headers = [[{"key": "k", "value": b"v"}], None, [], [{"key": "", "value": None}], None]
+
+    def digest(*cuts: int) -> str:
+        found = ContentDigest()
+        for start, end in zip((0, *cuts), (*cuts, len(values)), strict=True):
+            found.update(
+                end - start,
+                {"value": pa.array(values, pa.binary())[start:end], "headers": pa.array(headers, HEADERS)[start:end]},
+            )
+        return str(found)
+
+    assert digest() == digest(1) == digest(2, 3) == digest(0, 4)
+
+
+def test_digest_tells_rows_apart() -> None:
+    def digest(values: list[bytes | None]) -> str:
+        found = ContentDigest()
+        found.update(len(values), {"value": pa.array(values, pa.binary())})
+        return str(found)
+
+    different = [[b"ab"], [b"a", b"b"], [b"b", b"a"], [b"ab", None], [None, b"ab"], [b"ab", b""], []]
+    assert len({digest(values) for values in different}) == len(different)

@@ -1,0 +1,120 @@
+"""The driver dies at every step of a micro-batch, a worker in the middle of a task: every row arrives once, in order.
+
+One query goes through all of it: each driver finds what the one before has left behind, publishes or skips that
+micro-batch, and dies in the next one, at the next point. Most start with another number of cores, so that the same
+micro-batch is divided into other tasks than before. A reader of committed records watches all the time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from support.apache_kafka import kafka_jars, running_apache_kafka
+from support.cluster_processes import running_cluster
+from support.download_cache import Unavailable
+from support.sink_runs import Input, create_topic, sink_run, watching
+from support.tidelog_process import running_tidelog
+
+from tidelog.client.cluster import CoordinatorKind
+from tidelog.spark.java import find_java
+from tidelog.spark.publish import DRIVER_CRASH_POINTS
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1500),
+    pytest.mark.skipif(find_java(dict(os.environ)) is None, reason="Spark needs Java 17 or newer"),
+]
+
+COMMITTED_FROM = DRIVER_CRASH_POINTS.index("after-end-txn")
+MASTERS = ("local[2]", "local[3]", "local[1]")
+# Several batches for each partition, so that there is a half of them; files in every other run.
+OPTIONS = {"topic": "out", "kafka.batch.size": "2000"}
+STAGED = {"inlineBytes": "0"}
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "10ms",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.minTaskRuntime": "1ms",
+    "spark.task.maxFailures": "3",
+}
+
+
+def die_at_every_point(servers: str, directory: Path, points: tuple[str, ...]) -> None:
+    source = Input(directory / "input", len(points) + 2)
+    options = {**OPTIONS, "kafka.bootstrap.servers": servers}
+    create_topic(servers, "out")
+    with watching(servers, "out") as watcher:
+        for number, point in enumerate(points):
+            with sink_run(
+                directory,
+                point,
+                master=MASTERS[number % len(MASTERS)],
+                source=source,
+                options={**options, **(STAGED if number % 2 else {})},
+                settings=SPECULATION if number % 3 == 1 else {},
+                halt_at=f"{point}:{number}",
+            ) as run:
+                run.wait_until_halted()
+                run.kill()
+            committed = DRIVER_CRASH_POINTS.index(point) >= COMMITTED_FROM
+            watcher.expect(source.expected(number + committed), what=f"what is visible after a death {point}")
+        # The last driver survives, but loses a worker, whose task is tried again: local[n,f] allows f failures.
+        with sink_run(
+            directory,
+            "last",
+            master="local[2,3]",
+            source=source,
+            options={**options, **STAGED},
+            halt_at=f"in-write:{len(points)}",
+        ) as run:
+            os.kill(run.wait_until_halted(), signal.SIGKILL)
+            run.wait_until_done()
+        watcher.expect(source.expected(len(points) + 2), what="what is visible in the end")
+    staging = directory / "checkpoint" / "tidelog-staging"
+    assert not list(staging.iterdir()), "staged files are left behind"
+
+
+def test_every_row_arrives_once_wherever_the_driver_dies(tmp_path: Path) -> None:
+    with running_tidelog(tmp_path / "broker") as broker:
+        die_at_every_point(broker.bootstrap_servers, tmp_path, DRIVER_CRASH_POINTS)
+
+
+@pytest.mark.maven
+def test_the_same_on_apache_kafka(tmp_path: Path) -> None:
+    try:
+        jars = kafka_jars()
+    except Unavailable as problem:
+        pytest.skip(str(problem))
+    points = ("after-half-of-the-batches", "before-end-txn", "after-end-txn")
+    with running_apache_kafka(jars, tmp_path / "kafka") as kafka:
+        die_at_every_point(kafka.bootstrap_servers, tmp_path, points)
+
+
+def test_driver_goes_on_when_a_broker_of_a_cluster_dies_in_the_middle_of_a_commit(tmp_path: Path) -> None:
+    (tmp_path / "cluster").mkdir()
+    with running_cluster(tmp_path / "cluster") as cluster:
+        servers = cluster.bootstrap_servers
+        source = Input(tmp_path / "input", 4)
+        create_topic(servers, "out", replication_factor=3)
+        options = {**OPTIONS, "kafka.bootstrap.servers": servers, "transactionalIdPrefix": "cluster-test"}
+        with watching(servers, "out") as watcher:
+            with sink_run(
+                tmp_path,
+                "paused",
+                master="local[2]",
+                source=source,
+                options=options,
+                halt_at="after-half-of-the-batches:1",
+            ) as run:
+                run.wait_until_halted()
+                query_id = (tmp_path / "checkpoint" / "metadata").read_text().split('"')[3]
+                # The worst one to lose: it knows of the transaction.
+                killed = cluster.coordinator(CoordinatorKind.TRANSACTION, f"cluster-test-{query_id}")
+                cluster.kill(killed)
+                run.go_on()
+                run.wait_until_done()
+            watcher.expect(source.expected(4), what="what is visible after the broker died")
