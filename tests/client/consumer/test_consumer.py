@@ -346,9 +346,12 @@ async def test_a_member_that_does_not_poll_is_left_behind(admin: Admin, servers:
     async with members(servers, unique, unique, 1, max_poll_interval_ms=1000, enable_auto_commit=False) as (slow,):
         await poll_all([slow], divided([slow], 1))
         await poll_until(slow, lambda got: True)
+        member = slow.group_metadata()
         async with members(servers, unique, unique, 1) as (eager,):
             await poll_all([eager], divided([eager], 1))
             assert eager.assignment() == {partition}
+            # Not as somebody outside of the group: a transaction with such offsets would not be refused.
+            assert slow.group_metadata() == member
             with pytest.raises(CommitFailed, match="has rebalanced"):
                 await slow.commit({partition: 1})
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from tidelog.client.cluster import Cluster, CoordinatorKind
@@ -59,6 +60,9 @@ class GroupMember:
         self._on_news = on_news
         self._member_id = ""
         self._generation = NO_GENERATION
+        # As whom the reader has got what it reads. It stays so when the group has thrown this member out: a committer
+        # that is no member at all would not be fenced, although its partitions belong to others by now.
+        self.group_metadata = ConsumerGroupMetadata(group_id=group_id, instance_id=config.group_instance_id)
         self._heartbeats: asyncio.Task[None] | None = None
         self._last_poll_ms = cluster.clock.monotonic_ms()
         # What the assignment was made from, if this member made it: a change calls for a new one.
@@ -68,15 +72,6 @@ class GroupMember:
         self.lost = False
         self.failure: Exception | None = None
         cluster.on_change(self._look_at_partition_counts)
-
-    @property
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        return ConsumerGroupMetadata(
-            group_id=self.group_id,
-            generation_id=self._generation,
-            member_id=self._member_id,
-            instance_id=self._config.group_instance_id,
-        )
 
     def polled(self) -> None:
         """The reader is alive."""
@@ -106,6 +101,7 @@ class GroupMember:
                 if again:
                     failures += 1
                     await asyncio.sleep(self._cluster.retry_pause_ms(failures) / 1000)
+        self.group_metadata = replace(self.group_metadata, generation_id=self._generation, member_id=self._member_id)
         self.polled()
         self._heartbeats = asyncio.create_task(self._send_heartbeats())
         return assignment
