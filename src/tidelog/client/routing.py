@@ -98,7 +98,7 @@ async def ask_leaders(
     async def ask_all(wanted: list[TopicPartition]) -> Mapping[TopicPartition, V | ApiError]:
         nonlocal looks
         looks += 1
-        metadata = await cluster.fetch_metadata({partition.topic for partition in wanted})
+        metadata = await cluster.fetch_metadata(sorted({partition.topic for partition in wanted}))
         answers: dict[TopicPartition, V | ApiError] = {}
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         for partition in wanted:
