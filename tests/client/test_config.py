@@ -32,9 +32,6 @@ def test_defaults_are_kafkas() -> None:
     config = producer_config(SERVERS)
     assert (config.acks, config.enable_idempotence, config.batch_size, config.linger_ms) == (-1, True, 16384, 5)
     assert config.max_in_flight_requests_per_connection == 5
-    reader = consumer_config({**SERVERS, "group.id": "g"})
-    assert (reader.auto_offset_reset, reader.enable_auto_commit, reader.max_poll_records) == ("latest", True, 500)
-    assert not reader.read_committed
 
 
 @pytest.mark.parametrize(
@@ -92,29 +89,8 @@ def test_a_delivery_timeout_that_nobody_set_grows_with_the_others() -> None:
 
 
 def test_options_of_the_java_client_that_steer_nothing_are_accepted() -> None:
-    consumer_config({**SERVERS, "exclude.internal.topics": "false", "key.deserializer": "org.example.Any"})
+    consumer_config({**SERVERS, "interceptor.classes": "org.example.Any", "key.deserializer": "org.example.Any"})
     producer_config({**SERVERS, "key.serializer": "org.example.Any", "metric.reporters": ""})
-
-
-def test_java_names_of_assignors_are_understood() -> None:
-    name = "org.apache.kafka.clients.consumer.RangeAssignor"
-    config = consumer_config({**SERVERS, "partition.assignment.strategy": name})
-    assert config.partition_assignment_strategy == ("range",)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"enable.auto.commit": True}, "enable.auto.commit=true needs a group.id"),
-        ({"group.id": ""}, "group.id="),
-        ({"group.protocol": "consumer"}, "group.protocol=consumer"),
-        ({"heartbeat.interval.ms": 5000, "session.timeout.ms": 5000}, "heartbeat.interval.ms=5000 must be lower"),
-        ({"auto.offset.reset": "beginning"}, "auto.offset.reset=beginning: allowed is one of latest, earliest, none"),
-    ],
-)
-def test_consumer_options_are_checked(options: dict[str, OptionValue], said: str) -> None:
-    with pytest.raises(InvalidConfig, match=re.escape(said)):
-        consumer_config({**SERVERS, **options})
 
 
 def test_a_level_counts_only_for_its_codec_and_only_when_given() -> None:

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tidelog.client.offset_reset import OffsetReset, parse_offset_reset
 from tidelog.client.options import (
     CLIENT_OPTIONS,
+    CONSUMER,
     CONSUMER_OPTIONS,
     JAVA_ASSIGNORS,
     PRODUCER_OPTIONS,
@@ -70,15 +72,18 @@ class ProducerConfig(ClientConfig):
 class ConsumerConfig(ClientConfig):
     allow_auto_create_topics: bool
     auto_commit_interval_ms: int
-    auto_offset_reset: Literal["latest", "earliest", "none"]
+    auto_offset_reset: OffsetReset
     check_crcs: bool
     client_rack: str
     enable_auto_commit: bool
+    exclude_internal_topics: bool
     fetch_max_bytes: int
     fetch_max_wait_ms: int
     fetch_min_bytes: int
     group_id: str | None
     group_instance_id: str | None
+    group_protocol: Literal["classic", "consumer"]
+    group_remote_assignor: str | None
     heartbeat_interval_ms: int
     read_committed: bool
     max_partition_fetch_bytes: int
@@ -111,22 +116,56 @@ def producer_config(options: Options) -> ProducerConfig:
 
 def consumer_config(options: Options) -> ConsumerConfig:
     values, given = _read("consumer", CONSUMER_OPTIONS, options)
-    del values["group_protocol"]
     values["read_committed"] = values.pop("isolation_level") == READ_COMMITTED
-    strategies = values["partition_assignment_strategy"]
-    values["partition_assignment_strategy"] = tuple(JAVA_ASSIGNORS.get(name, name) for name in strategies)
+    strategies = (JAVA_ASSIGNORS.get(name, name) for name in values["partition_assignment_strategy"])
+    values["partition_assignment_strategy"] = tuple(dict.fromkeys(strategies))
+    problems = _group_problems(values, given)
+    try:
+        values["auto_offset_reset"] = parse_offset_reset(values["auto_offset_reset"])
+    except ValueError as error:
+        problems.append(str(error))
+    if problems:
+        raise InvalidConfig(*problems)
+    values["enable_auto_commit"] = values["enable_auto_commit"] and values["group_id"] is not None
+    return ConsumerConfig(**values)
+
+
+def _group_problems(values: dict[str, Any], given: frozenset[str]) -> list[str]:
+    problems = []
     if values["group_id"] is None:
         if "enable.auto.commit" in given and values["enable_auto_commit"]:
-            raise InvalidConfig(
+            problems.append(
                 "enable.auto.commit=true needs a group.id: offsets are committed for a group, and none is set"
             )
-        values["enable_auto_commit"] = False
-    if values["heartbeat_interval_ms"] >= values["session_timeout_ms"]:
-        raise InvalidConfig(
-            f"heartbeat.interval.ms={values['heartbeat_interval_ms']} must be lower than "
-            f"session.timeout.ms={values['session_timeout_ms']}: the member would be thought dead between two of them"
-        )
-    return ConsumerConfig(**values)
+        for name in ("group.instance.id", "group.remote.assignor"):
+            if name in given:
+                problems.append(f"{name} is of no use without group.id: it concerns members of a group")
+    if values["group_protocol"] == CONSUMER:
+        # The broker decides about these, for the group as a whole (KIP-848).
+        for name, instead in _DECIDED_BY_BROKER.items():
+            if name in given:
+                problems.append(
+                    f"{name} cannot be set with group.protocol=consumer, where the broker decides: {instead}"
+                )
+    else:
+        if "group.remote.assignor" in given:
+            problems.append(
+                "group.remote.assignor needs group.protocol=consumer: members of a classic group divide the partitions "
+                "themselves, as partition.assignment.strategy says"
+            )
+        if values["heartbeat_interval_ms"] >= values["session_timeout_ms"]:
+            problems.append(
+                f"heartbeat.interval.ms={values['heartbeat_interval_ms']} must be lower than session.timeout.ms="
+                f"{values['session_timeout_ms']}: the member would be thought dead between two of them"
+            )
+    return problems
+
+
+_DECIDED_BY_BROKER = {
+    "heartbeat.interval.ms": "use the group's consumer.heartbeat.interval.ms",
+    "partition.assignment.strategy": "use group.remote.assignor",
+    "session.timeout.ms": "use the group's consumer.session.timeout.ms",
+}
 
 
 _LEVELLED = (Compression.GZIP, Compression.LZ4, Compression.ZSTD)

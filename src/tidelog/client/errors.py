@@ -6,6 +6,7 @@ Each message names what was wrong, with which value, and what to do about it.
 from __future__ import annotations
 
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 
 
@@ -51,6 +52,19 @@ class ConsumerClosed(ClientError):
 
 class NoOffsetForPartition(ClientError):
     """There is no position to read from, and auto.offset.reset=none forbids to choose one."""
+
+
+class LogTruncated(ClientError):
+    """Records that the reader has got are not in the log any more, after an unclean election (KIP-320).
+
+    `diverged_at` is the offset up to which the log still is the one that was read, if that could be found out.
+    """
+
+    def __init__(self, message: str, *, partition: TopicPartition, offset: int, diverged_at: int | None) -> None:
+        super().__init__(message)
+        self.partition = partition
+        self.offset = offset
+        self.diverged_at = diverged_at
 
 
 class WrongUse(ClientError):
@@ -142,6 +156,7 @@ __all__ = [
     "ErrorCode",
     "FatalError",
     "FencedError",
+    "LogTruncated",
     "NoBrokerAvailable",
     "NoOffsetForPartition",
     "OutcomeUnknown",

@@ -6,19 +6,19 @@ what belongs to aborted transactions. Offsets therefore have gaps, and the posit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tidelog.client.errors import RecordTooLarge
 from tidelog.model.ids import TopicPartition
-from tidelog.records.batch import BatchHeader, Buffer, iterate_headers
+from tidelog.records.batch import BatchHeader, Buffer, CorruptBatch, iterate_headers
 from tidelog.records.control import read_end_transaction_marker
 from tidelog.records.implementation import decoding
 from tidelog.records.record import Header, read_payload
 
 
 class ConsumerRecord(NamedTuple):
-    """A named tuple, because one is made for every record that is read; `tidelog.records.decoding` knows the order."""
+    """A named tuple, because one is made for every record that is read."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class Chunk(NamedTuple):
 
 
 class BatchChunk(NamedTuple):
-    """The same undecoded: whole batches with their headers. Of the first, only offsets from `first_offset` on count."""
+    """The same undecoded: whole batches with their headers, of which offsets in [first_offset, next_offset) count."""
 
     batches: list[tuple[BatchHeader, memoryview]]
     first_offset: int
@@ -53,7 +53,10 @@ class BatchChunk(NamedTuple):
 
 
 class FetchedPartition:
-    """Decodes batch by batch, so that one large reply does not block the loop for long."""
+    """Decodes batch by batch, so that one large reply does not block the loop for long.
+
+    Records (`take`) and undecoded batches (`take_batches`) may be taken in any order; both move `next_offset`.
+    """
 
     def __init__(
         self,
@@ -67,90 +70,129 @@ class FetchedPartition:
         """`aborted` are (producer id, first offset) of aborted transactions; None if the reader wants everything."""
         self.partition = partition
         self.next_offset = fetch_offset
+        # Behind the last whole batch, and the leader epoch of that: from here on the next fetch goes on.
+        self.end_offset = fetch_offset
+        self.end_epoch = -1
         self.exhausted = False
+        # Why what follows the batches below cannot be read.
+        self.problem: Exception | None = None
         self._check_crcs = check_crcs
         self._data = memoryview(data)
-        self._aborted = None if aborted is None else sorted((offset, producer) for producer, offset in aborted)
-        self._aborting: set[int] = set()
-        self._batches: Iterator[tuple[int, BatchHeader]] = iterate_headers(data)
-        self._current: tuple[BatchHeader, memoryview] | None = None
-        self._ready: list[ConsumerRecord] = []
+        self._batches: list[tuple[int, BatchHeader]] = []
+        self._at = 0
+        # The records of the batch at `_at`, from `_ready_at` on, if it has been decoded.
+        self._ready: list[ConsumerRecord] | None = None
         self._ready_at = 0
-        self._batch_end = fetch_offset
-        self._leader_epoch = -1
-        self._any_batch = False
+        self._choose(_Transactions(aborted))
 
     def take(self, limit: int) -> Chunk:
-        """Up to `limit` records; fewer only when the reply is exhausted."""
+        """Up to `limit` records; fewer only when nothing is left."""
         records: list[ConsumerRecord] = []
-        while len(records) < limit and not self.exhausted:
-            if self._ready_at >= len(self._ready):
-                self._decode_next()
-            first = self._ready_at
-            some = self._ready[first : first + limit - len(records)]
+        epoch = self.end_epoch
+        while len(records) < limit and self._at < len(self._batches):
+            position, header = self._batches[self._at]
+            if self._ready is None:
+                self._ready = self._decode(header, self._data[position : position + header.size])
+                self._ready_at = 0
+            some = self._ready[self._ready_at : self._ready_at + limit - len(records)]
             records += some
             self._ready_at += len(some)
+            epoch = header.partition_leader_epoch
             if self._ready_at >= len(self._ready):
-                # Behind the last visible record there may be offsets that nobody sees.
-                self.next_offset = max(self.next_offset, self._batch_end)
-            elif some:
+                self._pass(header.next_offset)
+            else:
                 self.next_offset = some[-1].offset + 1
-        return Chunk(records, self.next_offset, self._leader_epoch)
+        self._look_for_the_end(bool(records))
+        return Chunk(records, self.next_offset, self.end_epoch if self.exhausted else epoch)
 
-    def take_batches(self, limit_bytes: int) -> BatchChunk:
-        """Batches of about `limit_bytes` together, at least one; none only when the reply is exhausted."""
+    def take_batches(self, limit_bytes: int, limit_rows: int | None = None) -> BatchChunk:
+        """Batches of about `limit_bytes` together, at least one, with at most `limit_rows` rows that count."""
         first_offset = self.next_offset
         batches: list[tuple[BatchHeader, memoryview]] = []
+        epoch = self.end_epoch
         size = 0
-        if self._current is not None and self._ready_at < len(self._ready):
-            # What `take` has left of a batch that it has decoded.
-            batches.append(self._current)
-            size += self._current[0].size
-            self._ready = []
-            self.next_offset = max(self.next_offset, self._batch_end)
-        while size < limit_bytes and (found := self._next_visible()) is not None:
-            batches.append(found)
-            size += found[0].size
-            self.next_offset = max(self.next_offset, self._batch_end)
-        return BatchChunk(batches, first_offset, self.next_offset, self._leader_epoch)
-
-    def _decode_next(self) -> None:
-        self._ready = []
-        self._ready_at = 0
-        while (found := self._next_visible()) is not None:
-            header, batch = found
-            self._ready = self._records(header, batch)
-            if self._ready:
-                return
-            self.next_offset = header.next_offset
-
-    def _next_visible(self) -> tuple[BatchHeader, memoryview] | None:
-        """The next batch with records that the reader may see; None, and exhausted, if there is none."""
-        for position, header in self._batches:
-            self._any_batch = True
-            self._batch_end = header.next_offset
-            self._leader_epoch = header.partition_leader_epoch
-            batch = self._data[position : position + header.size]
-            visible = self._visible(header, batch)
-            # Before the position it is only of interest for what it says about transactions.
-            if header.next_offset <= self.next_offset:
+        while size < limit_bytes and limit_rows != 0 and self._at < len(self._batches):
+            position, header = self._batches[self._at]
+            batches.append((header, self._data[position : position + header.size]))
+            size += header.size
+            epoch = header.partition_leader_epoch
+            if limit_rows is None:
+                self._pass(header.next_offset)
                 continue
-            if visible:
-                self._current = (header, batch)
-                return self._current
-            self.next_offset = header.next_offset
-        if not self._any_batch:
-            raise RecordTooLarge(
+            # There are at most as many records left as offsets, and at most as many as the header says.
+            left = min(header.next_offset - max(self.next_offset, header.base_offset), header.record_count)
+            if left <= limit_rows:
+                limit_rows -= left
+                self._pass(header.next_offset)
+            else:
+                self.next_offset = max(self.next_offset, header.base_offset) + limit_rows
+                self._ready = None
+                limit_rows = 0
+        self._look_for_the_end(bool(batches))
+        return BatchChunk(batches, first_offset, self.next_offset, self.end_epoch if self.exhausted else epoch)
+
+    def _choose(self, transactions: _Transactions) -> None:
+        """Find the batches that the reader may see from the position on."""
+        found = False
+        try:
+            for position, header in iterate_headers(self._data):
+                found = True
+                visible = transactions.visible(header, self._data[position : position + header.size])
+                if header.next_offset > self.next_offset:
+                    self.end_offset = header.next_offset
+                    if visible:
+                        self._batches.append((position, header))
+                self.end_epoch = header.partition_leader_epoch
+        except CorruptBatch as error:
+            self.problem = error
+            return
+        if not found:
+            self.problem = RecordTooLarge(
                 f"the batch at offset {self.next_offset} of partition {self.partition} is larger than the "
                 f"{len(self._data)} bytes that were fetched: raise max.partition.fetch.bytes and fetch.max.bytes"
             )
-        self.exhausted = True
-        return None
 
-    def _visible(self, header: BatchHeader, batch: memoryview) -> bool:
-        if self._aborted is not None and header.has_producer_id:
-            while self._aborted and self._aborted[0][0] <= header.last_offset:
-                self._aborting.add(self._aborted.pop(0)[1])
+    def _pass(self, next_offset: int) -> None:
+        self.next_offset = max(self.next_offset, next_offset)
+        self._at += 1
+        self._ready = None
+
+    def _look_for_the_end(self, anything: bool) -> None:
+        if self._at < len(self._batches):
+            return
+        # Behind the last visible batch there may be offsets that nobody sees.
+        self.next_offset = max(self.next_offset, self.end_offset)
+        if self.problem is None:
+            self.exhausted = True
+        elif not anything:
+            raise self.problem
+
+    def _decode(self, header: BatchHeader, batch: memoryview) -> list[ConsumerRecord]:
+        topic, partition = self.partition
+        payload = read_payload(header, batch, check_crc=self._check_crcs)
+        records: list[ConsumerRecord] = decoding.decode_records(
+            ConsumerRecord, header, payload, (topic, partition, self.next_offset)
+        )
+        return records
+
+
+class _Transactions:
+    """Which batches belong to aborted transactions; asked once for every batch, in order.
+
+    A transaction's records are between its first offset, which the reply tells, and the marker of its producer. A
+    producer has one transaction at a time, so its id is enough to know them by.
+    """
+
+    def __init__(self, aborted: Iterable[tuple[int, int]] | None) -> None:
+        self._filtering = aborted is not None
+        # Latest first, so that the next one is taken from the end.
+        self._ahead = sorted(((offset, producer) for producer, offset in aborted or ()), reverse=True)
+        self._aborting: set[int] = set()
+
+    def visible(self, header: BatchHeader, batch: memoryview) -> bool:
+        if self._filtering and header.has_producer_id:
+            while self._ahead and self._ahead[-1][0] <= header.last_offset:
+                self._aborting.add(self._ahead.pop()[1])
             if header.is_control and header.is_transactional:
                 marker = read_end_transaction_marker(batch)
                 if marker is not None and not marker.commit:
@@ -158,11 +200,3 @@ class FetchedPartition:
         if header.is_control:
             return False
         return not (header.is_transactional and header.producer_id in self._aborting)
-
-    def _records(self, header: BatchHeader, batch: memoryview) -> list[ConsumerRecord]:
-        topic, partition = self.partition
-        payload = read_payload(header, batch, check_crc=self._check_crcs)
-        records: list[ConsumerRecord] = decoding.decode_records(
-            ConsumerRecord, header, payload, (topic, partition, self.next_offset)
-        )
-        return records

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 from tidelog.client.cluster import Cluster
 from tidelog.client.errors import api_error
+from tidelog.client.places import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+)
 from tidelog.client.routing import ask_leaders
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tidelog.protocol.messages.list_offsets_response import ListOffsetsResponse
-
-# Times that stand for a place in the log.
-LATEST = -1
-EARLIEST = -2
-MAX_TIMESTAMP = -3
-EARLIEST_LOCAL = -4
-LATEST_TIERED = -5
-EARLIEST_PENDING_UPLOAD = -6
 
 _CONSUMER_REPLICA_ID = -1
 
@@ -71,3 +71,15 @@ async def list_offsets(
         }
 
     return await ask_leaders(cluster, "listing offsets", times, ask, timeout_ms=timeout_ms)
+
+
+__all__ = [
+    "EARLIEST",
+    "EARLIEST_LOCAL",
+    "EARLIEST_PENDING_UPLOAD",
+    "LATEST",
+    "LATEST_TIERED",
+    "MAX_TIMESTAMP",
+    "OffsetAndTimestamp",
+    "list_offsets",
+]

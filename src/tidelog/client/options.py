@@ -26,7 +26,15 @@ READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
 
 # What Java's class names stand for here, so that people's files keep working.
-JAVA_ASSIGNORS = {"org.apache.kafka.clients.consumer.RangeAssignor": "range"}
+JAVA_ASSIGNORS = {
+    "org.apache.kafka.clients.consumer.RangeAssignor": "range",
+    "org.apache.kafka.clients.consumer.RoundRobinAssignor": "roundrobin",
+    "org.apache.kafka.clients.consumer.StickyAssignor": "sticky",
+    "org.apache.kafka.clients.consumer.CooperativeStickyAssignor": "cooperative-sticky",
+}
+ASSIGNOR_NAMES = tuple(JAVA_ASSIGNORS.values())
+CLASSIC = "classic"
+CONSUMER = "consumer"
 
 
 def _option(
@@ -84,22 +92,30 @@ _PRODUCER = (
 _CONSUMER = (
     _option("allow.auto.create.topics", _BOOLEAN, True),
     _option("auto.commit.interval.ms", _INT, 5_000, _NOT_NEGATIVE),
-    _option("auto.offset.reset", _STRING, "latest", OneOf(("latest", "earliest", "none"))),
+    _option("auto.offset.reset", _STRING, "latest"),
     _option("check.crcs", _BOOLEAN, True),
     _option("client.rack", _STRING, ""),
     _option("enable.auto.commit", _BOOLEAN, True),
+    _option("exclude.internal.topics", _BOOLEAN, True),
     _option("fetch.max.bytes", _INT, 50 * 1024 * 1024, _POSITIVE),
     _option("fetch.max.wait.ms", _INT, 500, _NOT_NEGATIVE),
     _option("fetch.min.bytes", _INT, 1, _NOT_NEGATIVE),
     _option("group.id", _STRING, None, NotEmpty()),
     _option("group.instance.id", _STRING, None, NotEmpty()),
-    _option("group.protocol", _STRING, "classic", Only("classic", "the KIP-848 protocol is not built into it yet")),
+    _option("group.protocol", _STRING, CLASSIC, OneOf((CLASSIC, CONSUMER))),
+    _option("group.remote.assignor", _STRING, None, NotEmpty()),
     _option("heartbeat.interval.ms", _INT, 3_000, _POSITIVE),
     _option("isolation.level", _STRING, READ_UNCOMMITTED, OneOf((READ_UNCOMMITTED, READ_COMMITTED))),
     _option("max.partition.fetch.bytes", _INT, 1_048_576, _POSITIVE),
     _option("max.poll.interval.ms", _INT, 300_000, _POSITIVE),
     _option("max.poll.records", _INT, 500, _POSITIVE),
-    _option("partition.assignment.strategy", _LIST, ("range",), OneOf(("range", *JAVA_ASSIGNORS), may_be_empty=False)),
+    # The second is not used while the first is offered by all: a group can be moved to it one member after the other.
+    _option(
+        "partition.assignment.strategy",
+        _LIST,
+        ("range", "cooperative-sticky"),
+        OneOf((*ASSIGNOR_NAMES, *JAVA_ASSIGNORS), may_be_empty=False),
+    ),
     _option("session.timeout.ms", _INT, 45_000, _POSITIVE),
 )
 
@@ -114,7 +130,6 @@ WITHOUT_EFFECT = frozenset(
         "client.dns.lookup",
         "connections.max.idle.ms",
         "enable.metrics.push",
-        "exclude.internal.topics",
         "interceptor.classes",
         "key.deserializer",
         "key.serializer",

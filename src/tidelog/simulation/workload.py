@@ -253,7 +253,7 @@ class GroupClient:
             "auto.offset.reset": "earliest",
         }
         async with new_consumer(self._client, self._servers, self._isolation, options) as consumer:
-            consumer.subscribe([self._topic], on_assigned=self._assigned)
+            consumer.subscribe([self._topic], on_partitions_assigned=self._assigned)
             while not self.stop.is_set():
                 records = await consumer.poll(timeout_ms=POLL_MS)
                 for record in records:

@@ -328,8 +328,8 @@ async def test_partitions_of_a_member_that_leaves_go_to_the_others(admin: Admin,
     async with members(servers, unique, unique, 1) as (staying,):
         staying.subscribe(
             [unique],
-            on_assigned=lambda partitions: events.append(("assigned", len(partitions))),
-            on_revoked=lambda partitions: events.append(("revoked", len(partitions))),
+            on_partitions_assigned=lambda partitions: events.append(("assigned", len(partitions))),
+            on_partitions_revoked=lambda partitions: events.append(("revoked", len(partitions))),
         )
         records = await poll_all([staying], divided([staying], 4))
         async with members(servers, unique, unique, 1) as (leaving,):

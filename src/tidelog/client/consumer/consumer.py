@@ -1,58 +1,60 @@
 """`Consumer`: reads records, alone or as a member of a group.
 
-Rebalances happen inside of `poll` and of the iteration, never behind the reader's back: when partitions are given up,
-the records that were handed out before have been processed, and their offsets can be committed. Heartbeats and fetching
-go on in the background (`tidelog.client.consumer.classic_member`, `tidelog.client.consumer.fetcher`).
+This is what users call; the work is done in the modules beside it: `subscription` (what to read), `classic_member` and
+`reconciling_member` (the group), `positioning` (where to begin), `fetcher` (ahead of the reader), `reader` (handing
+out) and `commits`. Rebalances happen inside of the reader's calls; heartbeats and fetching go on in the background.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from tidelog.client.cluster import Cluster
-from tidelog.client.committed import OffsetAndMetadata, commit_offsets, fetch_committed
+from tidelog.client.committed import OffsetAndMetadata, fetch_committed
 from tidelog.client.config import Options, OptionValue, consumer_config
-from tidelog.client.consumer.classic_member import GroupMember
+from tidelog.client.consumer.classic_member import ClassicMember
+from tidelog.client.consumer.commits import CommitCallback, Commits
 from tidelog.client.consumer.fetcher import Fetcher
-from tidelog.client.consumer.positioning import find_positions
-from tidelog.client.consumer.positions import PartitionPosition, Positions
-from tidelog.client.errors import (
-    ClientError,
-    CommitFailed,
-    ConsumerClosed,
-    NoBrokerAvailable,
-    NoOffsetForPartition,
-    WrongUse,
-)
-from tidelog.client.fetched import Chunk, ConsumerRecord
+from tidelog.client.consumer.listeners import Holdings, Listener, RebalanceListeners
+from tidelog.client.consumer.member import GroupMember
+from tidelog.client.consumer.positioning import Positioning
+from tidelog.client.consumer.positions import Positions
+from tidelog.client.consumer.reader import Reader
+from tidelog.client.consumer.reconciling_member import ReconcilingMember
+from tidelog.client.consumer.subscription import Kind, Subscription
+from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable, WrongUse
+from tidelog.client.fetched import ConsumerRecord
 from tidelog.client.group_metadata import ConsumerGroupMetadata
-from tidelog.client.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
+from tidelog.client.offsets import OffsetAndTimestamp, list_offsets
+from tidelog.client.options import CONSUMER
+from tidelog.client.places import EARLIEST, LATEST
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.network.port import Network
-from tidelog.records.batch import CorruptBatch
+
+if TYPE_CHECKING:
+    import pyarrow
 
 logger = logging.getLogger(__name__)
-
-RebalanceListener = Callable[[Collection[TopicPartition]], Awaitable[None] | None]
 
 # How long a call without records sleeps at most before it looks after commits and rebalances again.
 _LONGEST_SLEEP_MS = 1_000.0
 
-_MEMBER_IS_OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID})
+OffsetToSet = int | OffsetAndMetadata
 
 
 class Consumer:
     """`async with Consumer("topic", bootstrap_servers=..., group_id="g") as consumer: async for record in consumer:`
 
-    Without `group_id` a consumer of topics reads all of their partitions by itself and commits nothing.
+    Without `group_id` a consumer of topics reads all of their partitions by itself and commits nothing. One task at a
+    time may read; commits and questions may come from others.
     """
 
     def __init__(
@@ -71,18 +73,19 @@ class Consumer:
         self._config = consumer_config(given)
         self._cluster = Cluster(self._config, network=network, clock=clock, randomness=randomness)
         self._cluster.allow_auto_create = self._config.allow_auto_create_topics
-        self._positions = Positions()
-        self._topics: tuple[str, ...] = topics
-        self._on_assigned: RebalanceListener | None = None
-        self._on_revoked: RebalanceListener | None = None
-        self._fetcher: Fetcher | None = None
-        self._member: GroupMember | None = None
-        self._joining: asyncio.Task[None] | None = None
-        self._committing: asyncio.Task[None] | None = None
-        self._next_commit_ms = 0.0
-        # Records that the iteration has taken but not handed out yet, with the position behind each.
-        self._ahead: deque[tuple[PartitionPosition, ConsumerRecord, int]] = deque()
         self._news = asyncio.Event()
+        self._positions = Positions()
+        self._subscription = Subscription(self._cluster, exclude_internal_topics=self._config.exclude_internal_topics)
+        self._commits = Commits(self._cluster, self._config, self._positions)
+        self._holdings = Holdings(self._positions, self._commits)
+        self._positioning = Positioning(self._cluster, self._config, self._positions, self._news.set)
+        self._fetcher = Fetcher(self._cluster, self._config, self._positions, self._positioning, self._news.set)
+        self._reader = Reader(self._positions, self._config.max_poll_records)
+        self._member: GroupMember | None = None
+        # A part of a rebalance that has outlived the call that began it.
+        self._step: asyncio.Task[None] | None = None
+        self._topics_at_start = topics
+        self._started = False
         self._closed = False
 
     async def __aenter__(self) -> Consumer:
@@ -96,100 +99,151 @@ class Consumer:
 
     async def start(self) -> None:
         await self._cluster.start()
-        self._fetcher = Fetcher(self._cluster, self._config, self._positions, self._news.set)
+        self._started = True
         self._cluster.on_change(self._news.set)
-        if self._topics:
-            self.subscribe(self._topics, on_assigned=self._on_assigned, on_revoked=self._on_revoked)
+        if self._topics_at_start and self._subscription.kind is Kind.NOTHING:
+            self.subscribe(self._topics_at_start)
 
-    async def close(self) -> None:
-        """Commit (enable.auto.commit), leave the group, and let go of everything."""
+    async def close(self, *, leave_group: bool | None = None) -> None:
+        """Commit (enable.auto.commit), leave the group, and let go of everything.
+
+        `leave_group` says whether others get the partitions at once or when the session is over (KIP-1092). By default
+        static members, those with a group.instance.id, stay members for their session.
+        """
         if self._closed:
             return
         self._closed = True
         self._news.set()
-        tasks = [task for task in (self._joining, self._committing) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         try:
-            if self._member is not None:
-                if not self._member.lost:
-                    await self._commit_quietly(timeout_ms=self._config.request_timeout_ms)
-                await self._member.leave()
+            if self._started:
+                await self._give_up_everything(leave_group)
+                await self._commits.settle()
         finally:
-            if self._fetcher is not None:
-                await self._fetcher.close()
+            await self._positioning.close()
+            await self._fetcher.close()
             await self._cluster.close()
 
     # -- what to read --------------------------------------------------------------------------------------------
 
     def subscribe(
         self,
-        topics: Iterable[str],
+        topics: Iterable[str] = (),
         *,
-        on_assigned: RebalanceListener | None = None,
-        on_revoked: RebalanceListener | None = None,
+        pattern: str | re.Pattern[str] | None = None,
+        on_partitions_assigned: Listener | None = None,
+        on_partitions_revoked: Listener | None = None,
+        on_partitions_lost: Listener | None = None,
     ) -> None:
-        """Read these topics, divided among the members of the group; the listeners hear of rebalances."""
+        """Read these topics, or those whose names match the pattern, divided among the members of the group.
+
+        A compiled pattern is searched for here; a string is left to the broker where it can (group.protocol=consumer;
+        then it has to match the whole name, in the syntax of RE2), and else compiled. The listeners, plain functions or
+        coroutine functions, hear of rebalances inside of the reader's calls.
+        """
         self._check_open()
-        self._topics = tuple(dict.fromkeys(topics))
-        self._on_assigned, self._on_revoked = on_assigned, on_revoked
-        self._cluster.unwatch_all()
-        self._cluster.watch(self._topics)
+        if (pattern is None) == (not topics):
+            raise WrongUse("subscribe takes topics or a pattern: one of them, and not both")
+        by_broker = self._config.group_protocol == CONSUMER and self._config.group_id is not None
+        if pattern is None:
+            self._subscription.to_topics(topics)
+        elif isinstance(pattern, str) and by_broker:
+            self._subscription.to_broker_pattern(pattern)
+        else:
+            self._subscription.to_pattern(re.compile(pattern))
+        self._holdings.listeners = RebalanceListeners(
+            assigned=on_partitions_assigned, revoked=on_partitions_revoked, lost=on_partitions_lost
+        )
         if self._config.group_id is not None:
             if self._member is None:
-                self._member = GroupMember(self._cluster, self._config, self._config.group_id, self._news.set)
-            self._member.rejoin()
-        self._cluster.mark_stale()
+                kind = ReconcilingMember if by_broker else ClassicMember
+                self._member = self._commits.member = kind(
+                    self._cluster,
+                    self._config,
+                    self._config.group_id,
+                    self._subscription,
+                    self._holdings,
+                    self._news.set,
+                )
+            self._member.subscription_changed()
         self._news.set()
+
+    async def unsubscribe(self) -> None:
+        """Leave the group, or give up what was assigned by hand. Afterwards anything else may be read."""
+        self._check_open()
+        await self._give_up_everything(None)
+        self._subscription.to_nothing()
+        self._positions.assign(())
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Read exactly these partitions, whatever others do."""
         self._check_open()
-        if self._topics:
-            raise WrongUse("assign() cannot be mixed with topics to subscribe to: use a consumer of its own")
-        self._ahead.clear()
+        self._subscription.to_partitions(partitions)
         self._positions.assign(partitions)
-        self._cluster.unwatch_all()
-        self._cluster.watch({partition.topic for partition in partitions})
-        self._cluster.mark_stale()
         self._news.set()
+
+    def subscription(self) -> frozenset[str]:
+        """The topics; with a pattern, those that have been found."""
+        return frozenset(self._subscription.topics)
 
     def assignment(self) -> frozenset[TopicPartition]:
         return self._positions.assigned
 
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        """The next record from this partition is the one at `offset`, or the first behind it."""
-        if offset < 0:
-            raise WrongUse(f"{offset} is not an offset; use seek_to_beginning or seek_to_end")
-        self._positions.of(partition).seek(offset)
-        self._drop_ahead({partition})
+    def enforce_rebalance(self) -> None:
+        """Divide the partitions of the group anew with the next call. In the new protocol the broker decides when."""
+        self._group_member().rejoin()
+
+    # -- where to read -------------------------------------------------------------------------------------------
+
+    def seek(self, partition: TopicPartition, offset: OffsetToSet) -> None:
+        """The next record from this partition is the one at `offset`, or the first behind it.
+
+        With the leader epoch in an `OffsetAndMetadata`, it is found out whether the record before it is still there.
+        """
+        place = _as_offset(offset)
+        if place.offset < 0:
+            raise WrongUse(f"{place.offset} is not an offset; use seek_to_beginning or seek_to_end")
+        self._positions.of(partition).seek(place.offset, place.leader_epoch)
+        self._news.set()
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        self._seek_later(partitions, EARLIEST)
+        self._seek_to(partitions, EARLIEST)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        self._seek_later(partitions, LATEST)
+        self._seek_to(partitions, LATEST)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Give no records of these partitions until `resume`."""
+        """Give no records of these partitions until `resume`. What has been fetched is kept."""
         for partition in partitions:
-            self._positions.of(partition).paused = True
-            self._give_back(partition)
+            self._reader.pause(partition)
 
     def resume(self, *partitions: TopicPartition) -> None:
         for partition in partitions:
             self._positions.of(partition).paused = False
         self._news.set()
 
-    async def position(self, partition: TopicPartition) -> int:
+    def paused(self) -> frozenset[TopicPartition]:
+        return frozenset(entry.partition for entry in self._positions if entry.paused)
+
+    async def position(self, partition: TopicPartition, *, timeout_ms: float | None = None) -> int:
         """The offset of the next record that the reader gets."""
+        limit_ms = self._config.default_api_timeout_ms if timeout_ms is None else timeout_ms
+        deadline = self._cluster.clock.monotonic_ms() + limit_ms
+        while True:
+            self._check_open()
+            entry = self._positions.of(partition)
+            if entry.position is not None:
+                return entry.position
+            self._news.clear()
+            self._raise_failures()
+            self._positioning.find_what_is_missing()
+            if not await self._sleep(deadline):
+                raise ApiTimeout(f"partition {partition} got no position within {limit_ms:g} ms")
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets are between the reader and the end, as far as is known from what was fetched last."""
         entry = self._positions.of(partition)
-        if entry.position is None:
-            await find_positions(self._cluster, self._config, self._positions)
-        if entry.position is None:
-            raise NoOffsetForPartition(f"partition {partition} has no position yet")
-        return entry.position
+        end = entry.last_stable_offset if self._config.read_committed else entry.high_watermark
+        return None if end is None or entry.position is None else max(end - entry.position, 0)
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -198,78 +252,102 @@ class Consumer:
 
         With the next call, and with `commit`, the records of this one count as processed.
         """
+        limit = self._limit(max_records)
         deadline = self._cluster.clock.monotonic_ms() + timeout_ms
-        limit = self._config.max_poll_records if max_records is None else max_records
-        taken = self._take_ahead(limit)
-        while not taken:
-            await self._look_after_things(deadline)
-            taken = self._take_some(limit)
-            if not taken and not await self._sleep(deadline):
-                break
-        return taken
+        while True:
+            if await self._look_after_things(deadline) and (records := self._reader.take(limit)):
+                self._fetcher.fetch_what_is_wanted()
+                return records
+            if not await self._sleep(deadline):
+                return []
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: float = 1_000, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Like `poll`, by partition; of these partitions only, if some are named."""
+        limit = self._limit(max_records)
+        deadline = self._cluster.clock.monotonic_ms() + timeout_ms
+        found: dict[TopicPartition, list[ConsumerRecord]] = {}
+        while True:
+            if await self._look_after_things(deadline):
+                for record in self._reader.take(limit, partitions):
+                    found.setdefault(record.topic_partition, []).append(record)
+                if found:
+                    self._fetcher.fetch_what_is_wanted()
+                    return found
+            if not await self._sleep(deadline):
+                return {}
+
+    async def fetch_arrow(
+        self, *, max_rows: int = 65_536, timeout_ms: float = 1_000, with_headers: bool = True
+    ) -> pyarrow.RecordBatch:
+        """Up to `max_rows` records as columns, as soon as there are any; no rows when the time is over.
+
+        The columns are those of Spark's Kafka source. Needs pyarrow (`pip install 'tidelog[arrow]'`); no Python object
+        is made for a record.
+        """
+        from tidelog.client.consumer.columns import as_record_batch
+
+        if max_rows <= 0:
+            raise WrongUse(f"max_rows={max_rows}: at least one row has to be asked for")
+        deadline = self._cluster.clock.monotonic_ms() + timeout_ms
+        while True:
+            if await self._look_after_things(deadline) and (taken := self._reader.take_batches(max_rows)):
+                self._fetcher.fetch_what_is_wanted()
+                return as_record_batch(taken, with_headers=with_headers, check_crcs=self._config.check_crcs)
+            if not await self._sleep(deadline):
+                return as_record_batch([], with_headers=with_headers, check_crcs=False)
 
     def __aiter__(self) -> Consumer:
         return self
 
     async def __anext__(self) -> ConsumerRecord:
         while True:
-            while self._ahead and not (self._member is not None and self._member.needs_join):
-                entry, record, next_offset = self._ahead.popleft()
-                if self._positions.current(entry):
-                    if self._member is not None:
-                        # What was handed out before counts as processed now that the reader has come back.
-                        self._member.polled()
-                        self._commit_if_due()
-                    entry.position, entry.leader_epoch = next_offset, record.leader_epoch
-                    return record
             if self._closed:
                 raise StopAsyncIteration
+            if self._step is None and self._undisturbed():
+                record = self._reader.next_record()
+                if record is not None:
+                    return record
+                self._fetcher.fetch_what_is_wanted()
             await self._look_after_things(None)
-            if not self._read_ahead():
+            if not any(entry.has_records and not entry.paused for entry in self._positions):
                 await self._sleep(None)
 
     # -- commits -------------------------------------------------------------------------------------------------
 
     async def commit(
-        self,
-        offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None,
-        *,
-        timeout_ms: float | None = None,
+        self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, *, timeout_ms: float | None = None
     ) -> None:
         """Commit where the reader is, or these offsets: of the next records to read. Raises CommitFailed when the
         group has moved on without this member.
         """
-        group_id = self._group_id()
-        if offsets is None:
-            wanted = self._positions.to_commit()
-        else:
-            wanted = {
-                partition: OffsetAndMetadata(offset=value) if isinstance(value, int) else value
-                for partition, value in offsets.items()
-            }
-        try:
-            await commit_offsets(self._cluster, self.group_metadata(), wanted, timeout_ms=timeout_ms)
-        except ApiError as error:
-            if error.code not in _MEMBER_IS_OUT and error.code != ErrorCode.REBALANCE_IN_PROGRESS:
-                raise
-            if self._member is not None:
-                self._member.rejoin()
-            raise CommitFailed(
-                f"group {group_id!r} did not take the offsets ({error}): it has rebalanced, and the partitions may "
-                "have been given to another member. What was read since the last commit may be read again"
-            ) from error
+        await self._commits.commit(_as_offsets(offsets), timeout_ms)
+        await self._commits.call_back()
 
-    async def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, OffsetAndMetadata]:
+    def commit_async(
+        self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, callback: CommitCallback | None = None
+    ) -> None:
+        """Commit without waiting. `callback(offsets, error)` is called inside of a later call of the reader."""
+        self._commits.commit_soon(_as_offsets(offsets), callback)
+
+    async def committed(
+        self, *partitions: TopicPartition, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         """What the group has committed for these partitions; those without an offset are left out."""
-        return await fetch_committed(self._cluster, self._group_id(), partitions)
+        group_id = self._commits.group_metadata.group_id
+        return await fetch_committed(self._cluster, group_id, partitions, require_stable=True, timeout_ms=timeout_ms)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """As whom this consumer commits now: for offsets that are sent with a transaction (KIP-447)."""
-        if self._member is not None:
-            return self._member.group_metadata
-        return ConsumerGroupMetadata(group_id=self._group_id(), instance_id=self._config.group_instance_id)
+        return self._commits.group_metadata
 
-    # -- asking about partitions ---------------------------------------------------------------------------------
+    # -- asking about topics and partitions ----------------------------------------------------------------------
+
+    async def topics(self) -> frozenset[str]:
+        """All topics that may be read."""
+        metadata = await self._cluster.fetch_metadata(None)
+        return frozenset(name for name, topic in metadata.topics.items() if not topic.internal)
 
     async def partitions_for(self, topic: str) -> tuple[TopicPartition, ...]:
         found = await self._cluster.topic(topic, timeout_ms=self._config.default_api_timeout_ms)
@@ -289,202 +367,97 @@ class Consumer:
         found = await self._offsets(dict.fromkeys(partitions, LATEST))
         return {partition: entry.offset for partition, entry in found.items()}
 
-    # -- inside: the things that have to be looked after ---------------------------------------------------------
+    # -- inside --------------------------------------------------------------------------------------------------
 
-    async def _look_after_things(self, deadline: float | None) -> None:
-        """What every call does first: failures, rebalances, commits, positions, fetching."""
+    async def _look_after_things(self, deadline: float | None) -> bool:
+        """What every call does first: failures, rebalances, commits, positions, fetching.
+
+        Returns whether records may be handed out: not while a rebalance takes partitions away.
+        """
         self._check_open()
-        assert self._fetcher is not None
         self._news.clear()
+        await self._commits.call_back()
         await self._keep_metadata()
-        for owner in (self._fetcher, self._member):
+        if self._member is not None:
+            self._member.polled()
+        self._raise_failures()
+        if self._member is not None:
+            if not await self._take_steps(self._member, deadline):
+                return False
+        elif self._subscription.by_topics:
+            partitions = self._subscription.all_partitions()
+            if partitions != self._positions.assigned:
+                self._positions.assign(partitions)
+        self._commits.commit_if_due()
+        self._positioning.find_what_is_missing()
+        self._fetcher.fetch_what_is_wanted()
+        return True
+
+    async def _take_steps(self, member: GroupMember, deadline: float | None) -> bool:
+        """Do what the group wants before there are more records. A step that outlives the call goes on for the next."""
+        while True:
+            if self._step is None:
+                coroutine = member.next_step()
+                if coroutine is None:
+                    return True
+                self._step = asyncio.create_task(coroutine)
+            timeout = None if deadline is None else max(deadline - self._cluster.clock.monotonic_ms(), 0) / 1000
+            done, _ = await asyncio.wait((self._step,), timeout=timeout)
+            if not done:
+                return False
+            task, self._step = self._step, None
+            task.result()
+
+    def _undisturbed(self) -> bool:
+        """Whether the iteration may go on without a look around. What was handed out before is processed now."""
+        if self._member is None:
+            return not self._news.is_set()
+        self._member.polled()
+        self._commits.commit_if_due()
+        return not self._news.is_set()
+
+    def _raise_failures(self) -> None:
+        for owner in (self._fetcher, self._positioning, self._member):
             if owner is not None and owner.failure is not None:
                 failure, owner.failure = owner.failure, None
                 raise failure
-        if self._member is not None:
-            self._member.polled()
-            if not await self._join_if_needed(deadline):
-                return
-        elif self._topics:
-            self._assign_everything()
-        self._commit_if_due()
-        await find_positions(self._cluster, self._config, self._positions)
-        self._fetch()
 
     async def _keep_metadata(self) -> None:
-        missing = [topic for topic in self._topics if topic not in self._cluster.metadata.topics]
-        for topic in missing:
-            code = self._cluster.metadata.topic_errors.get(topic)
-            if code in (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
-                raise ApiError(code, f"topic {topic!r}")
-        if missing:
-            # It may be created at any moment.
-            self._cluster.mark_stale()
         try:
+            if await self._subscription.look_for_topics() and self._member is not None:
+                self._member.subscription_changed()
+            missing = [topic for topic in self._subscription.topics if topic not in self._cluster.metadata.topics]
+            for topic in missing:
+                code = self._cluster.metadata.topic_errors.get(topic)
+                if code in (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
+                    raise ApiError(code, f"topic {topic!r}")
+            if missing:
+                # It may be created at any moment.
+                self._cluster.mark_stale()
             await self._cluster.refresh_if_stale()
-        except (ConnectionProblem, NoBrokerAvailable, ApiError) as error:
+        except (ConnectionProblem, NoBrokerAvailable) as error:
             # Brokers come back. Until then there is nothing to read, which is not a failure of the reader.
             logger.warning("no news about the cluster: %s", error)
             await asyncio.sleep(self._cluster.retry_pause_ms(1) / 1000)
 
-    def _assign_everything(self) -> None:
-        """Outside of a group: all partitions that the topics have now."""
-        metadata = self._cluster.metadata
-        partitions = {
-            TopicPartition(topic, entry.partition)
-            for topic in self._topics
-            if topic in metadata.topics
-            for entry in metadata.topics[topic].partitions
-        }
-        if partitions != self._positions.assigned:
-            self._positions.assign(partitions)
+    async def _give_up_everything(self, leave_group: bool | None) -> None:
+        step, self._step = self._step, None
+        if step is not None:
+            # It is about to take something away or to give something: let it end, so that its calls are complete.
+            await asyncio.wait((step,), timeout=self._config.request_timeout_ms / 1000)
+            step.cancel()
+            await asyncio.gather(step, return_exceptions=True)
+        member, self._member = self._member, None
+        if member is not None:
+            try:
+                await member.leave(leave_group)
+            finally:
+                self._commits.member = None
 
-    async def _join_if_needed(self, deadline: float | None) -> bool:
-        """Whether the consumer has its assignment. A rebalance that outlives the call goes on for the next one."""
-        assert self._member is not None
-        if self._joining is None:
-            if not self._member.needs_join:
-                return True
-            self._joining = asyncio.create_task(self._rebalance(self._member))
-        timeout = None if deadline is None else max(deadline - self._cluster.clock.monotonic_ms(), 0) / 1000
-        done, _ = await asyncio.wait((self._joining,), timeout=timeout)
-        if not done:
-            return False
-        task, self._joining = self._joining, None
-        await task
-        return True
-
-    async def _rebalance(self, member: GroupMember) -> None:
-        before = self._positions.assigned
-        if before:
-            if not member.lost:
-                await self._commit_quietly(timeout_ms=self._config.request_timeout_ms)
-            await _tell(self._on_revoked, before)
-        self._ahead.clear()
-        self._positions.assign(())
-        partitions = await member.join(self._topics, ())
-        logger.info("group %r assigned %s", member.group_id, ", ".join(map(str, partitions)) or "nothing")
-        self._cluster.watch({partition.topic for partition in partitions})
-        self._positions.assign(partitions)
-        self._next_commit_ms = self._cluster.clock.monotonic_ms() + self._config.auto_commit_interval_ms
-        await _tell(self._on_assigned, self._positions.assigned)
-
-    def _commit_if_due(self) -> None:
-        """Auto-commit goes beside the reading: it need not wait for the reply."""
-        if not self._config.enable_auto_commit or self._member is None or self._committing is not None:
-            return
-        now = self._cluster.clock.monotonic_ms()
-        if now < self._next_commit_ms or not len(self._positions):
-            return
-        self._next_commit_ms = now + self._config.auto_commit_interval_ms
-        offsets = self._positions.to_commit()
-        self._committing = asyncio.create_task(self._commit_beside(self._member.group_metadata, offsets))
-        self._committing.add_done_callback(self._commit_done)
-
-    def _commit_done(self, _: asyncio.Task[None]) -> None:
-        self._committing = None
-
-    async def _commit_beside(
-        self, group: ConsumerGroupMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]
-    ) -> None:
-        try:
-            await commit_offsets(self._cluster, group, offsets)
-        except (ApiError, ClientError, ConnectionProblem) as error:
-            logger.warning("auto-commit of group %r: %s", group.group_id, error)
-            if isinstance(error, ApiError) and error.code in _MEMBER_IS_OUT and self._member is not None:
-                self._member.rejoin()
-
-    async def _commit_quietly(self, *, timeout_ms: float) -> None:
-        """The last commit before partitions are given up."""
-        if not self._config.enable_auto_commit or self._member is None:
-            return
-        if self._committing is not None:
-            # Else an older commit could arrive after this one.
-            await asyncio.wait((self._committing,))
-        try:
-            await self.commit(timeout_ms=timeout_ms)
-        except (ApiError, ClientError, ConnectionProblem) as error:
-            logger.warning("the last commit before giving up partitions: %s", error)
-
-    def _fetch(self) -> None:
-        assert self._fetcher is not None
-        self._fetcher.fetch_what_is_wanted()
-
-    # -- inside: records -----------------------------------------------------------------------------------------
-
-    def _take(self, entry: PartitionPosition, limit: int) -> Chunk | None:
-        fetched = entry.fetched
-        if fetched is None or entry.paused:
-            return None
-        try:
-            chunk = fetched.take(limit)
-        except (CorruptBatch, ClientError) as error:
-            # Fetched again with the next call, in case the damage happened on the way.
-            entry.fetched = None
-            raise ClientError(
-                f"partition {entry.partition} cannot be read at offset {entry.position}: {error}. "
-                "seek() past it to go on without it"
-            ) from error
-        if fetched.exhausted:
-            entry.fetched = None
-        return chunk
-
-    def _take_some(self, limit: int) -> list[ConsumerRecord]:
-        """Records from as many partitions as it takes; their positions move at once."""
-        taken: list[ConsumerRecord] = []
-        for entry in self._positions:
-            chunk = self._take(entry, limit - len(taken))
-            if chunk is not None:
-                entry.position, entry.leader_epoch = chunk.next_offset, chunk.leader_epoch
-                self._positions.rotate(entry)
-                taken += chunk.records
-                if len(taken) >= limit:
-                    break
-        self._fetch()
-        return taken
-
-    def _read_ahead(self) -> bool:
-        """Take records for the iteration. Their positions move when they are handed out, not before."""
-        for entry in self._positions:
-            chunk = self._take(entry, self._config.max_poll_records)
-            if chunk is None:
-                continue
-            self._positions.rotate(entry)
-            if not chunk.records:
-                entry.position = chunk.next_offset
-                continue
-            last = len(chunk.records) - 1
-            for index, record in enumerate(chunk.records):
-                self._ahead.append((entry, record, chunk.next_offset if index == last else record.offset + 1))
-            break
-        self._fetch()
-        return bool(self._ahead)
-
-    def _take_ahead(self, limit: int) -> list[ConsumerRecord]:
-        """What an iteration has left over belongs to the next poll."""
-        taken: list[ConsumerRecord] = []
-        while self._ahead and len(taken) < limit:
-            entry, record, next_offset = self._ahead.popleft()
-            if self._positions.current(entry):
-                entry.position, entry.leader_epoch = next_offset, record.leader_epoch
-                taken.append(record)
-        return taken
-
-    def _drop_ahead(self, partitions: Collection[TopicPartition]) -> None:
-        self._ahead = deque(item for item in self._ahead if item[0].partition not in partitions)
+    def _seek_to(self, partitions: Collection[TopicPartition], place: int) -> None:
+        for partition in partitions or self._positions.assigned:
+            self._positions.of(partition).lose(place)
         self._news.set()
-
-    def _give_back(self, partition: TopicPartition) -> None:
-        """Records that were taken but not handed out are fetched again when the partition is resumed."""
-        if any(entry.partition == partition for entry, _, _ in self._ahead):
-            self._positions.of(partition).fetched = None
-            self._drop_ahead({partition})
-
-    def _seek_later(self, partitions: Collection[TopicPartition], time: int) -> None:
-        chosen = partitions or self._positions.assigned
-        for partition in chosen:
-            self._positions.of(partition).lose(time)
-        self._drop_ahead(chosen)
 
     async def _sleep(self, deadline: float | None) -> bool:
         """Wait for news; False when the time is over."""
@@ -510,20 +483,28 @@ class Consumer:
             good[partition] = result
         return good
 
-    def _group_id(self) -> str:
-        if self._config.group_id is None:
-            raise WrongUse("offsets are committed for a group: give the consumer a group_id")
-        return self._config.group_id
+    def _limit(self, max_records: int | None) -> int:
+        if max_records is not None and max_records <= 0:
+            raise WrongUse(f"max_records={max_records}: at least one record has to be asked for")
+        return self._config.max_poll_records if max_records is None else max_records
+
+    def _group_member(self) -> GroupMember:
+        if self._member is None:
+            raise WrongUse("this consumer is not a member of a group: give it a group_id, and subscribe")
+        return self._member
 
     def _check_open(self) -> None:
         if self._closed:
             raise ConsumerClosed("the consumer is closed")
-        if self._fetcher is None:
+        if not self._started:
             raise ConsumerClosed("the consumer has not been started")
 
 
-async def _tell(listener: RebalanceListener | None, partitions: Collection[TopicPartition]) -> None:
-    if listener is not None:
-        result = listener(partitions)
-        if inspect.isawaitable(result):
-            await result
+def _as_offset(value: OffsetToSet) -> OffsetAndMetadata:
+    return OffsetAndMetadata(offset=value) if isinstance(value, int) else value
+
+
+def _as_offsets(
+    offsets: Mapping[TopicPartition, OffsetToSet] | None,
+) -> dict[TopicPartition, OffsetAndMetadata] | None:
+    return None if offsets is None else {partition: _as_offset(value) for partition, value in offsets.items()}

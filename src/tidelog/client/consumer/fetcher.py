@@ -1,7 +1,7 @@
-"""Fetches records for assigned partitions, ahead of whoever reads them. One request at a time per leader.
+"""Fetches records for assigned partitions, ahead of whoever reads them. One request at a time per broker.
 
 What the replies hold is taken apart in `tidelog.client.fetched`; where the reader is, is known by
-`tidelog.client.consumer.positions`.
+`tidelog.client.consumer.positions`; what is said in requests is decided in `tidelog.client.consumer.fetch_session`.
 """
 
 from __future__ import annotations
@@ -9,37 +9,43 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tidelog.client.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
-from tidelog.client.consumer.positioning import RESETS
+from tidelog.client.consumer.fetch_session import FetchPlan, FetchSession, WantedPartition
+from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import ClientError, api_error
 from tidelog.client.fetched import FetchedPartition
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
-from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from tidelog.protocol.messages.fetch_request import FetchRequest
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
 
 logger = logging.getLogger(__name__)
 
 FETCHING = "fetching"
-
-# Up to this version a Fetch request names topics; from the next on it has their ids.
-_NAMED_TOPICS = 12
-# A full request each time: no session (KIP-227).
-_NO_SESSION = 0
-_SESSIONLESS_EPOCH = -1
+# How long a closing consumer waits for brokers to take note.
+_CLOSING_MS = 1_000
 
 
 class Fetcher:
-    def __init__(self, cluster: Cluster, config: ConsumerConfig, positions: Positions, on_news: Callable[[], None]):
+    def __init__(
+        self,
+        cluster: Cluster,
+        config: ConsumerConfig,
+        positions: Positions,
+        positioning: Positioning,
+        on_news: Callable[[], None],
+    ) -> None:
         self._cluster = cluster
         self._config = config
         self._positions = positions
+        self._positioning = positioning
         self._on_news = on_news
+        self._sessions: dict[int, FetchSession] = defaultdict(FetchSession)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._leader_search: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -51,26 +57,37 @@ class Fetcher:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
+        busy = set(self._tasks)
         tasks = [*self._tasks.values(), *((self._leader_search,) if self._leader_search else ())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # Replies come in order: behind a fetch that waits, the farewell would wait too.
+        await asyncio.gather(
+            *(self._close_session(node, session) for node, session in self._sessions.items() if node not in busy),
+            return_exceptions=True,
+        )
 
     def fetch_what_is_wanted(self) -> None:
-        """Ask each leader that is not being asked already for the partitions that have nothing fetched.
+        """Ask each broker that is not being asked already for the partitions that want more.
 
-        A request that may wait for news holds up all partitions of its leader. So while something of that leader is
+        A request that may wait for news holds up all partitions of its broker. So while something of that broker is
         still to be read, only partitions are asked for that are known to have more, and without waiting.
         """
         if self._closed:
             return
         now = self._cluster.clock.monotonic_ms()
         wanted: dict[int, list[PartitionPosition]] = defaultdict(list)
-        unread = self._leaders_with_unread_records()
+        unread = {
+            node
+            for entry in self._positions
+            if entry.has_records and not entry.paused
+            for node in self._nodes(entry, now)
+        }
         leaderless = False
         wait_until: float | None = None
         for entry in self._positions:
-            if entry.position is None or entry.paused or entry.fetched is not None:
+            if not entry.may_fetch():
                 continue
             if entry.not_before_ms > now:
                 wait_until = entry.not_before_ms if wait_until is None else min(wait_until, entry.not_before_ms)
@@ -78,39 +95,48 @@ class Fetcher:
             leader = self._cluster.metadata.leader_of(entry.partition)
             if leader is None:
                 leaderless = True
-            elif leader.leader not in self._tasks and (leader.leader not in unread or self._has_more(entry)):
-                wanted[leader.leader].append(entry)
+                continue
+            if entry.needs_check(leader):
+                self._positioning.find_what_is_missing()
+                continue
+            for node in self._nodes(entry, now):
+                if node not in self._tasks and (node not in unread or self._has_more(entry)):
+                    wanted[node].append(entry)
         for node, entries in wanted.items():
             task = asyncio.create_task(self._fetch(node, entries, may_wait=node not in unread))
             self._tasks[node] = task
-            task.add_done_callback(lambda _, node=node: self._done(node))  # type: ignore[misc]
+            task.add_done_callback(lambda task, node=node: self._done(node, task))  # type: ignore[misc]
         if leaderless and self._leader_search is None:
             self._leader_search = asyncio.create_task(self._look_for_leaders())
             self._leader_search.add_done_callback(lambda _: self._search_done())
         self._set_timer(now, wait_until)
 
-    def _leaders_with_unread_records(self) -> set[int]:
-        leaders = (
-            self._cluster.metadata.leader_of(entry.partition)
-            for entry in self._positions
-            if entry.fetched is not None and not entry.paused
-        )
-        return {leader.leader for leader in leaders if leader is not None}
+    def _nodes(self, entry: PartitionPosition, now: float) -> Iterable[int]:
+        """Where to read the partition from: the replica that the leader has named (KIP-392), or the leader."""
+        if entry.preferred_replica is not None:
+            if entry.preferred_until_ms > now and entry.preferred_replica in self._cluster.metadata.brokers:
+                return (entry.preferred_replica,)
+            entry.preferred_replica = None
+        leader = self._cluster.metadata.leader_of(entry.partition)
+        return () if leader is None else (leader.leader,)
 
     def _has_more(self, entry: PartitionPosition) -> bool:
         end = entry.last_stable_offset if self._config.read_committed else entry.high_watermark
-        return end is not None and entry.position is not None and entry.position < end
+        return end is not None and entry.fetch_offset < end
 
     def _set_timer(self, now: float, wait_until: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if wait_until is not None:
+        if wait_until is not None and wait_until != float("inf"):
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later((wait_until - now) / 1000, self.fetch_what_is_wanted)
 
-    def _done(self, node: int) -> None:
+    def _done(self, node: int, task: asyncio.Task[None]) -> None:
         self._tasks.pop(node, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+            return
         self.fetch_what_is_wanted()
 
     def _search_done(self) -> None:
@@ -124,116 +150,170 @@ class Fetcher:
         except (ConnectionProblem, ApiError, ClientError) as error:
             logger.info("looking for leaders: %s", error)
 
+    # -- one request ---------------------------------------------------------------------------------------------
+
     async def _fetch(self, node: int, entries: list[PartitionPosition], *, may_wait: bool) -> None:
-        asked = {entry.partition: (entry, entry.position) for entry in entries}
+        await self._refresh_if_stale()
+        # A seek or a rebalance may have come first.
+        entries = [entry for entry in entries if self._positions.current(entry) and entry.may_fetch()]
+        session = self._sessions[node]
+        plan = session.plan({entry.partition: self._wanted(entry) for entry in entries})
+        asked = {entry.partition: (entry, entry.fetch_offset, entry.jumps) for entry in entries}
         try:
-            await self._cluster.refresh_if_stale()
-            request, at_most = self._request(entries, self._config.fetch_max_wait_ms if may_wait else 0)
-            reply = await self._cluster.ask_node(
-                node,
-                request,
-                FetchResponse,
-                purpose=FETCHING,
-                at_most=at_most,
-                timeout_ms=self._config.request_timeout_ms + self._config.fetch_max_wait_ms,
-            )
-            if reply.error_code != ErrorCode.NONE:
-                raise api_error(reply.error_code, f"fetching from broker {node}")
+            reply = await self._ask(node, plan, self._config.fetch_max_wait_ms if may_wait else 0)
         except (ConnectionProblem, ApiError, ClientError) as error:
             logger.info("fetching from broker %d: %s", node, error)
-            self._cluster.mark_stale()
-            self._pause(entries)
+            session.failed()
+            self._forget_replica(entries, node)
+            self._try_later(entries)
             return
         except UnsupportedByBroker as error:
+            session.failed()
             self._fail(error)
             return
+        if reply.error_code != ErrorCode.NONE:
+            logger.info("fetching from broker %d: %s", node, api_error(reply.error_code))
+            session.refused(reply.error_code)
+            if reply.error_code not in _SESSION_ERRORS:
+                self._try_later(entries)
+            return
+        session.succeeded(reply.session_id)
         names = self._cluster.metadata.topic_names
         for topic in reply.responses:
             name = topic.topic or names.get(Uuid(topic.topic_id), "")
             for answer in topic.partitions:
-                entry, position = asked.pop(TopicPartition(name, answer.partition_index), (None, None))
+                entry, offset, jumps = asked.pop(TopicPartition(name, answer.partition_index), (None, 0, 0))
                 # A seek or a rebalance in the meantime makes the answer worthless.
-                if entry is not None and self._positions.current(entry) and entry.position == position:
-                    assert position is not None
-                    self._take(entry, position, answer)
-        # Nothing was said about these: their topic has another id than we think.
-        if asked:
-            self._cluster.mark_stale()
-            self._pause([entry for entry, _ in asked.values()])
+                if entry is not None and self._positions.current(entry) and entry.jumps == jumps:
+                    self._take(entry, offset, answer)
+        if asked and plan.full:
+            # Nothing was said about these although all were asked for: their topic has another id than we think.
+            session.failed()
+            self._try_later(entry for entry, _, _ in asked.values())
 
-    def _request(self, entries: list[PartitionPosition], max_wait_ms: int) -> tuple[FetchRequest, int | None]:
-        by_topic: dict[str, list[FetchPartition]] = defaultdict(list)
+    async def _refresh_if_stale(self) -> None:
+        try:
+            await self._cluster.refresh_if_stale()
+        except (ConnectionProblem, ApiError, ClientError) as error:
+            logger.info("no news about the cluster: %s", error)
+
+    def _wanted(self, entry: PartitionPosition) -> WantedPartition:
         metadata = self._cluster.metadata
-        for entry in entries:
-            leader = metadata.leader_of(entry.partition)
-            assert entry.position is not None
-            by_topic[entry.partition.topic].append(
-                FetchPartition(
-                    partition=entry.partition.partition,
-                    current_leader_epoch=-1 if leader is None else leader.leader_epoch,
-                    fetch_offset=entry.position,
-                    partition_max_bytes=self._config.max_partition_fetch_bytes,
-                )
-            )
-        ids = {name: metadata.topics[name].topic_id if name in metadata.topics else ZERO_UUID for name in by_topic}
+        topic = metadata.topics.get(entry.partition.topic)
+        leader = metadata.leader_of(entry.partition)
+        return WantedPartition(
+            topic_id=ZERO_UUID if topic is None else topic.topic_id,
+            fetch_offset=entry.fetch_offset,
+            leader_epoch=-1 if leader is None else leader.leader_epoch,
+            max_bytes=self._config.max_partition_fetch_bytes,
+        )
+
+    async def _ask(
+        self, node: int, plan: FetchPlan, max_wait_ms: int, timeout_ms: float | None = None
+    ) -> FetchResponse:
         request = FetchRequest(
             max_wait_ms=max_wait_ms,
             min_bytes=self._config.fetch_min_bytes,
             max_bytes=self._config.fetch_max_bytes,
             isolation_level=int(self._config.read_committed),
-            session_id=_NO_SESSION,
-            session_epoch=_SESSIONLESS_EPOCH,
-            topics=[FetchTopic(topic=name, topic_id=ids[name], partitions=parts) for name, parts in by_topic.items()],
+            session_id=plan.session_id,
+            session_epoch=plan.session_epoch,
+            topics=plan.topics,
+            forgotten_topics_data=plan.forgotten,
             rack_id=self._config.client_rack,
         )
-        return request, _NAMED_TOPICS if ZERO_UUID in ids.values() else None
+        return await self._cluster.ask_node(
+            node,
+            request,
+            FetchResponse,
+            purpose=FETCHING,
+            at_most=plan.at_most,
+            timeout_ms=timeout_ms or self._config.request_timeout_ms + max_wait_ms,
+        )
 
-    def _take(self, entry: PartitionPosition, position: int, answer: PartitionData) -> None:
+    async def _close_session(self, node: int, session: FetchSession) -> None:
+        if session.open and self._cluster.open_connection_to(node, FETCHING) is not None:
+            await self._ask(node, session.close(), 0, timeout_ms=_CLOSING_MS)
+
+    # -- one partition of a reply --------------------------------------------------------------------------------
+
+    def _take(self, entry: PartitionPosition, offset: int, answer: PartitionData) -> None:
         code = answer.error_code
-        if code == ErrorCode.NONE:
-            entry.high_watermark = answer.high_watermark
-            entry.last_stable_offset = answer.last_stable_offset
-            entry.log_start_offset = answer.log_start_offset
-            if answer.records:
-                aborted = None
-                if self._config.read_committed:
-                    aborted = [(one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()]
-                entry.fetched = FetchedPartition(
-                    entry.partition, position, answer.records, aborted=aborted, check_crcs=self._config.check_crcs
-                )
-                self._on_news()
-            elif self._has_more(entry):
-                # Not a single batch although there is one: ask again, but not in a tight loop.
-                self._pause([entry])
-            return
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._out_of_range(entry, position)
-            return
-        error = api_error(code, f"partition {entry.partition}")
-        self._cluster.note_leader(entry.partition, answer.current_leader.leader_id, answer.current_leader.leader_epoch)
-        if error.code.retriable or error.code in (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.BROKER_NOT_AVAILABLE):
-            logger.info("fetching: %s", error)
-            self._cluster.mark_stale()
-            self._pause([entry])
+            self._out_of_range(entry, offset)
+        elif code != ErrorCode.NONE:
+            self._failed(entry, answer)
         else:
-            self._fail(error)
+            self._take_records(entry, offset, answer)
 
-    def _out_of_range(self, entry: PartitionPosition, position: int) -> None:
-        reset = RESETS.get(self._config.auto_offset_reset)
-        if reset is None:
-            self._fail(
-                ApiError(
-                    ErrorCode.OFFSET_OUT_OF_RANGE,
-                    f"partition {entry.partition} has no offset {position} (any more), and auto.offset.reset=none",
+    def _take_records(self, entry: PartitionPosition, offset: int, answer: PartitionData) -> None:
+        # An incremental reply may leave out what it knows nothing new about.
+        if answer.high_watermark >= 0:
+            entry.high_watermark = answer.high_watermark
+        if answer.last_stable_offset >= 0:
+            entry.last_stable_offset = answer.last_stable_offset
+        if answer.log_start_offset >= 0:
+            entry.log_start_offset = answer.log_start_offset
+        if answer.preferred_read_replica >= 0:
+            now = self._cluster.clock.monotonic_ms()
+            entry.preferred_replica = answer.preferred_read_replica
+            entry.preferred_until_ms = now + self._config.metadata_max_age_ms
+        if answer.records:
+            aborted = None
+            if self._config.read_committed:
+                aborted = [(one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()]
+            entry.add_fetched(
+                FetchedPartition(
+                    entry.partition, offset, answer.records, aborted=aborted, check_crcs=self._config.check_crcs
                 )
             )
-            entry.not_before_ms = float("inf")
-            return
-        logger.warning("offset %d of %s is out of range: resetting", position, entry.partition)
-        entry.lose(reset)
-        self._on_news()
+            self._on_news()
+        elif answer.preferred_read_replica < 0 and self._has_more(entry):
+            # Not a single batch although there is one: ask again, but not in a tight loop.
+            self._pause((entry,))
 
-    def _pause(self, entries: list[PartitionPosition]) -> None:
+    def _failed(self, entry: PartitionPosition, answer: PartitionData) -> None:
+        error = api_error(answer.error_code, f"partition {entry.partition}")
+        leader = answer.current_leader
+        self._cluster.note_leader(entry.partition, leader.leader_id, leader.leader_epoch)
+        entry.preferred_replica = None
+        if error.code.retriable or error.code in (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.BROKER_NOT_AVAILABLE):
+            logger.info("fetching: %s", error)
+            self._try_later((entry,))
+        else:
+            self._pause((entry,))
+            self._fail(error)
+
+    def _out_of_range(self, entry: PartitionPosition, offset: int) -> None:
+        if entry.preferred_replica is not None:
+            # The replica may lag behind; the leader has the last word.
+            entry.preferred_replica = None
+            return
+        if entry.has_records:
+            # What has been fetched is read first.
+            self._pause((entry,))
+            return
+        if self._positioning.reset(entry):
+            logger.warning("offset %d of %s is out of range: resetting", offset, entry.partition)
+            return
+        self._fail(
+            ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"partition {entry.partition} has no offset {offset} (any more), and auto.offset.reset=none",
+            )
+        )
+
+    def _forget_replica(self, entries: Iterable[PartitionPosition], node: int) -> None:
+        for entry in entries:
+            if entry.preferred_replica == node:
+                entry.preferred_replica = None
+
+    def _try_later(self, entries: Iterable[PartitionPosition]) -> None:
+        """With a look at the metadata before."""
+        self._cluster.mark_stale()
+        self._pause(entries)
+
+    def _pause(self, entries: Iterable[PartitionPosition]) -> None:
         again_at = self._cluster.clock.monotonic_ms() + self._cluster.retry_pause_ms(1)
         for entry in entries:
             entry.not_before_ms = again_at
@@ -242,3 +322,7 @@ class Fetcher:
         if self.failure is None:
             self.failure = error
         self._on_news()
+
+
+# After these the next request begins a new session, and nothing else is wrong.
+_SESSION_ERRORS = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})

@@ -1,21 +1,35 @@
-"""Where a consumer is in each partition that is assigned to it. State only; no I/O."""
+"""Where a consumer is in each partition that is assigned to it, and what has been fetched beyond. No I/O."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterator
 
 from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.errors import WrongUse
-from tidelog.client.fetched import FetchedPartition
+from tidelog.client.fetched import Chunk, FetchedPartition
+from tidelog.client.metadata import PartitionMetadata
 from tidelog.model.ids import TopicPartition
+
+NO_EPOCH = -1
+# Fetched replies that wait to be read: one that is being read, and one that comes next.
+MOST_FETCHED = 2
 
 
 class PartitionPosition:
-    """`position` is the offset of the next record that the user gets; None until it has been found out."""
+    """`position` is the offset of the next record that the user gets; None until it has been found out.
+
+    `fetch_offset` is where the next fetch goes on: behind everything that waits in `fetched`. The leader epoch beside
+    each of the two is that of the record before it, and lets a broker tell whether it still has it (KIP-320).
+    """
 
     __slots__ = (
+        "checked_epoch",
+        "fetch_epoch",
+        "fetch_offset",
         "fetched",
         "high_watermark",
+        "jumps",
         "last_stable_offset",
         "leader_epoch",
         "log_start_offset",
@@ -23,37 +37,110 @@ class PartitionPosition:
         "partition",
         "paused",
         "position",
+        "preferred_replica",
+        "preferred_until_ms",
+        "put_back",
         "reset_to",
     )
 
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.position: int | None = None
-        # Of the record before the position; lets a broker notice that it was truncated (KIP-320).
-        self.leader_epoch = -1
+        self.leader_epoch = NO_EPOCH
+        self.fetch_offset = 0
+        self.fetch_epoch = NO_EPOCH
+        # The epoch of the leader that has confirmed that it has everything before `fetch_offset`.
+        self.checked_epoch: int | None = None
         self.paused = False
         # A time for ListOffsets that the position has to be set to, instead of the committed offset.
         self.reset_to: int | None = None
-        self.fetched: FetchedPartition | None = None
+        self.fetched: deque[FetchedPartition] = deque()
+        # Records that an iteration has taken but not handed out, when the partition was paused. They come first.
+        self.put_back: Chunk | None = None
+        # Counts what makes taken records worthless, such as a seek.
+        self.jumps = 0
         # A fetch failed: do not try before.
         self.not_before_ms = 0.0
         self.high_watermark: int | None = None
         self.last_stable_offset: int | None = None
         self.log_start_offset: int | None = None
+        # Where the leader sent us to read from (KIP-392), and until when that holds.
+        self.preferred_replica: int | None = None
+        self.preferred_until_ms = 0.0
 
-    def seek(self, offset: int, leader_epoch: int = -1) -> None:
+    @property
+    def has_records(self) -> bool:
+        return bool(self.fetched) or self.put_back is not None
+
+    def seek(self, offset: int, leader_epoch: int = NO_EPOCH) -> None:
         self.position = offset
         self.leader_epoch = leader_epoch
         self.reset_to = None
-        self.fetched = None
         self.not_before_ms = 0.0
+        self.checked_epoch = None
+        self.drop_fetched()
 
     def lose(self, reset_to: int | None) -> None:
         """The position has to be found out anew."""
         self.position = None
-        self.leader_epoch = -1
+        self.leader_epoch = NO_EPOCH
         self.reset_to = reset_to
-        self.fetched = None
+        self.not_before_ms = 0.0
+        self.drop_fetched()
+
+    def drop_fetched(self) -> None:
+        """Fetch again from the position on."""
+        self.fetched.clear()
+        self.put_back = None
+        self.jumps += 1
+        self.fetch_offset = self.position or 0
+        self.fetch_epoch = self.leader_epoch
+
+    def move(self, position: int, leader_epoch: int) -> None:
+        """The user has got everything before `position`."""
+        self.position = position
+        self.leader_epoch = leader_epoch
+
+    def add_fetched(self, fetched: FetchedPartition) -> None:
+        self.fetched.append(fetched)
+        self.fetch_offset = fetched.end_offset
+        self.fetch_epoch = fetched.end_epoch
+
+    def take(self, limit: int) -> Chunk | None:
+        """Records that wait, without moving the position: None if there are none."""
+        if self.paused:
+            return None
+        if self.put_back is not None:
+            chunk, self.put_back = self.put_back, None
+            if len(chunk.records) <= limit:
+                return chunk
+            self.put_back = chunk._replace(records=chunk.records[limit:])
+            last = chunk.records[limit - 1]
+            return Chunk(chunk.records[:limit], last.offset + 1, last.leader_epoch)
+        if not self.fetched:
+            return None
+        fetched = self.fetched[0]
+        chunk = fetched.take(limit)
+        if fetched.exhausted:
+            self.fetched.popleft()
+        return chunk
+
+    def may_fetch(self) -> bool:
+        if self.position is None or self.paused or len(self.fetched) >= MOST_FETCHED:
+            return False
+        return not self.fetched or self.fetched[-1].problem is None
+
+    def needs_check(self, leader: PartitionMetadata) -> bool:
+        """Whether the leader is a new one that has not confirmed the position yet.
+
+        Without an epoch there is nothing that could be checked: whoever leads is believed.
+        """
+        if self.checked_epoch == leader.leader_epoch:
+            return False
+        if self.fetch_epoch < 0 or leader.leader_epoch < 0:
+            self.checked_epoch = leader.leader_epoch
+            return False
+        return True
 
 
 class Positions:

@@ -1,0 +1,132 @@
+"""Hands out what has been fetched: as lists, one by one, or undecoded. Moves positions as it does. No I/O.
+
+What was handed out counts as processed when the reader comes back; the position behind it may be committed then.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+
+from tidelog.client.consumer.positions import PartitionPosition, Positions
+from tidelog.client.errors import ClientError
+from tidelog.client.fetched import BatchChunk, Chunk, ConsumerRecord
+from tidelog.model.ids import TopicPartition
+from tidelog.records.batch import CorruptBatch
+
+# Batches are taken by the number of their records; what was fetched is in memory anyway.
+_ANY_SIZE = sys.maxsize
+
+
+class Reader:
+    def __init__(self, positions: Positions, chunk_size: int) -> None:
+        """An iteration takes `chunk_size` records of one partition before it turns to the next."""
+        self._positions = positions
+        self._chunk_size = chunk_size
+        # The iteration's chunk: whose it is, at which jump of the partition it was taken, and the next record in it.
+        self._entry: PartitionPosition | None = None
+        self._jumps = 0
+        self._chunk = Chunk([], 0, -1)
+        self._at = 0
+
+    def take(self, limit: int, of: Collection[TopicPartition] = ()) -> list[ConsumerRecord]:
+        """Up to `limit` records from as many partitions as it takes."""
+        self._put_back()
+        taken: list[ConsumerRecord] = []
+        for entry in self._positions:
+            if of and entry.partition not in of:
+                continue
+            while len(taken) < limit and (chunk := self._chunk_of(entry, limit - len(taken))) is not None:
+                entry.move(chunk.next_offset, chunk.leader_epoch)
+                taken += chunk.records
+                self._positions.rotate(entry)
+            if len(taken) >= limit:
+                break
+        return taken
+
+    def take_batches(self, limit: int) -> list[tuple[TopicPartition, BatchChunk]]:
+        """Undecoded batches with up to `limit` records in all."""
+        self._put_back()
+        taken: list[tuple[TopicPartition, BatchChunk]] = []
+        for entry in self._positions:
+            if entry.put_back is not None:
+                # They are decoded already. Who mixes the two ways of reading gets them fetched once more.
+                entry.drop_fetched()
+            while limit > 0 and entry.fetched and not entry.paused:
+                fetched = entry.fetched[0]
+                try:
+                    chunk = fetched.take_batches(_ANY_SIZE, limit)
+                except (CorruptBatch, ClientError) as error:
+                    raise _unreadable(entry, error) from error
+                if fetched.exhausted:
+                    entry.fetched.popleft()
+                entry.move(chunk.next_offset, chunk.leader_epoch)
+                self._positions.rotate(entry)
+                if chunk.batches:
+                    taken.append((entry.partition, chunk))
+                    limit -= min(
+                        chunk.next_offset - chunk.first_offset, sum(header.record_count for header, _ in chunk.batches)
+                    )
+        return taken
+
+    def next_record(self) -> ConsumerRecord | None:
+        """The next record of the iteration, None when nothing has been fetched."""
+        while True:
+            entry = self._entry
+            if entry is not None and entry.jumps == self._jumps and self._positions.current(entry):
+                records = self._chunk.records
+                if self._at < len(records):
+                    record = records[self._at]
+                    self._at += 1
+                    if self._at == len(records):
+                        entry.move(self._chunk.next_offset, self._chunk.leader_epoch)
+                    else:
+                        entry.move(record.offset + 1, record.leader_epoch)
+                    return record
+            if not self._next_chunk():
+                return None
+
+    def pause(self, partition: TopicPartition) -> None:
+        """Keep what the iteration has taken of it for later."""
+        if self._entry is not None and self._entry.partition == partition:
+            self._put_back()
+        self._positions.of(partition).paused = True
+
+    def _next_chunk(self) -> bool:
+        self._entry = None
+        for entry in self._positions:
+            chunk = self._chunk_of(entry, self._chunk_size)
+            if chunk is None:
+                continue
+            self._positions.rotate(entry)
+            if not chunk.records:
+                entry.move(chunk.next_offset, chunk.leader_epoch)
+                continue
+            self._entry, self._jumps, self._chunk, self._at = entry, entry.jumps, chunk, 0
+            return True
+        return False
+
+    def _put_back(self) -> None:
+        """What an iteration has left over comes first when the partition is read again."""
+        entry, self._entry = self._entry, None
+        if entry is not None and entry.jumps == self._jumps and self._at < len(self._chunk.records):
+            rest = self._chunk._replace(records=self._chunk.records[self._at :])
+            assert entry.put_back is None or entry.put_back.records[0].offset > rest.records[-1].offset
+            if entry.put_back is not None:
+                rest = entry.put_back._replace(records=rest.records + entry.put_back.records)
+            entry.put_back = rest
+
+    def _chunk_of(self, entry: PartitionPosition, limit: int) -> Chunk | None:
+        try:
+            return entry.take(limit)
+        except (CorruptBatch, ClientError) as error:
+            raise _unreadable(entry, error) from error
+
+
+def _unreadable(entry: PartitionPosition, error: Exception) -> ClientError:
+    # Fetched again with the next call, in case the damage happened on the way.
+    entry.drop_fetched()
+    return ClientError(
+        f"partition {entry.partition} cannot be read at offset {entry.position}: {error}. seek() past it to go on "
+        "without it"
+    )

@@ -1,0 +1,157 @@
+"""What a member of a group of the new protocol says and hears in its heartbeats (KIP-848). Pure.
+
+The broker says what the member should have (the target); the member takes it over at its own pace and says what it has.
+A heartbeat carries only what has changed since the last one that was answered, except when the member joins or when a
+reply did not come: then all of it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from tidelog.model.ids import Uuid
+from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
+from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+
+JOINING_EPOCH = 0
+LEAVING_EPOCH = -1
+# A static member that will be back within its session.
+PAUSING_EPOCH = -2
+
+# A partition as heartbeats name it.
+IdPartition = tuple[Uuid, int]
+
+
+class State(Enum):
+    # Not in the group; the next heartbeat joins.
+    JOINING = "joining"
+    MEMBER = "member"
+    # Out of the group against its will. What it had is lost; once the reader knows, the member joins again.
+    OUT = "out"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a member is, and stays."""
+
+    group_id: str
+    instance_id: str | None
+    rack: str | None
+    rebalance_timeout_ms: int
+    assignor: str | None
+
+
+class Reconciliation:
+    def __init__(self, identity: Identity, member_id: str) -> None:
+        self._identity = identity
+        self.member_id = member_id
+        self.state = State.JOINING
+        self.epoch = JOINING_EPOCH
+        self.topics: tuple[str, ...] = ()
+        self.pattern: str | None = None
+        # None: the broker has not said yet.
+        self.target: frozenset[IdPartition] | None = None
+        # What the reader has been given, and has not given up.
+        self.owned: frozenset[IdPartition] = frozenset()
+        self._told: _Said | None = None
+        self._telling: _Said | None = None
+
+    def subscribe(self, topics: Iterable[str], pattern: str | None) -> None:
+        self.topics = tuple(sorted(topics))
+        self.pattern = pattern
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the broker should hear of something before the next heartbeat is due."""
+        return self.state is State.JOINING or (self.state is State.MEMBER and self._told != self._now())
+
+    @property
+    def to_take_over(self) -> frozenset[IdPartition] | None:
+        """The target, if it is another than what the member has."""
+        return None if self.state is not State.MEMBER or self.target == self.owned else self.target
+
+    def heartbeat(self) -> ConsumerGroupHeartbeatRequest:
+        now = self._now()
+        before = self._told if self.state is State.MEMBER else None
+        everything = before is None
+        self._telling = now
+        return ConsumerGroupHeartbeatRequest(
+            group_id=self._identity.group_id,
+            member_id=self.member_id,
+            member_epoch=self.epoch,
+            instance_id=self._identity.instance_id,
+            rack_id=self._identity.rack if everything else None,
+            rebalance_timeout_ms=self._identity.rebalance_timeout_ms if everything else -1,
+            subscribed_topic_names=now.topics if before is None or before.topics != now.topics else None,
+            # An empty pattern takes back an earlier one.
+            subscribed_topic_regex=(now.pattern or "")
+            if (before is None and now.pattern is not None) or (before is not None and before.pattern != now.pattern)
+            else None,
+            server_assignor=self._identity.assignor if everything else None,
+            topic_partitions=_by_topic(now.owned) if before is None or before.owned != now.owned else None,
+        )
+
+    def farewell(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
+        self.state = State.LEFT
+        return ConsumerGroupHeartbeatRequest(
+            group_id=self._identity.group_id,
+            member_id=self.member_id,
+            member_epoch=epoch,
+            instance_id=self._identity.instance_id,
+        )
+
+    def answered(self, reply: ConsumerGroupHeartbeatResponse) -> None:
+        if self.state not in (State.JOINING, State.MEMBER):
+            # It has left, or was told to be out, while the heartbeat was on its way.
+            return
+        self._told = self._telling
+        self.state = State.MEMBER
+        # Brokers before version 1 of the API give the ids out.
+        self.member_id = reply.member_id or self.member_id
+        self.epoch = reply.member_epoch
+        if reply.assignment is not None:
+            self.target = frozenset(
+                (Uuid(topic.topic_id), number)
+                for topic in reply.assignment.topic_partitions
+                for number in topic.partitions
+            )
+
+    def unanswered(self) -> None:
+        """What the broker has heard is not known: say everything once more."""
+        self._told = None
+
+    def thrown_out(self) -> None:
+        """By the broker, or by itself because nobody reads."""
+        self.state = State.OUT
+        self.epoch = JOINING_EPOCH
+        self.target = None
+        self._told = None
+
+    def join_again(self) -> None:
+        """The reader knows that everything is lost."""
+        self.state = State.JOINING
+        self.epoch = JOINING_EPOCH
+        self.target = None
+        self.owned = frozenset()
+        self._told = None
+
+    def _now(self) -> _Said:
+        return _Said(topics=self.topics, pattern=self.pattern, owned=self.owned)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    topics: tuple[str, ...]
+    pattern: str | None
+    owned: frozenset[IdPartition]
+
+
+def _by_topic(partitions: Iterable[IdPartition]) -> list[TopicPartitions]:
+    by_topic: dict[Uuid, list[int]] = defaultdict(list)
+    for topic_id, number in sorted(partitions):
+        by_topic[topic_id].append(number)
+    return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in by_topic.items()]
