@@ -6,6 +6,8 @@ VENV ?= .venv
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# What is compiled where a C compiler is there. A compiled module whose source has changed is not used any more.
+CODEC := hatch_build.py $(patsubst %.pxd,%.py,$(wildcard src/tidelog/records/*.pxd)) $(wildcard src/tidelog/records/*.pxd)
 
 .PHONY: help setup run test test-fast check format bench clean
 
@@ -14,12 +16,13 @@ help:  ## what can be made
 
 setup: $(STAMP)  ## create .venv with tidelog and everything its tests need
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml $(CODEC)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "tidelog needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable ".[spark,postgres]" --group dev
+	@$(BIN)/python -c "from tidelog.records.implementation import REASON; print('record codec:', REASON or 'compiled')"
 	@touch $(STAMP)
 
 run: setup  ## start a broker, produce to it, consume from it, look inside

@@ -83,10 +83,11 @@ def _checksum() -> Finding:
 
 def _record_codec() -> Finding:
     """Whether the loops over records run as machine code."""
-    from tidelog.records import record
+    from tidelog.records import implementation
 
-    compiled = not str(record.__file__).endswith(".py")
-    return Finding("record codec", None, "compiled" if compiled else "plain Python")
+    if implementation.COMPILED:
+        return Finding("record codec", True, "compiled")
+    return Finding("record codec", None, f"plain Python: {implementation.REASON}")
 
 
 def _open_files() -> Finding:

@@ -80,7 +80,7 @@ cpdef Py_ssize_t locate_headers(
     long long[::1] header_places,
 ) except -1
 
-@cython.locals(folded="unsigned long long", shift="int", byte="unsigned char")
+@cython.locals(folded="unsigned long long", shift="int", byte="unsigned long long")
 cdef (long long, Py_ssize_t) read_long(
     const unsigned char* data, Py_ssize_t position, Py_ssize_t end
 ) except *

@@ -38,5 +38,5 @@ cdef list _decode_records(object kind, object header, bytes payload, object plac
 @cython.locals(data="const unsigned char*", count="long long", length="long long", headers="list")
 cdef tuple _decode_headers(bytes payload, Py_ssize_t position, Py_ssize_t end)
 
-@cython.locals(folded="unsigned long long", shift="int", byte="unsigned char")
+@cython.locals(folded="unsigned long long", shift="int", byte="unsigned long long")
 cdef (long long, Py_ssize_t) read_long(const unsigned char* data, Py_ssize_t position, Py_ssize_t end) except *

@@ -8,13 +8,14 @@ and why.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
+
+from tidelog.records.source_digest import source_digest
 
 if TYPE_CHECKING:
     from tidelog.records import column_loops, decoding, encoding, hashing
@@ -26,22 +27,11 @@ SWITCH: Final = "TIDELOG_PURE_PYTHON"
 _REBUILD: Final = "build it anew with: pip install --editable ."
 
 
-def digest_of_sources(read: dict[str, bytes]) -> str:
-    """What the build writes into the compiled modules: it changes with every byte of what they were made from."""
-    digest = hashlib.sha256()
-    for name in sorted(read):
-        digest.update(f"{name} {len(read[name])}\n".encode())
-        digest.update(read[name])
-    return digest.hexdigest()
-
-
 def _source_digest(name: str) -> str:
     spec = find_spec(f"tidelog.records.{name}")
     assert spec is not None
     assert spec.origin is not None
-    return digest_of_sources(
-        {f"{name}.py": _read(spec, spec.origin), f"{name}.pxd": _read(spec, spec.origin.removesuffix(".py") + ".pxd")}
-    )
+    return source_digest(_read(spec, spec.origin), _read(spec, spec.origin.removesuffix(".py") + ".pxd"))
 
 
 def _read(spec: ModuleSpec, path: str) -> bytes:
