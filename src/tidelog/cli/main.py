@@ -45,6 +45,7 @@ COMMANDS = {
     "broker-api-versions": _Command(
         "tidelog.cli.broker_api_versions", "broker_api_versions", "Show which APIs the brokers serve."
     ),
+    "pipeline": _Command("tidelog.cli.pipeline", "pipeline", "Run a ready pipeline on Spark, exactly once."),
     "simulate": _Command("tidelog.cli.simulate", "simulate", "Run clusters in virtual time and break them by seed."),
     "doctor": _Command("tidelog.cli.doctor", "doctor", "Show versions, and what works on this machine."),
     "tour": _Command("tidelog.cli.tour", "tour", "See a broker at work: produce, consume, look inside."),

@@ -1,0 +1,298 @@
+"""`tidelog pipeline`: ready Spark jobs, from options or from a TOML file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tidelog.cli.output import print_lines
+from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, split_properties
+
+ON_A_CLUSTER = """On a Spark cluster, describe the pipeline in a file and submit it (tidelog has to be installed there):
+
+spark-submit --master spark://host:7077 "$(tidelog pipeline entry-point)" orders.toml"""
+
+pipeline = typer.Typer(
+    help="Run a ready pipeline on Spark: exactly once, and after a crash it goes on where it was.\n\n" + ON_A_CLUSTER,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+Name = Annotated[
+    str, typer.Option("--name", help="Identifies the pipeline for ever: its progress is remembered under it.")
+]
+Checkpoint = Annotated[
+    str, typer.Option("--checkpoint", metavar="DIR", help="Where Spark remembers; a directory of yours by default.")
+]
+Once = Annotated[bool, typer.Option("--once", help="Stop when everything that is there now has been processed.")]
+Interval = Annotated[str, typer.Option("--interval", help="How often a batch begins, such as '500 milliseconds'.")]
+Servers = Annotated[
+    str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="The cluster to read from.")
+]
+Topics = Annotated[list[str] | None, typer.Option("--topic", help="A topic to read. Repeatable.")]
+TopicPattern = Annotated[
+    str, typer.Option("--topic-pattern", metavar="REGEX", help="Topics to read: all whose names match.")
+]
+From = Annotated[
+    str, typer.Option("--from", metavar="OFFSETS", help="Where a new pipeline begins: earliest, latest, or JSON.")
+]
+BatchSize = Annotated[int, typer.Option("--max-records-per-batch", help="The most records in one batch.")]
+SourceOptions = Annotated[
+    list[str] | None, typer.Option("--source-option", metavar="NAME=VALUE", help="For the source. Repeatable.")
+]
+TargetServers = Annotated[
+    str, typer.Option("--to-bootstrap-server", metavar="HOST:PORT,...", help="The cluster to write to.")
+]
+TargetOptions = Annotated[
+    list[str] | None, typer.Option("--target-option", metavar="NAME=VALUE", help="For the sink. Repeatable.")
+]
+Schema = Annotated[
+    str, typer.Option("--schema", metavar="DDL", help="Values are JSON with these fields: 'id BIGINT, name STRING'.")
+]
+SkipMalformed = Annotated[
+    bool, typer.Option("--skip-malformed", help="Leave out values that do not fit the schema, instead of failing.")
+]
+Master = Annotated[str, typer.Option("--master", help="What Spark runs on, such as local[4]; local[*] by default.")]
+SparkConfig = Annotated[
+    list[str] | None, typer.Option("--spark-config", metavar="NAME=VALUE", help="For Spark. Repeatable.")
+]
+
+
+@pipeline.command("run")
+def run_file(file: Annotated[Path, typer.Argument(help="A TOML file that describes a pipeline.")]) -> None:
+    """Run the pipeline that a TOML file describes."""
+    reading = _spark_module("tidelog.spark.pipelines.reading")
+    _run(lambda: reading.read_pipeline_file(file))
+
+
+@pipeline.command("entry-point")
+def entry_point() -> None:
+    """Print the path of the program that spark-submit takes."""
+    print_lines([str(_spark_module("tidelog.spark.pipelines.__main__").__file__)])
+
+
+@pipeline.command("sink-db")
+def sink_db(
+    name: Name,
+    url: Annotated[str, typer.Option("--url", help="postgresql://user@host/database or sqlite:///file.db.")],
+    table: Annotated[str, typer.Option("--table", help="The table; it is created if it does not exist.")],
+    topic: Topics = None,
+    topic_pattern: TopicPattern = "",
+    bootstrap_server: Servers = DEFAULT_SERVERS,
+    start: From = "earliest",
+    max_records_per_batch: BatchSize = 1_000_000,
+    source_option: SourceOptions = None,
+    schema: Schema = "",
+    skip_malformed: SkipMalformed = False,
+    column: Annotated[
+        list[str] | None, typer.Option("--column", metavar="SQL", help="A column of the table: 'upper(name) AS name'.")
+    ] = None,
+    where: Annotated[str, typer.Option("--where", metavar="SQL", help="Only records for which this holds.")] = "",
+    key: Annotated[
+        list[str] | None, typer.Option("--key", help="A key column: rows replace those with the same key. Repeatable.")
+    ] = None,
+    delete_when: Annotated[
+        str, typer.Option("--delete-when", metavar="SQL", help="With --key: such records delete their row.")
+    ] = "",
+    deduplicate: Annotated[
+        str, typer.Option("--deduplicate", metavar="SQL", help="The id of an event, such as header:id; each once.")
+    ] = "",
+    checkpoint: Checkpoint = "",
+    once: Once = False,
+    interval: Interval = "1 second",
+    master: Master = "",
+    spark_config: SparkConfig = None,
+) -> None:
+    """Topics into a table of PostgreSQL or SQLite: rows and offsets in one transaction of the database.
+
+    Example: tidelog pipeline sink-db --name orders --topic orders --schema 'id BIGINT, total DOUBLE'
+    --url sqlite:///orders.db --table orders --key id
+    """
+    _run_settings(
+        "sink-db",
+        {
+            "run": _run_table(name, checkpoint, once, interval),
+            "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
+            "value": _value(schema, skip_malformed),
+            "database": {
+                "url": url,
+                "table": table,
+                "mode": "upsert" if key else "append",
+                "keys": key or [],
+                "columns": column or [],
+                "where": where,
+                "delete_when": delete_when,
+                "deduplicate": deduplicate,
+            },
+            "spark": _spark(master, spark_config),
+        },
+    )
+
+
+@pipeline.command("transform")
+def transform(
+    name: Name,
+    topic: Topics = None,
+    topic_pattern: TopicPattern = "",
+    to: Annotated[str, typer.Option("--to", metavar="TOPIC", help="The topic to write to; else column `topic`.")] = "",
+    sql: Annotated[str, typer.Option("--sql", help="A query over `records` that gives `value`, perhaps `key`.")] = "",
+    function: Annotated[
+        str, typer.Option("--function", metavar="MODULE:FUNCTION", help="Takes a DataFrame and gives one.")
+    ] = "",
+    path: Annotated[str, typer.Option("--path", metavar="DIR", help="Where the module of --function is.")] = "",
+    bootstrap_server: Servers = DEFAULT_SERVERS,
+    to_bootstrap_server: TargetServers = "",
+    start: From = "earliest",
+    max_records_per_batch: BatchSize = 1_000_000,
+    source_option: SourceOptions = None,
+    target_option: TargetOptions = None,
+    schema: Schema = "",
+    skip_malformed: SkipMalformed = False,
+    checkpoint: Checkpoint = "",
+    once: Once = False,
+    interval: Interval = "1 second",
+    master: Master = "",
+    spark_config: SparkConfig = None,
+) -> None:
+    """Topics through SQL, or a Python function, into topics.
+
+    Example: tidelog pipeline transform --name big --topic orders --schema 'id BIGINT, total DOUBLE' --to big-orders
+    --sql "SELECT record.key, to_json(struct(id, total)) AS value FROM records WHERE total > 100"
+    """
+    _run_settings(
+        "transform",
+        {
+            "run": _run_table(name, checkpoint, once, interval),
+            "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
+            "value": _value(schema, skip_malformed),
+            "query": {"sql": sql, "function": function, "path": path},
+            "target": _target(to_bootstrap_server or bootstrap_server, target_option, topic=to),
+            "spark": _spark(master, spark_config),
+        },
+    )
+
+
+@pipeline.command("outbox")
+def outbox(
+    name: Name,
+    url: Annotated[str, typer.Option("--url", help="postgresql://user@host/database or sqlite:///file.db.")],
+    table: Annotated[str, typer.Option("--table", help="The outbox table.")] = "outbox",
+    bootstrap_server: Annotated[
+        str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="The cluster to write to.")
+    ] = DEFAULT_SERVERS,
+    create_table: Annotated[bool, typer.Option("--create-table", help="Make the table if it does not exist.")] = False,
+    delete_relayed: Annotated[
+        bool, typer.Option("--delete-relayed", help="Delete rows whose events have been written.")
+    ] = False,
+    max_events_per_batch: Annotated[int, typer.Option(help="The most events in one batch.")] = 100_000,
+    topic_partitions: Annotated[int, typer.Option(help="Of topics that are made; -1 leaves it to the broker.")] = -1,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="NAME=VALUE", help="Of Debezium's event router: route.by.field=... Repeatable."
+        ),
+    ] = None,
+    target_option: TargetOptions = None,
+    checkpoint: Checkpoint = "",
+    once: Once = False,
+    interval: Interval = "1 second",
+    master: Master = "",
+    spark_config: SparkConfig = None,
+) -> None:
+    """Events of an outbox table into topics, with Debezium's columns, routing and options.
+
+    Example: tidelog pipeline outbox --name shop-events --url postgresql://app@127.0.0.1/shop --create-table
+    """
+    _run_settings(
+        "outbox",
+        {
+            "run": _run_table(name, checkpoint, once, interval),
+            "outbox": {
+                "url": url,
+                "table": table,
+                "create_table": create_table,
+                "delete_relayed": delete_relayed,
+                "max_events_per_batch": max_events_per_batch,
+                "topic_partitions": topic_partitions,
+                "options": split_properties("--option", option or ()),
+            },
+            "target": _target(bootstrap_server, target_option),
+            "spark": _spark(master, spark_config),
+        },
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Options into the tables of settings.
+
+
+def _run_table(name: str, checkpoint: str, once: bool, interval: str) -> dict[str, Any]:
+    return {"name": name, "checkpoint": checkpoint, "once": once, "interval": interval}
+
+
+def _source(
+    servers: str, topics: list[str] | None, pattern: str, start: str, max_records: int, options: list[str] | None
+) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": servers,
+        "topics": topics or [],
+        "topic_pattern": pattern,
+        "starting_offsets": start,
+        "max_records_per_batch": max_records,
+        "options": split_properties("--source-option", options or ()),
+    }
+
+
+def _target(servers: str, options: list[str] | None, topic: str = "") -> dict[str, Any]:
+    return {
+        "bootstrap_servers": servers,
+        "topic": topic,
+        "options": split_properties("--target-option", options or ()),
+    }
+
+
+def _value(schema: str, skip_malformed: bool) -> dict[str, Any]:
+    return {
+        "format": "json" if schema else "raw",
+        "schema": schema,
+        "malformed": "skip" if skip_malformed else "fail",
+    }
+
+
+def _spark(master: str, config: list[str] | None) -> dict[str, Any]:
+    return {"master": master, "config": split_properties("--spark-config", config or ())}
+
+
+def _run_settings(kind: str, tables: Mapping[str, Any]) -> None:
+    reading = _spark_module("tidelog.spark.pipelines.reading")
+    _run(lambda: reading.pipeline_from(kind, tables))
+
+
+def _run(read: Any) -> None:
+    expected = _spark_module("tidelog.spark.pipelines.__main__").EXPECTED
+    run_pipeline = _spark_module("tidelog.spark.pipelines.run").run_pipeline
+    display = _spark_module("tidelog.spark.pipelines.progress").Display
+    try:
+        settings = read()
+        run_pipeline(settings, display(settings.run.name))
+    except expected as error:
+        raise CommandFailure(str(error)) from error
+
+
+def _spark_module(name: str) -> Any:
+    """Spark is an extra: everything else of tidelog works without it."""
+    from importlib import import_module
+
+    try:
+        import_module("pyspark")
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise CommandFailure(
+            f"pipelines run on Spark, and {error.name} is not installed here; install it with: pip install "
+            '"tidelog[spark]"'
+        ) from error

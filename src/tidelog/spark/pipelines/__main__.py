@@ -1,0 +1,38 @@
+"""What spark-submit starts: `spark-submit .../tidelog/spark/pipelines/__main__.py orders.toml`.
+
+tidelog has to be installed where the driver and the workers run, or be sent along with `--py-files` or `--archives`.
+The master, memory and the like are those of spark-submit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tidelog.spark.databases.options import InvalidDatabaseOption
+from tidelog.spark.databases.store import DatabaseProblem
+from tidelog.spark.outbox.routing import InvalidRoute
+from tidelog.spark.pipelines.failure import PipelineFailed
+from tidelog.spark.pipelines.progress import Display
+from tidelog.spark.pipelines.reading import read_pipeline_file
+from tidelog.spark.pipelines.run import run_pipeline
+from tidelog.spark.pipelines.settings import InvalidSettings
+
+EXPECTED = (PipelineFailed, InvalidSettings, DatabaseProblem, InvalidDatabaseOption, InvalidRoute)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run a pipeline that a TOML file describes, under spark-submit.")
+    parser.add_argument("file", type=Path, help="the TOML file")
+    try:
+        pipeline = read_pipeline_file(parser.parse_args().file)
+        run_pipeline(pipeline, Display(pipeline.run.name))
+    except EXPECTED as error:
+        sys.stderr.write(f"tidelog: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

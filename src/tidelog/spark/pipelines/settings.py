@@ -1,0 +1,228 @@
+"""What each pipeline is told, from TOML or from the command line: values, defaults and what they must fulfil.
+
+How text becomes these values is in `reading`. Names are those that users write, with `_` for `-`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+KINDS = ("transform", "mirror", "outbox", "sink-db")
+
+
+class InvalidSettings(ValueError):
+    """Settings that cannot work; `problems` holds all of them, each with a remedy."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """`name` identifies the pipeline for ever: what it has done is remembered under it, here and at its target."""
+
+    name: str
+    checkpoint: str = ""
+    # Stop when everything that is there now has been processed.
+    once: bool = False
+    interval: str = "1 second"
+
+    def problems(self) -> list[str]:
+        if not _NAME.fullmatch(self.name):
+            return [f"name = {self.name!r}: letters, digits, '.', '_' and '-' are possible, up to 100 of them"]
+        return []
+
+    @property
+    def checkpoint_location(self) -> str:
+        """Where Spark remembers; a directory of the user unless another is given."""
+        if self.checkpoint:
+            return self.checkpoint
+        state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+        return str(Path(state) / "tidelog" / "pipelines" / self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Topics of a cluster. `starting_offsets` counts only for a pipeline that has not run yet."""
+
+    bootstrap_servers: str
+    topics: tuple[str, ...] = ()
+    topic_pattern: str = ""
+    starting_offsets: str = "earliest"
+    max_records_per_batch: int = 1_000_000
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def problems(self) -> list[str]:
+        found = []
+        if bool(self.topics) == bool(self.topic_pattern):
+            found.append("give either topics or topic_pattern: what is to be read")
+        if self.max_records_per_batch < 1:
+            found.append(f"max_records_per_batch = {self.max_records_per_batch} must be above 0")
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """`topic` may be left out where the rows say themselves where they go."""
+
+    bootstrap_servers: str
+    topic: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """How record values are read: as JSON with a schema, or not at all."""
+
+    format: Literal["raw", "json"] = "raw"
+    schema: str = ""
+    malformed: Literal["fail", "skip"] = "fail"
+
+    def problems(self) -> list[str]:
+        if self.format == "json" and not self.schema:
+            return ['format = "json" needs a schema, such as "id BIGINT, amount DECIMAL(10,2), at TIMESTAMP"']
+        if self.format == "raw" and self.schema:
+            return ['a schema has no use with format = "raw"; did you mean format = "json"?']
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Exactly one of: SQL over the view `records`, or `module:function` that takes and gives a DataFrame."""
+
+    sql: str = ""
+    function: str = ""
+    # Where modules are looked for besides the current directory.
+    path: str = ""
+
+    def problems(self) -> list[str]:
+        if bool(self.sql) == bool(self.function):
+            return ['give either sql ("SELECT key, value FROM records") or function ("module:function")']
+        if self.function and not re.fullmatch(r"[\w.]+:[\w.]+", self.function):
+            return [f"function = {self.function!r} is not module:function"]
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table that rows go to. `columns` are SQL expressions over the records, all columns unless given."""
+
+    url: str
+    table: str
+    mode: Literal["append", "upsert"] = "append"
+    keys: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    where: str = ""
+    # Rows for which this holds delete the row with their key.
+    delete_when: str = ""
+    # An expression that gives the id of an event; each id is written once.
+    deduplicate: str = ""
+
+    def problems(self) -> list[str]:
+        found = []
+        if self.mode == "upsert" and not self.keys:
+            found.append('mode = "upsert" needs keys: the columns that tell which row is replaced')
+        if self.mode == "append" and self.keys:
+            found.append('keys have no use with mode = "append"; did you mean mode = "upsert"?')
+        if self.delete_when and self.mode != "upsert":
+            found.append('delete_when needs mode = "upsert" and keys')
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxTable:
+    """`options` are those of Debezium's outbox event router, under their own names."""
+
+    url: str
+    table: str = "outbox"
+    create_table: bool = False
+    delete_relayed: bool = False
+    max_events_per_batch: int = 100_000
+    # Of topics that the first event makes; -1 is what the broker does by itself.
+    topic_partitions: int = -1
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spark:
+    """`master` is what Spark runs on; spark-submit decides it where it starts the pipeline."""
+
+    master: str = ""
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorRules:
+    """Which consumer groups are translated, and how topics are called on the other side."""
+
+    groups: str = ".*"
+    translate_groups: bool = True
+    topic_prefix: str = ""
+    # How often groups are translated and new topics are looked for.
+    every_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transform:
+    run: Run
+    source: Source
+    query: Query
+    target: Target
+    value: Value = Value()
+    spark: Spark = Spark()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mirror:
+    run: Run
+    source: Source
+    target: Target
+    mirror: MirrorRules = MirrorRules()
+    spark: Spark = Spark()
+
+    def problems(self) -> list[str]:
+        if self.target.topic:
+            return ["target.topic: a mirror keeps the names of topics; use mirror.topic_prefix to tell them apart"]
+        if self.target.bootstrap_servers == self.source.bootstrap_servers and not self.mirror.topic_prefix:
+            return ["source and target are the same cluster: records would come back for ever. Set mirror.topic_prefix"]
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outbox:
+    run: Run
+    outbox: OutboxTable
+    target: Target
+    spark: Spark = Spark()
+
+    def problems(self) -> list[str]:
+        if self.target.topic:
+            return ["target.topic: events say where they go; set route.topic.replacement to change it"]
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkDatabase:
+    run: Run
+    source: Source
+    database: Table
+    value: Value = Value()
+    spark: Spark = Spark()
+
+
+Pipeline = Transform | Mirror | Outbox | SinkDatabase
+
+PIPELINES: Mapping[str, type[Transform] | type[Mirror] | type[Outbox] | type[SinkDatabase]] = {
+    "transform": Transform,
+    "mirror": Mirror,
+    "outbox": Outbox,
+    "sink-db": SinkDatabase,
+}

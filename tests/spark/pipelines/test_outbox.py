@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from support.client_reading import read_all
+from support.database_rows import query
+from support.filled_topics import new_topic_name
+from support.pipeline_runs import run_in_session
+
+from tidelog.spark.databases.options import parse_url
+from tidelog.spark.outbox.tables import OutboxSettings, open_outbox
+from tidelog.testing.broker_thread import BrokerThread
+
+
+def test_events_come_in_order_to_the_topic_of_their_aggregate(
+    spark: SparkSession, broker: BrokerThread, database_url: str, tmp_path: Path
+) -> None:
+    servers = broker.bootstrap_servers
+    kind, other = new_topic_name("order"), new_topic_name("customer")
+    outbox = {
+        "url": database_url,
+        "create_table": True,
+        "delete_relayed": True,
+        "max_events_per_batch": 4,
+        "topic_partitions": 2,
+        "options": {"table.fields.additional.placement": "type:header:eventType"},
+    }
+    tables = {"run": {"name": kind}, "outbox": outbox, "target": {"bootstrap_servers": servers}}
+    open_outbox(
+        OutboxSettings(url=parse_url(database_url), table="outbox", columns=("id",), route_by="aggregatetype")
+    ).create()
+    events = [(str(uuid.uuid4()), kind if number % 3 else other, str(number % 4), number) for number in range(10)]
+    for event, aggregate, key, number in events[:6]:
+        query(database_url, insert(event, aggregate, key, number))
+    run_in_session(spark, "outbox", tables, tmp_path / "checkpoint")
+    for event, aggregate, key, number in events[6:]:
+        query(database_url, insert(event, aggregate, key, number))
+    run_in_session(spark, "outbox", tables, tmp_path / "checkpoint")
+
+    for aggregate in (kind, other):
+        records = asyncio.run(read_all(servers, f"outbox.event.{aggregate}", isolation_level="read_committed"))
+        wanted = [(event, key, number) for event, routed, key, number in events if routed == aggregate]
+        found = [
+            (dict(record.headers)["id"].decode(), (record.key or b"").decode(), json.loads(record.value or b"")["n"])
+            for record in records
+        ]
+        assert sorted(found) == sorted(wanted)
+        for key in {key for _, key, _ in wanted}:
+            assert [one for one in found if one[1] == key] == [one for one in wanted if one[1] == key]
+        assert {dict(record.headers)["eventType"] for record in records} == {b"made"}
+        assert {record.partition for record in records} <= {0, 1}
+    # What an earlier batch has relayed is gone from the table.
+    assert len(query(database_url, "SELECT id FROM outbox")) < 10
+
+
+def insert(event: str, aggregate: str, key: str, number: int) -> str:
+    payload = json.dumps({"n": number})
+    return (
+        "INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) "
+        f"VALUES ('{event}', '{aggregate}', '{key}', 'made', '{payload}')"
+    )
