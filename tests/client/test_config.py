@@ -59,6 +59,12 @@ def test_defaults_are_kafkas() -> None:
         ({"transactional.id": "t", "enable.idempotence": False}, "transactional.id='t' needs enable.idempotence=true"),
         ({"transactional.id": "t", "acks": 1}, "enable.idempotence=true needs acks=all, but acks=1"),
         ({"transactional.id": ""}, "transactional.id"),
+        ({"partitioner": "random"}, "partitioner=random: allowed is one of uniform-sticky, sticky, round-robin, hash"),
+        (
+            {"partitioner": "hash", "partitioner.class": "org.apache.kafka.clients.producer.RoundRobinPartitioner"},
+            "partitioner and partitioner.class say the same thing",
+        ),
+        ({"partitioner": "hash", "partitioner.ignore.keys": True}, "cannot go with partitioner=hash"),
         ({"transaction.timeout.ms": 1000}, "transaction.timeout.ms is of no use without transactional.id"),
         (
             {"transactional.id": "t", "transaction.two.phase.commit.enable": True, "transaction.timeout.ms": 1000},
@@ -124,3 +130,9 @@ def test_what_is_not_an_address_is_named(text: str) -> None:
 def test_servers_are_needed() -> None:
     with pytest.raises(InvalidConfig, match=r"bootstrap\.servers is missing"):
         client_config({})
+
+
+def test_java_names_of_partitioners_are_understood() -> None:
+    name = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
+    assert producer_config({**SERVERS, "partitioner.class": name}).partitioner == "round-robin"
+    assert producer_config(SERVERS).partitioner == "uniform-sticky"

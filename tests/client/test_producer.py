@@ -302,3 +302,41 @@ async def test_a_topic_that_never_appears_ends_the_wait() -> None:
     ):
         with pytest.raises(ApiTimeout, match=r"finding topic 'missing' did not succeed within 300 ms.*UNKNOWN_TOPIC"):
             await producer.send("missing", b"x")
+
+
+# -- partitioners ----------------------------------------------------------------------------------------------------
+
+
+async def spread(servers: str, topic: str, **options: object) -> tuple[list[int], int]:
+    """(the partitions of 600 records without key, the number of Produce batches that it took)."""
+    batches: set[int] = set()
+    async with Producer(servers, batch_size=2000, linger_ms=20, **options) as producer:  # type: ignore[arg-type]
+        deliveries = [await producer.send(topic, b"x" * 50) for _ in range(600)]
+        for delivery in deliveries:
+            await delivery
+            batches.add(id(delivery._batch))
+        return [(await delivery).partition for delivery in deliveries], len(batches)
+
+
+async def test_sticky_partitioners_make_fewer_batches_than_round_robin(admin: Admin, servers: str, unique: str) -> None:
+    await admin.create_topic(unique, partitions=6)
+    found = {name: await spread(servers, unique, partitioner=name) for name in ("round-robin", "sticky", None)}
+    dealt_out, _ = found["round-robin"]
+    assert sorted(map(dealt_out.count, range(6))) == [100] * 6
+    assert all(len(set(chosen)) > 1 for chosen, _ in found.values())
+    assert found["sticky"][1] <= found["round-robin"][1]
+    assert found[None][1] <= found["round-robin"][1]
+
+
+async def test_users_may_bring_their_own_partitioner(admin: Admin, servers: str, unique: str) -> None:
+    await admin.create_topic(unique, partitions=3)
+
+    def by_length(topic: str, key: bytes | None, value: bytes | None, count: int) -> int:
+        return len(value or b"") % count
+
+    async with Producer(servers, partitioner=by_length) as producer:
+        deliveries = [await producer.send(unique, b"x" * length) for length in range(6)]
+        assert [(await delivery).partition for delivery in deliveries] == [0, 1, 2, 0, 1, 2]
+    async with Producer(servers, partitioner=lambda *_: 7) as producer:
+        with pytest.raises(WrongUse, match=r"the partitioner chose 7 for topic .* with 3 partitions"):
+            await producer.send(unique, b"x")

@@ -183,9 +183,17 @@ def size_of_record(key: object, value: object, headers: Sequence[Header]) -> int
 class Accumulator:
     """The batches that wait, in the order in which each partition's have to go."""
 
-    def __init__(self, *, batch_size: int, linger_ms: float) -> None:
+    def __init__(
+        self,
+        *,
+        batch_size: int,
+        linger_ms: float,
+        on_closed: Callable[[TopicPartition], None] | None = None,
+    ) -> None:
         self._batch_size = batch_size
         self._linger_ms = linger_ms
+        # Hears of every batch that takes no more records.
+        self._on_closed = on_closed
         self._queues: dict[TopicPartition, deque[ProducerBatch]] = {}
         # Bytes of all batches whose outcome is not known, waiting and in flight.
         self.pending_bytes = 0
@@ -201,21 +209,29 @@ class Accumulator:
         batch = queue[-1] if queue else None
         if batch is None or not batch.open or batch.size + size > self._batch_size:
             if batch is not None:
-                batch.open = False
+                self._close(batch)
             batch = ProducerBatch(partition, now_ms)
             queue.append(batch)
             self.pending_bytes += HEADER_SIZE
         index = batch.add(record, size)
         if batch.size >= self._batch_size:
-            batch.open = False
+            self._close(batch)
         self.pending_bytes += size
         return batch, index
+
+    def close_if_full(self, partition: TopicPartition, size: int) -> bool:
+        """Close the partition's batch if it has no room for a record of this size; whether it was so."""
+        queue = self._queues.get(partition)
+        if not queue or not queue[-1].open or queue[-1].size + size <= self._batch_size:
+            return False
+        self._close(queue[-1])
+        return True
 
     def append_finished(self, batch: FinishedBatch) -> None:
         """Behind everything that waits for the same partition. What is there takes no more records."""
         queue = self._queues.setdefault(batch.partition, deque())
         if queue:
-            queue[-1].open = False
+            self._close(queue[-1])
         queue.append(batch)
         self.pending_bytes += batch.size
 
@@ -238,7 +254,7 @@ class Accumulator:
     def take(self, batch: ProducerBatch) -> None:
         """A batch that `heads` has named is about to be sent."""
         self._queues[batch.partition].remove(batch)
-        batch.open = False
+        self._close(batch)
 
     def put_back(self, batch: ProducerBatch) -> None:
         """To be sent again: before everything younger, so that the order of the partition is kept."""
@@ -271,6 +287,12 @@ class Accumulator:
     def waiting(self) -> Iterator[ProducerBatch]:
         for queue in list(self._queues.values()):
             yield from list(queue)
+
+    def _close(self, batch: ProducerBatch) -> None:
+        if batch.open:
+            batch.open = False
+            if self._on_closed is not None:
+                self._on_closed(batch.partition)
 
 
 def _goes_before(waiting: ProducerBatch, returning: ProducerBatch) -> bool:

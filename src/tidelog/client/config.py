@@ -21,6 +21,7 @@ from tidelog.client.options import (
     READ_COMMITTED,
     WITHOUT_EFFECT,
 )
+from tidelog.client.partitioner import HASH, JAVA_PARTITIONERS
 from tidelog.config.definitions import ConfigDefinition, ConfigValue, InvalidConfig, unknown_name_problem
 from tidelog.records.compression import Compression
 
@@ -61,6 +62,7 @@ class ProducerConfig(ClientConfig):
     max_block_ms: int
     max_in_flight_requests_per_connection: int
     max_request_size: int
+    partitioner: str
     partitioner_ignore_keys: bool
     retries: int
     transaction_timeout_ms: int
@@ -108,6 +110,7 @@ def producer_config(options: Options) -> ProducerConfig:
     chosen = values["compression"]
     asked = chosen in levels and f"compression.{chosen.name.lower()}.level" in given and levels[chosen] != -1
     values["compression_level"] = levels[chosen] if asked else None
+    _choose_partitioner(values, given)
     _check_idempotence(values, given)
     _check_transactions(values, given)
     _check_sizes_and_times(values, given)
@@ -169,6 +172,18 @@ _DECIDED_BY_BROKER = {
 
 
 _LEVELLED = (Compression.GZIP, Compression.LZ4, Compression.ZSTD)
+
+
+def _choose_partitioner(values: dict[str, Any], given: frozenset[str]) -> None:
+    java_class = values.pop("partitioner_class")
+    if java_class is not None:
+        if "partitioner" in given:
+            raise InvalidConfig("partitioner and partitioner.class say the same thing: give one of them")
+        values["partitioner"] = JAVA_PARTITIONERS[java_class]
+    if values["partitioner"] == HASH and values["partitioner_ignore_keys"]:
+        raise InvalidConfig(
+            "partitioner.ignore.keys=true cannot go with partitioner=hash, which is about keys. Leave one of them out"
+        )
 
 
 def _check_idempotence(values: dict[str, Any], given: frozenset[str]) -> None:

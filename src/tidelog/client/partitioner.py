@@ -82,6 +82,10 @@ class StickyPartitioner:
             self._left[topic] = self._current.pop(topic)
 
 
+# A batch is closed when the next record does not fit, so a full one is somewhat smaller than batch.size.
+_ENOUGH = 0.75
+
+
 class _Run:
     __slots__ = ("partition", "used")
 
@@ -116,7 +120,7 @@ class UniformStickyPartitioner:
 
     def batch_closed(self, topic: str, partition: int) -> None:
         run = self._runs.get(topic)
-        if run is not None and run.partition == partition and run.used >= self._run_bytes:
+        if run is not None and run.partition == partition and run.used >= self._run_bytes * _ENOUGH:
             # The next record chooses: only then it is known which partitions have leaders.
             run.used = 2 * self._run_bytes
 

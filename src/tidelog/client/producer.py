@@ -28,7 +28,7 @@ from tidelog.client.errors import (
 from tidelog.client.finished import check_finished
 from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.metadata import NO_NODE, TopicMetadata
-from tidelog.client.partitioner import Partitioner, UniformStickyPartitioner
+from tidelog.client.partitioner import Partitioner, PartitionFunction, make_partitioner
 from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.sender import Sender
 from tidelog.client.transactions.prepared import PreparedTransactionState
@@ -39,6 +39,8 @@ from tidelog.network.port import Network
 from tidelog.records.batch import HEADER_SIZE, Buffer
 
 logger = logging.getLogger(__name__)
+
+_ALL: list[int] = []
 
 
 class Producer:
@@ -57,7 +59,7 @@ class Producer:
         bootstrap_servers: OptionValue = None,
         *,
         config: Options | None = None,
-        partitioner: Partitioner | None = None,
+        partitioner: str | Partitioner | PartitionFunction | None = None,
         network: Network | None = None,
         clock: Clock | None = None,
         randomness: Randomness | None = None,
@@ -66,13 +68,23 @@ class Producer:
         given = {**(config or {}), **options}
         if bootstrap_servers is not None:
             given["bootstrap.servers"] = bootstrap_servers
+        if isinstance(partitioner, str):
+            given["partitioner"] = partitioner
         self._config = producer_config(given)
         self._cluster = Cluster(self._config, network=network, clock=clock, randomness=randomness)
         self._cluster.allow_auto_create = True
-        self._partitioner: Partitioner = partitioner or UniformStickyPartitioner(
-            self._cluster.randomness, self._config.batch_size, ignore_keys=self._config.partitioner_ignore_keys
+        # A batch that is larger than a request may be could never be sent.
+        batch_size = min(self._config.batch_size, self._config.max_request_size)
+        self._partition_function: PartitionFunction | None = None
+        self._partitioner = self._take_partitioner(partitioner, batch_size)
+        self._led: dict[str, tuple[TopicMetadata | None, list[int]]] = {}
+        # Those who want to fill batches hear of each one that is closed.
+        self._batch_closed = getattr(self._partitioner, "batch_closed", None)
+        self._accumulator = Accumulator(
+            batch_size=batch_size,
+            linger_ms=self._config.linger_ms,
+            on_closed=None if self._batch_closed is None else self._tell_batch_closed,
         )
-        self._accumulator = Accumulator(batch_size=self._config.batch_size, linger_ms=self._config.linger_ms)
         self._sender: Sender | None = None
         self._transactions: Transactions | None = None
         # Dictionaries of objects keep their order; sets have another one in every run.
@@ -146,7 +158,7 @@ class Producer:
         if self._transactions is not None:
             # The transaction may have ended or failed while this record waited.
             self._transactions.check_send()
-        target = TopicPartition(topic, self._choose_partition(found, partition, key_bytes, size))
+        target = self._choose_partition(found, partition, key_bytes, value_bytes, size)
         clock = self._cluster.clock
         timestamp = clock.now_ms() if timestamp_ms is None else timestamp_ms
         record = (timestamp, key_bytes, value_bytes, header_list)
@@ -328,18 +340,58 @@ class Producer:
             self._flushes -= 1
             self._accumulator.flushing = self._flushes > 0
 
-    def _choose_partition(self, topic: TopicMetadata, partition: int | None, key: bytes | None, size: int) -> int:
-        count = len(topic.partitions)
+    def _take_partitioner(
+        self, partitioner: str | Partitioner | PartitionFunction | None, batch_size: int
+    ) -> Partitioner | None:
+        if partitioner is None or isinstance(partitioner, str):
+            return make_partitioner(
+                self._config.partitioner,
+                self._cluster.randomness,
+                run_bytes=batch_size,
+                ignore_keys=self._config.partitioner_ignore_keys,
+            )
+        if hasattr(partitioner, "partition"):
+            return partitioner
+        self._partition_function = partitioner
+        return None
+
+    def _choose_partition(
+        self, topic: TopicMetadata, partition: int | None, key: bytes | None, value: bytes | None, size: int
+    ) -> TopicPartition:
         if partition is not None:
             self._check_partition(topic, partition)
-            return partition
-        led: list[int] = []
-        if any(entry.leader == NO_NODE for entry in topic.partitions):
+            return TopicPartition(topic.name, partition)
+        count = len(topic.partitions)
+        if self._partitioner is None:
+            assert self._partition_function is not None
+            return self._chosen(topic, self._partition_function(topic.name, key, value, count))
+        led = self._led_partitions(topic)
+        target = self._chosen(topic, self._partitioner.partition(topic.name, key, size, led, count))
+        if self._batch_closed is not None and self._accumulator.close_if_full(target, size):
+            # The first record of the next batch may as well go elsewhere.
+            target = self._chosen(topic, self._partitioner.partition(topic.name, key, size, led, count))
+        return target
+
+    def _led_partitions(self, topic: TopicMetadata) -> list[int]:
+        """Those that have a leader; empty if all have one. Looked up once for each picture of the topic."""
+        seen, led = self._led.get(topic.name, (None, _ALL))
+        if seen is not topic:
             led = [entry.partition for entry in topic.partitions if entry.leader != NO_NODE]
-        chosen = self._partitioner.partition(topic.name, key, size, led, count)
-        if not 0 <= chosen < count:
-            raise WrongUse(f"the partitioner chose {chosen} for topic {topic.name!r} with {count} partitions")
-        return chosen
+            if len(led) == len(topic.partitions):
+                led = _ALL
+            self._led[topic.name] = (topic, led)
+        return led
+
+    def _chosen(self, topic: TopicMetadata, partition: int) -> TopicPartition:
+        if not 0 <= partition < len(topic.partitions):
+            raise WrongUse(
+                f"the partitioner chose {partition} for topic {topic.name!r} with {len(topic.partitions)} partitions"
+            )
+        return TopicPartition(topic.name, partition)
+
+    def _tell_batch_closed(self, partition: TopicPartition) -> None:
+        assert self._batch_closed is not None
+        self._batch_closed(partition.topic, partition.partition)
 
     def _check_partition(self, topic: TopicMetadata, partition: int) -> None:
         count = len(topic.partitions)
