@@ -91,7 +91,7 @@ def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None],
         startup.run(properties, announce)
     except InvalidConfig as error:
         raise CommandFailure("; ".join(error.problems)) from error
-    except (startup.StartFailure, DirectoryInUse, StorageFailure, CorruptCheckpoint) as error:
+    except (startup.StartFailure, startup.NodeFailure, DirectoryInUse, StorageFailure, CorruptCheckpoint) as error:
         raise CommandFailure(str(error)) from error
 
 

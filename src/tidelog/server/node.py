@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.delta import ImageDelta
@@ -37,13 +38,17 @@ from tidelog.server.producer_ids import Block, ProducerIds
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.flusher import Flusher
-from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replicas.registry import MissingDirectories, Replicas
 from tidelog.server.replication.authority import QuorumAuthority
 from tidelog.server.replication.runtime import Replication
 from tidelog.server.topic_settings import TopicSettings
+from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
+
+# Opening the log of a partition takes about a millisecond.
+TOPICS_PER_STEP = 20
 
 
 class Node:
@@ -157,7 +162,41 @@ class Node:
             self.control.metadata.image, self.settings_of, self.config.replica_lag_time_max_ms, topics
         )
 
+    def prepare(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
+        """Have a thread make the directories of new partitions, before anybody hears of them."""
+        topics = dict.fromkeys(topic.name for topic in delta.topics_created)
+        topics.update(dict.fromkeys(change.topic for change in delta.partitions if change.after is not None))
+        wanted = self.replicas.missing(image, topics)
+        return self._make_directories(wanted) if wanted else None
+
+    async def _make_directories(self, wanted: MissingDirectories) -> None:
+        loop = asyncio.get_running_loop()
+        for directory, logs in wanted:
+            # The directory is offline then, and so will be the partitions.
+            with contextlib.suppress(StorageFailure):
+                await loop.run_in_executor(None, directory.create_directories, logs, self.clock.now_ms())
+
+    def follow(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
+        """Act on a new image: at once, or, where many topics come or go, in steps between which others are served."""
+        if len(delta.topics_created) + len(delta.topics_deleted) > TOPICS_PER_STEP:
+            return self._follow_in_steps(image, delta)
+        self.image_changed(image, delta)
+        return None
+
+    async def _follow_in_steps(self, image: ClusterImage, delta: ImageDelta) -> None:
+        topics = list(self._begin_change(image, delta))
+        for start in range(0, len(topics), TOPICS_PER_STEP):
+            self.follow_image(topics[start : start + TOPICS_PER_STEP])
+            await asyncio.sleep(0)
+        self._end_change(delta)
+
     def image_changed(self, image: ClusterImage, delta: ImageDelta) -> None:
+        """Act on a new image in one step."""
+        self.follow_image(self._begin_change(image, delta))
+        self._end_change(delta)
+
+    def _begin_change(self, image: ClusterImage, delta: ImageDelta) -> Iterable[str]:
+        """The topics whose replicas may have to change."""
         # In an order that does not differ from process to process, as that of a set of names would.
         topics = dict.fromkeys(topic.name for topic in (*delta.topics_created, *delta.topics_deleted))
         topics.update(dict.fromkeys(change.topic for change in delta.partitions))
@@ -167,7 +206,9 @@ class Node:
             self.groups.reconfigure()
             # A broker property is the default of a topic property.
             topics.update(dict.fromkeys(image.topics))
-        self.follow_image(topics)
+        return topics
+
+    def _end_change(self, delta: ImageDelta) -> None:
         if delta.brokers:
             self.replication.in_sync.reconsider(self.replicas)
         if delta.features:

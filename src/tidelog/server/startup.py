@@ -15,8 +15,11 @@ from functools import partial
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import Listener
+from tidelog.consensus.transitions import QuorumInvariantBroken
 from tidelog.controller.bootstrap import fresh_uuid
+from tidelog.metadata.draft import BrokenMetadata
 from tidelog.metadata.image import Endpoint
+from tidelog.metadata.snapshot_file import CorruptSnapshot
 from tidelog.model.ids import Uuid, format_uuid
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import AsyncioNetwork, Listening
@@ -46,6 +49,10 @@ class StartFailure(Exception):
     """Why a node cannot start, in words for the person who starts it."""
 
 
+class NodeFailure(Exception):
+    """Why a node that was running cannot go on."""
+
+
 def system_ports() -> Ports:
     """The real world."""
     return Ports(
@@ -67,6 +74,9 @@ class RunningNode:
         self._control: ControlPlane | None = None
         self._controller_service: ControllerService | None = None
         self._controller_listening: list[Listening] = []
+        # Set when the node cannot go on, and why. Somebody should stop it then.
+        self.failed = asyncio.Event()
+        self.failure: BaseException | None = None
 
     @property
     def node(self) -> Node:
@@ -107,8 +117,9 @@ class RunningNode:
             logger.warning("%s has no effect here", name)
         self._directories = _open_directories(config, ports)
         metadata_directory = self._metadata_directory()
-        control = ControlPlane(config, ports, metadata_directory)
+        control = self._control_plane(metadata_directory)
         self._control = control
+        control.quorum.on_failure = self._metadata_failed
         await self._listen_for_controllers(control)
         await control.start()
         if not config.is_broker:
@@ -132,7 +143,8 @@ class RunningNode:
         node.reconfigure()
         await loop.run_in_executor(None, self._load_logs, node)
         node.replicas.set_aside_strays(node.image)
-        control.metadata.publish = node.image_changed
+        control.metadata.publisher.prepare = node.prepare
+        control.metadata.publisher.publish = node.follow
         node.replicas.some_unreadable = any(directory.failure is not None for directory in self._directories)
         node.follow_image(node.image.topics)
         node.replicas.some_unreadable = False
@@ -213,6 +225,23 @@ class RunningNode:
         for directory in self._directories:
             directory.abandon()
         self._directories = []
+
+    def _control_plane(self, directory: LogDirectory) -> ControlPlane:
+        try:
+            return ControlPlane(self._config, self._ports, directory)
+        except (CorruptSnapshot, BrokenMetadata, QuorumInvariantBroken) as problem:
+            raise StartFailure(
+                f"the cluster's metadata in {directory.path} cannot be used: {problem}; restore that directory from a "
+                "copy, or, if other controllers are well, start this node anew with an empty one"
+            ) from problem
+
+    def _metadata_failed(self, failure: BaseException) -> None:
+        """A node that hears nothing of the cluster must not pretend to belong to it: its heartbeats end, so that others
+        take over, and whoever runs it is told."""
+        if self._node is not None and self._node.lifecycle is not None:
+            self._node.lifecycle.end_heartbeats()
+        self.failure = failure
+        self.failed.set()
 
     def _metadata_directory(self) -> LogDirectory:
         for directory in self._directories:
@@ -338,7 +367,7 @@ def _tell_progress(progress: RecoveryProgress) -> None:
 
 
 async def serve(config: BrokerConfig, announce: Callable[[RunningNode], None]) -> None:
-    """Run a node until SIGINT or SIGTERM."""
+    """Run a node until SIGINT or SIGTERM. Raises NodeFailure if it cannot go on before that."""
     running = RunningNode(config)
     await running.start()
     stop = asyncio.Event()
@@ -346,7 +375,13 @@ async def serve(config: BrokerConfig, announce: Callable[[RunningNode], None]) -
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     announce(running)
-    await stop.wait()
+    endings = [loop.create_task(stop.wait()), loop.create_task(running.failed.wait())]
+    await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+    for ending in endings:
+        ending.cancel()
+    if running.failure is not None:
+        await running.abandon()
+        raise NodeFailure(f"the node cannot follow the cluster's metadata: {running.failure}") from running.failure
     logger.info("stopping")
     await running.stop()
 

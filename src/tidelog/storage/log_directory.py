@@ -81,6 +81,8 @@ class LogDirectory:
         # By file name; an idle broker does not write what is there already.
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._loaded = False
+        # Logs whose directories have been made, and that nobody has opened since.
+        self._fresh: set[TopicPartition] = set()
         # Of logs that are not loaded: their entries must survive in the checkpoints.
         self._kept_recovery_points: dict[TopicPartition, int] = {}
         self._kept_high_watermarks: dict[TopicPartition, int] = {}
@@ -180,10 +182,10 @@ class LogDirectory:
         """
         log = self.logs.get(topic_partition)
         if log is None:
-            directory = f"{self.path}/{partition_directory(topic_partition)}"
-            with self._guard:
-                if not self._filesystem.exists(directory):
-                    self._create_directory(directory, topic_id, now_ms)
+            if topic_partition not in self._fresh:
+                with self._guard:
+                    if self._create_directory(topic_partition, topic_id, now_ms):
+                        self._filesystem.sync_directory(self.path)
             log = self._load(topic_partition, config, now_ms, progress)
         if topic_id is not None and log.topic_id is None:
             with self._guard:
@@ -195,15 +197,32 @@ class LogDirectory:
             )
         return log
 
-    def _create_directory(self, directory: str, topic_id: Uuid | None, now_ms: int) -> None:
-        """The first segment comes before the topic id, whose writing syncs the names of both."""
+    def create_directories(self, wanted: Iterable[tuple[TopicPartition, Uuid]], now_ms: int) -> None:
+        """Make the directories of new logs, with the ids of their topics, so that `open_log` has nothing to wait for.
+
+        In any thread, as long as nobody opens these logs meanwhile. Raises StorageFailure.
+        """
+        with self._guard:
+            for topic_partition, topic_id in wanted:
+                self._create_directory(topic_partition, topic_id, now_ms)
+            self._filesystem.sync_directory(self.path)
+
+    def _create_directory(self, topic_partition: TopicPartition, topic_id: Uuid | None, now_ms: int) -> bool:
+        """Unless it is there; then the directory around it has to be synced as well.
+
+        The first segment comes before the topic id, whose writing syncs the names of both.
+        """
+        directory = f"{self.path}/{partition_directory(topic_partition)}"
+        if self._filesystem.exists(directory):
+            return False
+        self._fresh.add(topic_partition)
         self._filesystem.make_directory(directory)
         Segment.create(self._filesystem, directory, 0, created_ms=now_ms).release()
         if topic_id is not None:
             write_partition_metadata(self._filesystem, directory, topic_id)
         else:
             self._filesystem.sync_directory(directory)
-        self._filesystem.sync_directory(self.path)
+        return True
 
     def _take_checkpoints(self) -> None:
         self.clean_broker_epoch = take_clean_shutdown(self._filesystem, self.path)
@@ -228,7 +247,8 @@ class LogDirectory:
         progress: Callable[[RecoveryProgress], None] | None,
     ) -> Log:
         request = LoadRequest(
-            clean=self.clean_broker_epoch is not None,
+            # In what has just been made there is nothing to recover.
+            clean=self.clean_broker_epoch is not None or topic_partition in self._fresh,
             recovery_point=self._kept_recovery_points.get(topic_partition, 0),
             log_start_offset=self._kept_log_starts.get(topic_partition, 0),
             cleaned_up_to=self._kept_cleaned.get(topic_partition),
@@ -240,6 +260,7 @@ class LogDirectory:
         for kept in self._kept:
             kept.pop(topic_partition, None)
         self.logs[topic_partition] = log
+        self._fresh.discard(topic_partition)
         return log
 
     # Changing logs
@@ -274,13 +295,13 @@ class LogDirectory:
             delay_ms = self.logs[topic_partition].config.file_delete_delay_ms
             path = self._retire(topic_partition, DELETE_DIRECTORY_SUFFIX)
             removals.append(DirectoryRemoval(path=path, due_ms=now_ms + delay_ms))
-        self._write_all_checkpoints()
+        self._retired()
         return removals
 
     def mark_stray(self, topic_partition: TopicPartition) -> str:
         """Set a log aside that belongs to no topic of this cluster. Returns the new path; nothing is removed."""
         path = self._retire(topic_partition, STRAY_DIRECTORY_SUFFIX)
-        self._write_all_checkpoints()
+        self._retired()
         return path
 
     def _retire(self, topic_partition: TopicPartition, suffix: str) -> str:
@@ -290,8 +311,12 @@ class LogDirectory:
         path = f"{self.path}/{marked_directory(topic_partition, unique_id, suffix)}"
         with self._guard:
             self._filesystem.rename(log.directory, path)
-            self._filesystem.sync_directory(self.path)
         return path
+
+    def _retired(self) -> None:
+        with self._guard:
+            self._filesystem.sync_directory(self.path)
+        self._write_all_checkpoints()
 
     # Checkpoints
 

@@ -9,6 +9,8 @@ from server.conftest import create_topic
 from support.nodes_in_process import Nodes, nodes
 from support.raw_client import raw_client
 
+from tidelog.metadata.draft import BrokenMetadata
+from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ApiError
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
 
@@ -103,3 +105,17 @@ async def test_the_quorum_is_described(tmp_path: Path) -> None:
         assert partition.error_code == 0
         assert {voter.replica_id for voter in partition.current_voters} == {1, 2, 3}
         assert partition.leader_id == cluster.controller()
+
+
+async def test_a_node_whose_metadata_contradicts_itself_gives_up(tmp_path: Path) -> None:
+    async with nodes(tmp_path, THREE) as cluster:
+        await cluster.until(lambda: cluster.controller() is not None, "an election")
+        controller = cluster.controller()
+        assert controller is not None
+        quorum = cluster.running[controller].node.control.quorum
+        # No decision of a controller says this. Every node finds out when it applies it.
+        nonsense = PartitionChangeRecord(topic_id=b"no such topic id", partition_id=0, isr=[1])
+        with pytest.raises(ApiError, match="active controller"):
+            await quorum.append([nonsense], quorum.epoch)
+        await cluster.until(cluster.running[controller].failed.is_set, "that the node gives up")
+        assert isinstance(cluster.running[controller].failure, BrokenMetadata)

@@ -222,7 +222,9 @@ async def test_a_fetched_snapshot_is_told_as_the_difference_to_what_was_known() 
     metadata = MetadataFollower(history.log, "cluster")
     await metadata.committed(2)
     told: list[tuple[int, list[str]]] = []
-    metadata.publish = lambda image, delta: told.append((image.offset, [topic.name for topic in delta.topics_created]))
+    metadata.publisher.publish = lambda image, delta: told.append(
+        (image.offset, [topic.name for topic in delta.topics_created])
+    )
     snapshot_id = SnapshotId(5, 2)
     data = b"".join(pieces(snapshot_id))
     content = history.log.store_chunk(SnapshotChunk(snapshot_id=snapshot_id, position=0, data=data, is_last=True))

@@ -61,6 +61,19 @@ MOST_SESSION_CHECK_SECONDS = 0.5
 LEAST_SESSION_CHECK_SECONDS = 0.02
 
 
+# What clients ask for. A broker that asks finds out by itself when it has come to know the outcome.
+_SEEN_AT_ONCE = (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    CreatePartitionsRequest,
+    AlterConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    ElectLeadersRequest,
+    AlterPartitionReassignmentsRequest,
+    UnregisterBrokerRequest,
+)
+
+
 class Decided(Protocol[Reply]):
     """What pure code returns: the records that make it so, and what the caller is told."""
 
@@ -138,17 +151,17 @@ class ActiveController:
 
     async def _activate(self, leadership: Leadership, leading_from: int) -> None:
         """Everything that earlier leaders have committed is known once the first record of this epoch is."""
-        await self._metadata.reached(leading_from)
+        await self._quorum.committed(leading_from)
         # A broker and a controller of one number are one process: who does not answer fetches sends no heartbeats.
         predecessor = leadership.predecessor
         self._sessions.begin(
-            self._metadata.image,
+            self._metadata.latest,
             self._clock.monotonic_ms(),
             heard_earlier={} if predecessor is None else {predecessor.leader_id: predecessor.heard_ms},
         )
         self._epoch = leadership.epoch
         logger.info("this node is the active controller of epoch %d", leadership.epoch)
-        if not self._metadata.image.features:
+        if not self._metadata.latest.features:
             await self._decide(lambda image: Decision(records=bootstrap_records(INITIAL_FEATURES), reply=None))
         if not self._watching:
             self._watching = self._start_watching()
@@ -188,6 +201,9 @@ class ActiveController:
         if isinstance(request, BrokerHeartbeatRequest):
             return await self._heartbeat(request)
         response = await self._decide(self._actions[type(request)](request))
+        if isinstance(request, _SEEN_AT_ONCE):
+            # Whoever asks this node expects to find there what it has been told.
+            await self._metadata.reached(self._metadata.latest.offset)
         if isinstance(request, BrokerRegistrationRequest):
             assert isinstance(response, BrokerRegistrationResponse)
             # One that is refused must not keep the session alive that it is refused for.
@@ -215,14 +231,14 @@ class ActiveController:
             epoch = self._epoch
             if epoch is None:
                 raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
-            decided = decision(self._metadata.image)
+            decided = decision(self._metadata.latest)
             if decided.records:
-                last_offset = await self._quorum.append(decided.records, epoch)
-                await self._metadata.reached(last_offset)
+                # Committed means that it is in the latest image.
+                await self._quorum.append(decided.records, epoch)
             return decided.reply
 
     async def _heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
-        image = self._metadata.image
+        image = self._metadata.latest
         # Most heartbeats change nothing: those need no turn.
         decided = heartbeat(image, request, unclean=self._unclean(image))
         reply = decided.reply
@@ -240,7 +256,7 @@ class ActiveController:
             await asyncio.sleep(self._until_session_check())
             if self._epoch is None:
                 continue
-            for broker_id in self._sessions.silent(self._metadata.image, self._clock.monotonic_ms()):
+            for broker_id in self._sessions.silent(self._metadata.latest, self._clock.monotonic_ms()):
                 logger.warning("broker %d has not been heard of for its session timeout: fencing it", broker_id)
                 try:
                     await self._decide(partial(self._fence_if_silent, broker_id))
@@ -250,7 +266,7 @@ class ActiveController:
     def _until_session_check(self) -> float:
         if self._epoch is None:
             return MOST_SESSION_CHECK_SECONDS
-        remaining = (self._sessions.next_end_ms(self._metadata.image) - self._clock.monotonic_ms()) / 1000
+        remaining = (self._sessions.next_end_ms(self._metadata.latest) - self._clock.monotonic_ms()) / 1000
         return max(LEAST_SESSION_CHECK_SECONDS, min(remaining, MOST_SESSION_CHECK_SECONDS))
 
     async def _elect_at_intervals(self, seconds: float, elections: Callable[[ClusterImage], Decided[bool]]) -> None:

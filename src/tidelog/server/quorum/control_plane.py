@@ -101,6 +101,7 @@ class ControlPlane:
         # Told when another node, or this one, has become the controller.
         self.on_controller: Callable[[], None] | None = None
         self.quorum.on_commit = self.metadata.committed
+        self.metadata.publisher.on_failure = self.quorum.fail
         self.quorum.on_snapshot = self.metadata.installed
         self.quorum.on_leadership = self._leadership_changed
 
@@ -119,6 +120,7 @@ class ControlPlane:
             await self.controller.stop()
         await self.snapshots.stop()
         await self.quorum.stop()
+        await self.metadata.publisher.stop()
         self._channel_peers.close()
 
     async def abandon(self) -> None:
@@ -126,4 +128,5 @@ class ControlPlane:
             await self.controller.stop()
         await self.snapshots.stop()
         await self.quorum.abandon()
+        await self.metadata.publisher.stop()
         self._channel_peers.close()

@@ -159,6 +159,11 @@ class BrokerLifecycle:
             await asyncio.sleep(CATCH_UP_SECONDS)
         logger.warning("the controller did not let this broker go in time; stopping anyway")
 
+    def end_heartbeats(self) -> None:
+        """Say nothing any more, and let others conclude that this broker is gone."""
+        if self._beating is not None:
+            self._beating.cancel()
+
     async def stop(self) -> None:
         if self._beating is not None:
             self._beating.cancel()

@@ -6,21 +6,22 @@ import asyncio
 from collections.abc import Callable
 
 from tidelog.consensus.messages import SnapshotId
-from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.difference import difference
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.replay import apply
 from tidelog.metadata.snapshot_file import SnapshotContent
+from tidelog.server.quorum.publishing import ImagePublisher
 from tidelog.server.quorum.quorum_log import QuorumLog
-
-Publish = Callable[[ClusterImage, ImageDelta], None]
 
 # After so many batches a long replay gives way to other work.
 BATCHES_PER_STEP = 100
 
 
 class MetadataFollower:
-    """Every node has one, whether it votes, leads or only watches."""
+    """Every node has one, whether it votes, leads or only watches.
+
+    `latest` holds everything that is committed; `image` is what this node has acted on so far.
+    """
 
     def __init__(self, log: QuorumLog, cluster_id: str) -> None:
         """Raises CorruptSnapshot, BrokenMetadata, StorageFailure."""
@@ -28,43 +29,45 @@ class MetadataFollower:
         self._cluster_id = cluster_id
         self._next_offset = log.start_offset
         self._waits: list[tuple[int, asyncio.Future[None]]] = []
-        self.image = ClusterImage(cluster_id=cluster_id)
+        self.latest = ClusterImage(cluster_id=cluster_id)
         # Of the last batch in the image: what a snapshot of it is named after, and how old it is.
         self.epoch = 0
         self.timestamp_ms = 0
         self.bytes_since_snapshot = 0
-        # Told of every change, in order; set once there is somebody who acts on it.
-        self.publish: Publish | None = None
-        self.on_applied: Callable[[], None] | None = None
+        self.on_applied: Callable[[], None] = lambda: None
         latest = log.latest_snapshot
         if latest is not None:
             self._restore(latest, log.load_snapshot(latest))
+        self.publisher = ImagePublisher(self.latest)
+        self.publisher.on_finished = self._wake
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.publisher.image
 
     async def committed(self, high_watermark: int) -> None:
         """Apply what has been committed. Raises BrokenMetadata, after which the node must stop."""
         for number, batch in enumerate(self._log.read_records(self._next_offset, high_watermark)):
-            self.image, delta = apply(self.image, batch.records, offset=batch.last_offset)
+            self.latest, delta = apply(self.latest, batch.records, offset=batch.last_offset)
             self._next_offset = batch.last_offset + 1
             self.epoch = batch.epoch
             self.timestamp_ms = batch.timestamp_ms
             self.bytes_since_snapshot += batch.size
-            if self.publish is not None and batch.records:
-                self.publish(self.image, delta)
+            self.publisher.offer(self.latest, delta)
             if number % BATCHES_PER_STEP == BATCHES_PER_STEP - 1:
                 await asyncio.sleep(0)
-        self._wake()
+        self.on_applied()
 
     def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None:
         """The log now begins with a snapshot that was fetched. Raises BrokenMetadata."""
-        before = self.image
+        before = self.latest
         self._restore(snapshot_id, content)
-        if self.publish is not None:
-            self.publish(self.image, difference(before, self.image))
-        self._wake()
+        self.publisher.offer(self.latest, difference(before, self.latest))
+        self.on_applied()
 
     async def reached(self, offset: int) -> None:
-        """Until the record at `offset` is part of the image."""
-        if self._next_offset > offset:
+        """Until the record at `offset` is part of `image`, and this node has acted on it."""
+        if self.publisher.finished_offset >= offset:
             return
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waits.append((offset, waiting))
@@ -72,16 +75,15 @@ class MetadataFollower:
 
     def _restore(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None:
         empty = ClusterImage(cluster_id=self._cluster_id)
-        self.image, _ = apply(empty, content.records, offset=snapshot_id.end_offset - 1)
+        self.latest, _ = apply(empty, content.records, offset=snapshot_id.end_offset - 1)
         self._next_offset = snapshot_id.end_offset
         self.epoch = snapshot_id.epoch
         self.timestamp_ms = content.timestamp_ms
         self.bytes_since_snapshot = 0
 
     def _wake(self) -> None:
+        finished_offset = self.publisher.finished_offset
         for offset, waiting in self._waits:
-            if offset < self._next_offset and not waiting.done():
+            if offset <= finished_offset and not waiting.done():
                 waiting.set_result(None)
         self._waits = [each for each in self._waits if not each[1].done()]
-        if self.on_applied is not None:
-            self.on_applied()

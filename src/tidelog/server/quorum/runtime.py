@@ -124,6 +124,8 @@ class QuorumRuntime:
         self._commit_waits: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.leadership = Leadership(epoch=0, leader_id=None)
         self.high_watermark = 0
+        # The same, once those who are told of commits know of it.
+        self._told_high_watermark = 0
         # Told, in this order, when they change.
         self.on_commit: Callable[[int], Awaitable[None]] | None = None
         self.on_snapshot: Callable[[SnapshotId, SnapshotContent], None] | None = None
@@ -196,11 +198,18 @@ class QuorumRuntime:
         appended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._events.put_nowait(_AppendWanted(records=records, epoch=epoch, appended=appended))
         last_offset = await appended
-        if self.high_watermark <= last_offset:
-            committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._commit_waits.append((last_offset, committed))
-            await committed
+        await self.committed(last_offset)
         return last_offset
+
+    async def committed(self, offset: int) -> None:
+        """As the leader, until the record at `offset` is committed and those who are told of commits know it.
+
+        Raises ApiError with NOT_CONTROLLER if the leadership is lost.
+        """
+        if self._told_high_watermark <= offset:
+            committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._commit_waits.append((offset, committed))
+            await committed
 
     async def between_steps(self, work: Callable[[], None]) -> None:
         """Let a thread work on the log while nothing else does. Raises what the work raises."""
@@ -225,10 +234,16 @@ class QuorumRuntime:
         except BaseException as failure:
             # Going on with a wrong picture of the quorum would be worse than stopping.
             logger.exception("the metadata quorum of this node has failed")
-            self._fail_waiting()
-            self._may_stop.set()
-            if self.on_failure is not None:
-                self.on_failure(failure)
+            self.fail(failure)
+
+    def fail(self, failure: BaseException) -> None:
+        """This node cannot take part any more. Those who wait are told, and whoever runs the node."""
+        self._fail_waiting()
+        self._may_stop.set()
+        if self._worker is not None and self._worker is not asyncio.current_task():
+            self._worker.cancel()
+        if self.on_failure is not None:
+            self.on_failure(failure)
 
     async def _handle(self, event: Event | _AppendWanted | _Chore) -> None:
         if isinstance(event, _Chore):
@@ -329,6 +344,7 @@ class QuorumRuntime:
         # The image first: who waits for a commit expects to see its effect.
         if self.on_commit is not None:
             await self.on_commit(high_watermark)
+        self._told_high_watermark = high_watermark
         while self._commit_waits and self._commit_waits[0][0] < high_watermark:
             _, committed = self._commit_waits.popleft()
             if not committed.done():

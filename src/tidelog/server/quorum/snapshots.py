@@ -53,7 +53,7 @@ class SnapshotTaker:
     async def take(self) -> SnapshotId | None:
         """Write down what is committed now; None if that is done already. Raises StorageFailure."""
         metadata = self._metadata
-        image = metadata.image
+        image = metadata.latest
         snapshot_id = SnapshotId(image.offset + 1, metadata.epoch)
         metadata.bytes_since_snapshot = 0
         self._taken_ms = self._clock.monotonic_ms()

@@ -28,6 +28,8 @@ from tidelog.storage.removal import DirectoryRemoval, FileRemoval
 logger = logging.getLogger(__name__)
 
 Removal = FileRemoval | DirectoryRemoval
+# What is to be made in which log directory.
+MissingDirectories = list[tuple[LogDirectory, list[tuple[TopicPartition, Uuid]]]]
 LeadershipListener = Callable[[Replica], None]
 
 
@@ -45,6 +47,8 @@ class Replicas:
         # Partitions of ours that cannot be used until the next start, because their directory is damaged or offline,
         # and the topic's id: a topic that is created anew under the name has nothing to do with that.
         self._unusable: dict[tuple[str, int], bytes] = {}
+        # Where the directories of partitions that are about to be created have been made.
+        self._placed: dict[tuple[str, int], LogDirectory] = {}
         # While a broker starts with a directory that cannot be read: a partition that is in no other may be in there,
         # and must not begin anew, empty, elsewhere.
         self.some_unreadable = False
@@ -103,14 +107,44 @@ class Replicas:
 
     # -- following the image -------------------------------------------------------------------------------------
 
+    def missing(self, image: ClusterImage, topics: Iterable[str]) -> MissingDirectories:
+        """The directories that `reconcile` would have to make for these topics, and where it will look for them."""
+        self._placed.clear()
+        wanted: dict[int, list[tuple[TopicPartition, Uuid]]] = {}
+        for name in topics:
+            topic = image.topics.get(name)
+            for number, partition in topic.partitions.items() if topic is not None else ():
+                topic_partition = TopicPartition(name, number)
+                if self._broker_id not in partition.replicas or self._exists(topic_partition):
+                    continue
+                healthy = [
+                    (len(directory.logs) + len(wanted.get(at, ())), at)
+                    for at, directory in enumerate(self._directories)
+                    if directory.failure is None
+                ]
+                if healthy and topic is not None:
+                    _, at = min(healthy)
+                    wanted.setdefault(at, []).append((topic_partition, topic.id))
+                    self._placed[topic_partition] = self._directories[at]
+        return [(self._directories[at], each) for at, each in wanted.items()]
+
+    def _exists(self, topic_partition: TopicPartition) -> bool:
+        # One that waits to be replaced, because its topic was created anew, is made again by `reconcile`.
+        return (
+            topic_partition in self._replicas
+            or topic_partition in self._unusable
+            or any(topic_partition in directory.logs for directory in self._directories)
+        )
+
     def reconcile(
         self, image: ClusterImage, settings_of: Callable[[str], TopicSettings], max_lag_ms: int, topics: Iterable[str]
     ) -> None:
         """Make the replicas of these topics what the image says: created, led, reconfigured or deleted."""
         self._image = image
-        for name in topics:
+        names = list(topics)
+        self._delete([each for name in names for each in self._foreign(name, image.topics.get(name))])
+        for name in names:
             topic = image.topics.get(name)
-            self._drop_foreign(name, topic)
             if topic is not None:
                 self._follow(topic, settings_of(name), max_lag_ms)
 
@@ -139,24 +173,37 @@ class Replicas:
             if topic is not None:
                 self._unusable[topic_partition] = topic.id
 
-    def _drop_foreign(self, name: str, topic: TopicImage | None) -> None:
-        for key, replica in list(self._partitions_of.get(name, {}).items()):
-            if topic is None or replica.topic_id != topic.id or self._broker_id not in _replicas_of(topic, key[1]):
-                self._delete(key, replica)
+    def _foreign(self, name: str, topic: TopicImage | None) -> list[Replica]:
+        """Replicas that do not belong to the topic of this name, or not to this broker any more."""
+        return [
+            replica
+            for key, replica in self._partitions_of.get(name, {}).items()
+            if topic is None or replica.topic_id != topic.id or self._broker_id not in _replicas_of(topic, key[1])
+        ]
 
-    def _delete(self, key: tuple[str, int], replica: Replica) -> None:
-        was_leader = replica.is_leader
-        replica.stop(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        self._tell(replica, stopped_leading=was_leader)
-        del self._replicas[key]
-        del self._partitions_of[key[0]][key]
-        if not self._partitions_of[key[0]]:
-            del self._partitions_of[key[0]]
-        directory = self._directory_of.pop(replica)
-        try:
-            self.removals.append(directory.delete_log(replica.topic_partition, self._clock.now_ms()))
-        except StorageFailure as failure:
-            self.storage_failed(replica, failure)
+    def _delete(self, replicas: list[Replica]) -> None:
+        """All in one go: each change of a directory has to reach the device."""
+        for replica in replicas:
+            was_leader = replica.is_leader
+            replica.stop(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            self._tell(replica, stopped_leading=was_leader)
+            key = replica.topic_partition
+            topic = key.topic
+            del self._replicas[key]
+            del self._partitions_of[topic][key]
+            if not self._partitions_of[topic]:
+                del self._partitions_of[topic]
+        for directory in self._directories:
+            gone = [replica for replica in replicas if self._directory_of[replica] is directory]
+            if not gone:
+                continue
+            for replica in gone:
+                del self._directory_of[replica]
+            try:
+                partitions = [replica.topic_partition for replica in gone]
+                self.removals.extend(directory.delete_logs(partitions, self._clock.now_ms()))
+            except StorageFailure as failure:
+                self._directory_failed(directory, failure)
 
     def _follow(self, topic: TopicImage, settings: TopicSettings, max_lag_ms: int) -> None:
         for number, partition in topic.partitions.items():
@@ -209,6 +256,9 @@ class Replicas:
                 return directory
         if self.some_unreadable:
             return None
+        placed = self._placed.pop(topic_partition, None)
+        if placed is not None and placed.failure is None:
+            return placed
         healthy = [directory for directory in self._directories if directory.failure is None]
         return min(healthy, key=lambda directory: len(directory.logs), default=None)
 
@@ -250,13 +300,21 @@ class Replicas:
 
     def storage_failed(self, replica: Replica, failure: StorageFailure) -> None:
         """A failed disk takes all replicas of its directory offline; the others go on."""
-        self.on_storage_failure()
         directory = self._directory_of.get(replica)
-        affected = [replica] if directory is None else self.in_directory(directory)
+        if directory is not None:
+            self._directory_failed(directory, failure)
+        else:
+            self.on_storage_failure()
+            self._take_offline([replica], failure, "a directory that is deleted")
+
+    def _directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
+        self.on_storage_failure()
+        self._take_offline(self.in_directory(directory), failure, directory.path)
+
+    def _take_offline(self, affected: list[Replica], failure: StorageFailure, where: str) -> None:
         fresh = [each for each in affected if not each.offline]
         if fresh:
-            path = "" if directory is None else directory.path
-            logger.error("%s; taking %d partitions in %s offline", failure, len(fresh), path)
+            logger.error("%s; taking %d partitions in %s offline", failure, len(fresh), where)
         for each in fresh:
             was_leader = each.is_leader
             each.offline = True

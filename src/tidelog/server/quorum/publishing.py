@@ -1,0 +1,101 @@
+"""Hands each image of the cluster to those who act on it, in order, one at a time.
+
+Acting on an image can take long: a thousand new topics are a thousand directories that must be on the device. The
+quorum does not wait for that, and neither do other clients. So a node knows two images: the latest one, over which the
+controller decides, and the one that it has acted on, which is what clients are told of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from tidelog.metadata.delta import ImageDelta
+from tidelog.metadata.image import ClusterImage
+
+logger = logging.getLogger(__name__)
+
+# Done when it returns None, else when what it returns is done.
+Act = Callable[[ClusterImage, ImageDelta], Awaitable[None] | None]
+
+
+class ImagePublisher:
+    """`image` is the one that clients are told of."""
+
+    def __init__(self, image: ClusterImage) -> None:
+        self.image = image
+        # Before clients are told of an image, and after. Set once there is somebody who acts.
+        self.prepare: Act | None = None
+        self.publish: Act | None = None
+        # Told whenever there is nothing left to do for another image; and when acting has failed.
+        self.on_finished: Callable[[], None] = lambda: None
+        self.on_failure: Callable[[BaseException], None] = lambda _: None
+        self._pending: deque[tuple[ClusterImage, ImageDelta]] = deque()
+        self._acting: asyncio.Task[None] | None = None
+        self._finished_offset = image.offset
+
+    @property
+    def finished_offset(self) -> int:
+        """Everything up to this offset has been acted on."""
+        return self._finished_offset
+
+    def offer(self, image: ClusterImage, delta: ImageDelta) -> None:
+        """Act on it, at once if that is quick and nothing else is under way. Raises what acting raises."""
+        self._pending.append((image, delta))
+        if self._acting is None:
+            self._act()
+
+    async def stop(self) -> None:
+        """End what is under way and begin nothing more."""
+        self._pending.clear()
+        if self._acting is not None:
+            self._acting.cancel()
+            await asyncio.gather(self._acting, return_exceptions=True)
+
+    def _act(self) -> None:
+        """Whatever can be done without waiting; the first thing that has to be waited for goes on in a task."""
+        while self._pending:
+            image, delta = self._pending.popleft()
+            preparing = self.prepare(image, delta) if self.prepare is not None else None
+            if preparing is not None:
+                self._acting = asyncio.create_task(self._go_on(image, delta, preparing))
+                return
+            publishing = self._publish(image, delta)
+            if publishing is not None:
+                self._acting = asyncio.create_task(self._wait(image, publishing))
+                return
+            self._finish(image)
+
+    def _publish(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
+        self.image = image
+        return self.publish(image, delta) if self.publish is not None else None
+
+    def _finish(self, image: ClusterImage) -> None:
+        self._finished_offset = image.offset
+        self.on_finished()
+
+    async def _go_on(self, image: ClusterImage, delta: ImageDelta, preparing: Awaitable[None]) -> None:
+        try:
+            await preparing
+            publishing = self._publish(image, delta)
+        except Exception as failure:
+            self._fail(failure)
+            return
+        await self._wait(image, publishing)
+
+    async def _wait(self, image: ClusterImage, publishing: Awaitable[None] | None) -> None:
+        try:
+            if publishing is not None:
+                await publishing
+            self._finish(image)
+            self._acting = None
+            self._act()
+        except Exception as failure:
+            self._fail(failure)
+
+    def _fail(self, failure: Exception) -> None:
+        """What is left is not done: a node that has not acted on one image must not act on the next."""
+        logger.error("this node cannot follow the metadata any more", exc_info=failure)
+        self.on_failure(failure)
