@@ -22,6 +22,11 @@ from tidelog.client.admin import Admin
 _GIVEN_SERVERS = os.environ.get("TIDELOG_CLIENT_TEST_SERVERS")
 _ON_JVM = [pytest.mark.maven, pytest.mark.xdist_group("jvm")]
 _ON_CLUSTER = [pytest.mark.xdist_group("client-cluster")]
+# Members of groups of the new protocol hear of changes with their heartbeats, every five seconds by default.
+QUICK_HEARTBEATS = {
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.min.heartbeat.interval.ms": "200",
+}
 _numbers = itertools.count()
 
 
@@ -38,14 +43,14 @@ def _targets() -> list[object]:
 
 @pytest.fixture(scope="session")
 def tidelog_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TidelogBroker]:
-    with running_tidelog(tmp_path_factory.mktemp("tidelog")) as broker:
+    with running_tidelog(tmp_path_factory.mktemp("tidelog"), QUICK_HEARTBEATS) as broker:
         yield broker
 
 
 @pytest.fixture(scope="session")
 def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
     """Whoever kills a node of it heals it."""
-    with running_cluster(tmp_path_factory.mktemp("three-nodes")) as cluster:
+    with running_cluster(tmp_path_factory.mktemp("three-nodes"), QUICK_HEARTBEATS) as cluster:
         yield cluster
 
 
@@ -59,7 +64,7 @@ def jars() -> Path:
 
 @pytest.fixture(scope="session")
 def apache_kafka(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
-    with running_apache_kafka(jars, tmp_path_factory.mktemp("apache-kafka")) as broker:
+    with running_apache_kafka(jars, tmp_path_factory.mktemp("apache-kafka"), QUICK_HEARTBEATS) as broker:
         yield broker
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -47,11 +47,15 @@ QUICK = {
 class ClusterProcesses:
     """Nodes are numbered from 1."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, properties: Mapping[str, str] | None = None) -> None:
         self.data_directory = directory / "data"
         self._outputs = directory
         layout = LocalCluster(
-            host="127.0.0.1", port=0, nodes=len(NUMBERS), data_dir=self.data_directory, properties=QUICK
+            host="127.0.0.1",
+            port=0,
+            nodes=len(NUMBERS),
+            data_dir=self.data_directory,
+            properties={**QUICK, **(properties or {})},
         )
         layout.prepare()
         self._config_files = {number: layout.config_file(number) for number in NUMBERS}
@@ -218,8 +222,8 @@ class ClusterProcesses:
 
 
 @contextmanager
-def running_cluster(directory: Path) -> Iterator[ClusterProcesses]:
-    cluster = ClusterProcesses(directory)
+def running_cluster(directory: Path, properties: Mapping[str, str] | None = None) -> Iterator[ClusterProcesses]:
+    cluster = ClusterProcesses(directory, properties)
     try:
         cluster.start()
         yield cluster

@@ -3,65 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import AsyncExitStack, asynccontextmanager
 
 import confluent_kafka
 import pytest
 from support.apache_kafka import ApacheKafka
 from support.cutting_proxy import CuttingProxy, running_proxy
 from support.processes import free_port
+from support.reading import at_least, divided, fill, members, poll_all, poll_until, reader, topic_with, values
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
 from tidelog.client.committed import OffsetAndMetadata
-from tidelog.client.consumer import Consumer
 from tidelog.client.errors import CommitFailed, ConsumerClosed, NoOffsetForPartition, WrongUse
 from tidelog.client.fetched import ConsumerRecord
 from tidelog.client.group_metadata import ConsumerGroupMetadata
-from tidelog.client.producer import Producer
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 
 FETCH = 1
 OFFSET_COMMIT = 8
 HEARTBEAT = 12
-
-
-async def fill(servers: str, topic: str, count: int, *, partitions: int = 1, first: int = 0) -> None:
-    """Records with the values 0, 1, ... dealt out to the partitions in turn; timestamps are 1000 times as large."""
-    async with Producer(servers) as producer:
-        for number in range(first, first + count):
-            await producer.send(topic, b"%d" % number, partition=number % partitions, timestamp_ms=number * 1000)
-
-
-async def topic_with(admin: Admin, servers: str, name: str, count: int, partitions: int = 1) -> list[TopicPartition]:
-    await admin.create_topic(name, partitions=partitions, configs={"retention.ms": "-1"})
-    await fill(servers, name, count, partitions=partitions)
-    return [TopicPartition(name, number) for number in range(partitions)]
-
-
-def values(records: Collection[ConsumerRecord]) -> list[int]:
-    return [int(record.value or b"") for record in records]
-
-
-async def poll_until(
-    consumer: Consumer, enough: Callable[[list[ConsumerRecord]], bool], seconds: float = 30
-) -> list[ConsumerRecord]:
-    records: list[ConsumerRecord] = []
-    async with asyncio.timeout(seconds):
-        while not enough(records):
-            records += await consumer.poll(timeout_ms=100)
-    return records
-
-
-def at_least(count: int) -> Callable[[list[ConsumerRecord]], bool]:
-    return lambda records: len(records) >= count
-
-
-def reader(servers: str, *topics: str, **options: object) -> Consumer:
-    chosen = {"auto_offset_reset": "earliest", "fetch_max_wait_ms": 100, "heartbeat_interval_ms": 100, **options}
-    return Consumer(*topics, bootstrap_servers=servers, **chosen)  # type: ignore[arg-type]
 
 
 # -- alone -----------------------------------------------------------------------------------------------------------
@@ -272,37 +233,6 @@ async def test_without_an_offset_and_without_reset_there_is_no_start(admin: Admi
     async with reader(servers, unique, group_id=unique, auto_offset_reset="none") as consumer:
         with pytest.raises(NoOffsetForPartition, match=rf"{unique}-0.*auto\.offset\.reset=none"):
             await poll_until(consumer, at_least(1))
-
-
-@asynccontextmanager
-async def members(servers: str, topic: str, group: str, count: int, **options: object) -> AsyncIterator[list[Consumer]]:
-    async with AsyncExitStack() as stack:
-        yield [
-            await stack.enter_async_context(
-                reader(servers, topic, group_id=group, session_timeout_ms=6000, client_id=f"m{number}", **options)
-            )
-            for number in range(count)
-        ]
-
-
-async def poll_all(
-    consumers: Collection[Consumer], until: Callable[[], bool], *, enough: int | None = None, seconds: float = 40
-) -> list[ConsumerRecord]:
-    """Let all members poll until the condition holds, or until there are enough records."""
-    records: list[ConsumerRecord] = []
-    async with asyncio.timeout(seconds):
-        while not until() and (enough is None or len(records) < enough):
-            for got in await asyncio.gather(*(consumer.poll(timeout_ms=100) for consumer in consumers)):
-                records += got
-    return records
-
-
-def divided(consumers: Collection[Consumer], partitions: int) -> Callable[[], bool]:
-    def check() -> bool:
-        owned = [partition for consumer in consumers for partition in consumer.assignment()]
-        return len(owned) == len(set(owned)) == partitions and all(consumer.assignment() for consumer in consumers)
-
-    return check
 
 
 async def test_members_divide_the_partitions_and_read_everything_once(admin: Admin, servers: str, unique: str) -> None:

@@ -65,6 +65,8 @@ class ClassicMember:
         self._needs_join = True
         # The group has thrown this member out: what it had may belong to others by now.
         self._lost = False
+        # After this there is nothing more to be done as a member, and every call of the reader says so.
+        self._fatal: Exception | None = None
         self.failure: Exception | None = None
         cluster.on_change(self._look_at_partition_counts)
 
@@ -78,6 +80,7 @@ class ClassicMember:
 
     def polled(self) -> None:
         self._last_poll_ms = self._cluster.clock.monotonic_ms()
+        self.failure = self._fatal
 
     def subscription_changed(self) -> None:
         self._call_for_join()
@@ -90,12 +93,15 @@ class ClassicMember:
             self._forget()
             self._lost = True
         elif code == ErrorCode.FENCED_INSTANCE_ID:
-            self._fail(_fenced(self._config.group_instance_id))
+            self._die(_fenced(self._config.group_instance_id))
             return False
         self._call_for_join()
         return False
 
     def next_step(self) -> Coroutine[Any, Any, None] | None:
+        if self._fatal is not None:
+            owned = self._holdings.partitions
+            return self._holdings.lose(owned) if owned else None
         if self._joining is None:
             return self._begin() if self._needs_join else None
         return self._finish() if self._joining.done() else None
@@ -231,7 +237,7 @@ class ClassicMember:
             self._lost = True
             self._call_for_join()
         else:
-            self._fail(_fenced(self._config.group_instance_id) if error.code == ErrorCode.FENCED_INSTANCE_ID else error)
+            self._die(_fenced(self._config.group_instance_id) if error.code == ErrorCode.FENCED_INSTANCE_ID else error)
         return True
 
     async def _leave_because_nobody_reads(self) -> None:
@@ -252,8 +258,9 @@ class ClassicMember:
         self._needs_join = True
         self._on_news()
 
-    def _fail(self, error: Exception) -> None:
-        self.failure = error
+    def _die(self, error: Exception) -> None:
+        self._fatal = self.failure = error
+        self._lost = True
         self._on_news()
 
     def _forget(self) -> None:

@@ -380,11 +380,10 @@ class Consumer:
         await self._keep_metadata()
         if self._member is not None:
             self._member.polled()
-        self._raise_failures()
-        if self._member is not None:
             if not await self._take_steps(self._member, deadline):
                 return False
-        elif self._subscription.by_topics:
+        self._raise_failures()
+        if self._member is None and self._subscription.by_topics:
             partitions = self._subscription.all_partitions()
             if partitions != self._positions.assigned:
                 self._positions.assign(partitions)

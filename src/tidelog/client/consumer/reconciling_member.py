@@ -90,8 +90,7 @@ class ReconcilingMember:
 
     def polled(self) -> None:
         self._last_poll_ms = self._cluster.clock.monotonic_ms()
-        if self._fatal is not None:
-            self.failure = self._fatal
+        self.failure = self._fatal
 
     def subscription_changed(self) -> None:
         self._state.subscribe(self._subscription.topics, self._subscription.broker_pattern)
@@ -143,8 +142,8 @@ class ReconcilingMember:
         try:
             await self._holdings.revoke(owned.difference(target))
             added = frozenset(target).difference(owned)
-            if self._state.state is State.MEMBER:
-                logger.info("group %r assigned %s", self._group_id, ", ".join(map(str, sorted(target))) or "nothing")
+            if added and self._state.state is State.MEMBER:
+                logger.info("group %r assigned %s", self._group_id, ", ".join(map(str, sorted(target))))
                 await self._holdings.add(added)
         finally:
             held = self._holdings.partitions
