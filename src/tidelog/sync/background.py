@@ -1,0 +1,152 @@
+"""The event loop in a background thread, and how calls get there and back.
+
+`blocking` and `on_loop` turn methods of an asynchronous class into methods of its synchronous twin, with the same
+parameters, so that type checkers see the real signatures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import uvloop
+
+from tidelog.client.config import Options, OptionValue
+from tidelog.client.errors import ClientError, WrongUse
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Wrapped = TypeVar("Wrapped")
+# The methods of a parent are methods of its child: those of Admin come from several classes.
+Worker = TypeVar("Worker", covariant=True)
+
+
+class ForkedClient(ClientError):
+    """A client that was made before a fork is used after it: its thread and its connections are the parent's."""
+
+
+class Background:
+    """A thread that runs an event loop until the process ends."""
+
+    def __init__(self) -> None:
+        self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="tidelog", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    def check_caller(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise WrongUse("a call that waits cannot be made on the thread that does the work")
+
+    def run(self, coroutine: Coroutine[Any, Any, Result], timeout: float | None = None) -> Result:
+        """Wait for the result. When the time is over, or the waiting is interrupted, the coroutine is cancelled."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            return future.result(timeout)
+        except FutureTimeout:
+            if future.done():
+                # Not the waiting, but what was waited for has run out of time.
+                raise
+            future.cancel()
+            raise TimeoutError(f"the call was not done within {timeout:g} s and has been cancelled") from None
+        except BaseException:
+            future.cancel()
+            raise
+
+
+_lock = threading.Lock()
+_background: Background | None = None
+
+
+def background() -> Background:
+    """The one of this process."""
+    global _background
+    with _lock:
+        if _background is None:
+            _background = Background()
+        return _background
+
+
+def _forget() -> None:
+    """A child has no other threads: what the parent's thread held must not be waited for."""
+    global _lock, _background
+    _lock = threading.Lock()
+    _background = None
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def options_together(config: Options | None, options: Mapping[str, OptionValue]) -> Options:
+    return {**(config or {}), **options}
+
+
+class Client(Generic[Worker]):
+    """What the synchronous classes have in common: the asynchronous one that does the work, and the way to it."""
+
+    _wrapped: Worker
+
+    def __init__(self, make: Callable[[], Worker], call_timeout: float | None) -> None:
+        self._call_timeout = call_timeout
+        self._process = os.getpid()
+        self._background = background()
+        self._wrapped = self._run(_made(make))
+
+    def _run(self, coroutine: Coroutine[Any, Any, Result], timeout: float | None = None) -> Result:
+        try:
+            self._check_process()
+            self._background.check_caller()
+        except ClientError:
+            coroutine.close()
+            raise
+        return self._background.run(self._in_order(coroutine), self._call_timeout if timeout is None else timeout)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ForkedClient(
+                f"this {type(self).__name__} belongs to process {self._process}, and this is its child {os.getpid()}: "
+                f"make a new one after the fork"
+            )
+
+    async def _in_order(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """What has to be done before each call, in a subclass."""
+        return await coroutine
+
+
+async def _made(make: Callable[[], Wrapped]) -> Wrapped:
+    return make()
+
+
+def blocking(
+    method: Callable[Concatenate[Wrapped, Parameters], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate[Client[Wrapped], Parameters], Result]:
+    """A method that waits for what the coroutine function gives."""
+
+    def call(self: Client[Wrapped], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return self._run(method(self._wrapped, *args, **kwargs))
+
+    functools.update_wrapper(call, method)
+    return call
+
+
+def on_loop(
+    method: Callable[Concatenate[Wrapped, Parameters], Result],
+) -> Callable[Concatenate[Client[Wrapped], Parameters], Result]:
+    """A method that is called where everything else happens, so that two threads never change the same thing."""
+
+    def call(self: Client[Wrapped], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        async def called() -> Result:
+            return method(self._wrapped, *args, **kwargs)
+
+        return self._run(called())
+
+    functools.update_wrapper(call, method)
+    return call

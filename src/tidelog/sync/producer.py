@@ -1,0 +1,269 @@
+"""The synchronous `Producer`. Records are handed over to the loop's thread in bulk, so that `send` does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from tidelog.client.config import Options, OptionValue
+from tidelog.client.delivery import Delivery as AsyncDelivery
+from tidelog.client.delivery import RecordMetadata
+from tidelog.client.errors import ProducerClosed
+from tidelog.client.partitioner import Partitioner, PartitionFunction
+from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
+from tidelog.client.producer import Producer as AsyncProducer
+from tidelog.records.record import Header
+from tidelog.sync.background import Background, Client, blocking, options_together
+
+Result = TypeVar("Result")
+
+# Records that wait to be handed over; more than this, and `send` waits. The loop's thread takes them all at once.
+MOST_HANDED_OVER: Final = 10_000
+_HANDED_OVER_AGAIN: Final = MOST_HANDED_OVER // 2
+
+# Topic, value, key, headers, partition, timestamp.
+_Arguments = tuple[str, bytes | None, bytes | None, tuple[Header, ...], int | None, int | None]
+
+
+class Delivery:
+    """The delivery of one record: `result()` waits for its RecordMetadata, or raises what says why it is not stored."""
+
+    __slots__ = ("_delivery", "_failure", "_observed", "_producer", "_waiters")
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+        self._delivery: AsyncDelivery | None = None
+        self._failure: Exception | None = None
+        self._observed = False
+        self._waiters: list[asyncio.Future[None]] | None = None
+
+    def done(self) -> bool:
+        return self._failure is not None or (self._delivery is not None and self._delivery.done())
+
+    def result(self, timeout: float | None = None) -> RecordMetadata:
+        """Waits for `timeout` seconds, or for as long as the producer tries (delivery.timeout.ms)."""
+        return self._producer._run(self._wait(), timeout)
+
+    async def _wait(self) -> RecordMetadata:
+        while self._delivery is None:
+            self._observed = True
+            if self._failure is not None:
+                raise self._failure
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters = [*(self._waiters or ()), waiter]
+            await waiter
+        return await self._delivery
+
+    def _taken(self, delivery: AsyncDelivery | None, failure: Exception | None) -> None:
+        self._delivery, self._failure = delivery, failure
+        for waiter in self._waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters = None
+
+
+class _Handover:
+    """Takes records from the user's threads to the loop's, in order."""
+
+    def __init__(self, background: Background, producer: AsyncProducer) -> None:
+        self._background = background
+        self._producer = producer
+        self._records: deque[tuple[Delivery, _Arguments]] = deque()
+        self._lock = threading.Lock()
+        self._running = False
+        self._room = threading.Event()
+        self._idle: list[asyncio.Future[None]] = []
+        self.first_failure: Delivery | None = None
+
+    def put(self, delivery: Delivery, arguments: _Arguments) -> None:
+        with self._lock:
+            self._records.append((delivery, arguments))
+            start = not self._running
+            self._running = True
+            full = len(self._records) >= MOST_HANDED_OVER
+            if full:
+                self._room.clear()
+        if start:
+            self._background.loop.call_soon_threadsafe(self._start)
+        if full:
+            self._room.wait()
+
+    def _start(self) -> None:
+        self._task = asyncio.ensure_future(self._hand_over())
+
+    async def _hand_over(self) -> None:
+        while True:
+            with self._lock:
+                if not self._records:
+                    self._running = False
+                    self._room.set()
+                    break
+                delivery, (topic, value, key, headers, partition, timestamp_ms) = self._records.popleft()
+                if len(self._records) == _HANDED_OVER_AGAIN:
+                    self._room.set()
+            try:
+                taken = await self._producer.send(
+                    topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
+                )
+            except Exception as error:
+                delivery._taken(None, error)
+                if self.first_failure is None or self.first_failure._observed:
+                    self.first_failure = delivery
+            else:
+                delivery._taken(taken, None)
+        waiting, self._idle = self._idle, []
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def empty(self) -> None:
+        """Wait until all records so far are in their batches, or have been refused."""
+        while self._running:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle.append(waiter)
+            await waiter
+
+
+class Producer(Client[AsyncProducer]):
+    """`with Producer(bootstrap_servers=...) as producer: producer.send("topic", b"...")`
+
+    As `tidelog.Producer`, with calls that wait. `send` waits only while too much is on its way; what went wrong with a
+    record is told by its delivery, or by `flush` and the end of the block if nobody has asked.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: OptionValue = None,
+        *,
+        config: Options | None = None,
+        partitioner: str | Partitioner | PartitionFunction | None = None,
+        call_timeout: float | None = None,
+        **options: OptionValue,
+    ) -> None:
+        """`call_timeout`: seconds after which any call gives up with TimeoutError, whatever the options allow."""
+        self._started = False
+        self._closed = False
+        given = options_together(config, options)
+        super().__init__(lambda: AsyncProducer(bootstrap_servers, config=given, partitioner=partitioner), call_timeout)
+        self._handover = _Handover(self._background, self._wrapped)
+
+    def __enter__(self) -> Producer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.close(flush=kind is None or issubclass(kind, Exception))
+        except Exception:
+            # What went wrong inside the block is the news; a failed delivery is mostly a consequence of it.
+            if error is None:
+                raise
+
+    def start(self) -> None:
+        self._run(self._wrapped.start())
+        self._started = True
+
+    def close(self, *, flush: bool = True) -> None:
+        """Deliver what is waiting (`flush`), then let go of everything. Raises as `flush` does."""
+        self._closed = True
+        self._run(self._close(flush))
+
+    async def _close(self, flush: bool) -> None:
+        await self._wrapped.close(flush=flush)
+        if flush:
+            self._raise_refused()
+
+    def send(
+        self,
+        topic: str,
+        value: Payload = None,
+        *,
+        key: Payload = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Delivery:
+        """Hand a record over; `result()` of what this returns waits until it is stored. Text is sent as UTF-8."""
+        if self._closed or not self._started:
+            raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
+        delivery = Delivery(self)
+        arguments: _Arguments = (
+            topic,
+            as_bytes("value", value),
+            as_bytes("key", key),
+            as_headers(headers) if headers else (),
+            partition,
+            timestamp_ms,
+        )
+        self._check_process()
+        self._handover.put(delivery, arguments)
+        return delivery
+
+    def publish(self, topic: str, partition: int, batch: bytes | bytearray | memoryview) -> Delivery:
+        """Send one record batch that was encoded elsewhere; see `tidelog.Producer.publish`."""
+        delivery = Delivery(self)
+        delivery._taken(self._run(self._wrapped.publish(topic, partition, batch)), None)
+        return delivery
+
+    def flush(self) -> None:
+        """Send all that waits and wait for its outcome. Raises the first failure that nobody has asked about."""
+        self._run(self._flush())
+
+    async def _flush(self) -> None:
+        await self._wrapped.flush()
+        self._raise_refused()
+
+    def _raise_refused(self) -> None:
+        refused, self._handover.first_failure = self._handover.first_failure, None
+        if refused is not None and not refused._observed:
+            refused._observed = True
+            assert refused._failure is not None
+            raise refused._failure
+
+    @contextmanager
+    def transaction(self) -> Iterator[Producer]:
+        """Begin; at the end of the block commit, or abort if the block raises. See `tidelog.Producer.transaction`."""
+        block = self._wrapped.transaction()
+        self._run(block.__aenter__())
+        try:
+            yield self
+            self._run(self._refused())
+        except BaseException as error:
+            self._run(block.__aexit__(type(error), error, error.__traceback__))
+            raise
+        self._run(block.__aexit__(None, None, None))
+
+    async def _refused(self) -> None:
+        self._raise_refused()
+
+    partitions_for = blocking(AsyncProducer.partitions_for)
+    init_transactions = blocking(AsyncProducer.init_transactions)
+    begin_transaction = blocking(AsyncProducer.begin_transaction)
+    abort_transaction = blocking(AsyncProducer.abort_transaction)
+    send_offsets = blocking(AsyncProducer.send_offsets)
+    complete_transaction = blocking(AsyncProducer.complete_transaction)
+
+    def commit_transaction(self) -> None:
+        """Wait for all deliveries, then make them visible."""
+        self._run(self._refused())
+        self._run(self._wrapped.commit_transaction())
+
+    prepare_transaction = blocking(AsyncProducer.prepare_transaction)
+    hand_over_transaction = blocking(AsyncProducer.hand_over_transaction)
+
+    async def _in_order(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """A call comes after the records that were sent before it."""
+        try:
+            if self._started:
+                await self._handover.empty()
+        except BaseException:
+            coroutine.close()
+            raise
+        return await coroutine
