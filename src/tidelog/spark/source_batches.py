@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.client.arrow import records_to_arrow
 from tidelog.records.batch import BatchHeader
@@ -60,6 +59,9 @@ def _groups(batches: Iterable[VisibleBatch], wanted: OffsetRange) -> Iterator[li
 
 def _without_empty_headers(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Spark's connector has null where a record has no headers, and not an empty list."""
+    # Only here: it takes a worker a quarter of a second, and most read no headers.
+    import pyarrow.compute as pc
+
     place = rows.schema.get_field_index("headers")
     headers = rows.column(place)
     some = pc.greater(pc.list_value_length(headers), 0)

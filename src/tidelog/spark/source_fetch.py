@@ -7,6 +7,7 @@ the client runs only while a task waits for a reply. What a reply means is decid
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass
@@ -294,3 +295,7 @@ def _forget_client() -> None:
     if _client is not None:
         client, _client = _client[1], None
         client.close()
+
+
+# A loop that is still open when Python ends makes it complain.
+atexit.register(_forget_client)

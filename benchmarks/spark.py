@@ -1,0 +1,194 @@
+"""Spark on two cores, with the broker on the same ones: rows per second in and out, beside Spark's own connector.
+
+Both connectors read and write the same topics of the same broker in the same run, one after the other in turns, so that
+whatever else the machine does meets both. Where Spark's connector cannot be had, only ours is measured.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.broker_process import broker
+from tidelog.records.implementation import REASON
+from tidelog.spark.session import spark_session
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from support.download_cache import Unavailable
+from support.spark_connector import connector_jars, connector_version
+
+VALUE_BYTES = 100
+PARTITIONS = 4
+SOURCE_ROWS = 1_200_000
+SINK_BATCHES = 6
+SINK_ROWS_PER_BATCH = 200_000
+TURNS = 3
+
+SOURCE_GOAL = 300_000
+SINK_GOAL = 150_000
+SOURCE_RATIO_GOAL = 0.5
+SINK_RATIO_GOAL = 1.0
+
+OURS, THEIRS = "tidelog", "kafka"
+_QUERY_TIMEOUT_SECONDS = 600
+
+Row = tuple[str, str, str]
+
+
+def run() -> Iterator[Row]:
+    jars = []
+    version = ""
+    try:
+        jars = connector_jars()
+        version = connector_version(jars)
+    except Unavailable as problem:
+        yield ("Spark's own connector", f"cannot be had: {problem}", "")
+    if REASON:
+        yield ("record codec", f"not compiled: {REASON}", "")
+    with broker() as server, tempfile.TemporaryDirectory(prefix="tidelog-bench-") as folder:
+        spark = spark_session(
+            "benchmark",
+            master="local[2]",
+            settings={"spark.log.level": "ERROR", "spark.jars": ",".join(map(str, jars))},
+        )
+        try:
+            bench = _Bench(spark, server.bootstrap_servers, Path(folder), (OURS, *([THEIRS] if jars else [])), version)
+            yield from bench.source()
+            yield from bench.sink()
+        finally:
+            spark.stop()
+
+
+class _Bench:
+    def __init__(
+        self, spark: SparkSession, servers: str, folder: Path, connectors: tuple[str, ...], version: str
+    ) -> None:
+        self._spark = spark
+        self._servers = servers
+        self._folder = folder
+        self._connectors = connectors
+        self._version = version
+
+    def source(self) -> Iterator[Row]:
+        topic = "read"
+        self._create(topic)
+        _fill(self._servers, topic)
+        rates: dict[str, list[float]] = {name: [] for name in self._connectors}
+        for turn in range(TURNS + 1):
+            for name in self._connectors:
+                rate = self._read(name, topic)
+                # The first turn is for compilers and caches to get warm.
+                if turn:
+                    rates[name].append(rate)
+        yield from self._rows("source", rates, OURS, SOURCE_GOAL, SOURCE_RATIO_GOAL)
+
+    def sink(self) -> Iterator[Row]:
+        files = self._folder / "input"
+        self._write_files(files)
+        ways: dict[str, tuple[str, Mapping[str, str]]] = {
+            "exactly once": (OURS, {}),
+            "at least once": (OURS, {"delivery": "at_least_once"}),
+        }
+        if THEIRS in self._connectors:
+            ways[THEIRS] = (THEIRS, {})
+        rates: dict[str, list[float]] = {label: [] for label in ways}
+        for turn in range(2):
+            for label, (name, options) in ways.items():
+                target = f"written-{label.replace(' ', '-')}-{turn}"
+                self._create(target)
+                rates[label] += self._write(name, files, target, options)
+        yield from self._rows("sink", rates, "exactly once", SINK_GOAL, SINK_RATIO_GOAL)
+
+    def _rows(
+        self, what: str, rates: Mapping[str, list[float]], ours: str, goal: float, ratio_goal: float
+    ) -> Iterator[Row]:
+        typical = {label: statistics.median(values) for label, values in rates.items()}
+        for label, rate in typical.items():
+            bound = f">= {goal:,}" if label == ours else ""
+            named = f"Spark's connector {self._version}" if label == THEIRS else f"tidelog, {label}"
+            named = "tidelog" if label == OURS else named
+            yield (f"{what}, {VALUE_BYTES} B values, local[2]: {named}", f"{rate:,.0f} rows/s", bound)
+        if THEIRS in typical:
+            ratio = typical[ours] / typical[THEIRS]
+            yield (f"{what}: tidelog / Spark's connector", f"{ratio:.2f}", f">= {ratio_goal}")
+
+    def _read(self, name: str, topic: str) -> float:
+        table = (
+            self._spark.read.format(name)
+            .option("kafka.bootstrap.servers", self._servers)
+            .option("kafka.isolation.level", "read_committed")
+            .option("subscribe", topic)
+            .load()
+        )
+        started = time.perf_counter()
+        table.write.format("noop").mode("overwrite").save()
+        return SOURCE_ROWS / (time.perf_counter() - started)
+
+    def _write(self, name: str, files: Path, target: str, options: Mapping[str, str]) -> list[float]:
+        """Rows per second of each micro-batch but the first."""
+        checkpoint = self._folder / f"checkpoint-{target}"
+        query = (
+            self._input(files)
+            .writeStream.format(name)
+            .option("kafka.bootstrap.servers", self._servers)
+            .option("topic", target)
+            .options(**options)
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        try:
+            assert query.awaitTermination(_QUERY_TIMEOUT_SECONDS)
+            rates = [
+                batch.numInputRows * 1000 / batch.durationMs["triggerExecution"]
+                for batch in query.recentProgress
+                if batch.numInputRows
+            ]
+        finally:
+            query.stop()
+            shutil.rmtree(checkpoint, ignore_errors=True)
+        return rates[1:]
+
+    def _input(self, files: Path) -> DataFrame:
+        return (
+            self._spark.readStream.schema("key BINARY, value BINARY")
+            .option("maxFilesPerTrigger", PARTITIONS)
+            .parquet(str(files))
+        )
+
+    def _write_files(self, files: Path) -> None:
+        """Each micro-batch takes as many files as there are partitions."""
+        total = SINK_BATCHES * SINK_ROWS_PER_BATCH
+        (
+            self._spark.range(0, total, numPartitions=SINK_BATCHES * PARTITIONS)
+            .selectExpr(
+                "CAST(CAST(id AS STRING) AS BINARY) AS key", f"CAST(lpad(id, {VALUE_BYTES}, 'v') AS BINARY) AS value"
+            )
+            .write.parquet(str(files))
+        )
+
+    def _create(self, topic: str) -> None:
+        admin = AdminClient({"bootstrap.servers": self._servers})
+        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(60)
+
+
+def _fill(servers: str, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "batch.size": 256 * 1024})
+    value = b"v" * VALUE_BYTES
+    for number in range(SOURCE_ROWS):
+        while True:
+            try:
+                producer.produce(topic, value, partition=number % PARTITIONS)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    assert producer.flush(300) == 0
