@@ -31,6 +31,7 @@ from tidelog.client.metadata import NO_NODE, TopicMetadata
 from tidelog.client.partitioner import Partitioner, PartitionFunction, make_partitioner
 from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.sender import Sender
+from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.client.transactions.prepared import PreparedTransactionState
 from tidelog.client.transactions.transactions import Transactions
 from tidelog.model.ids import TopicPartition
@@ -207,6 +208,10 @@ class Producer:
             assert failed.failure is not None
             raise failed.failure
 
+    def metrics(self) -> dict[str, float]:
+        """What this producer has measured of itself, by Kafka's names: see `tidelog.client.metrics`."""
+        return {} if self._sender is None else self._sender.metrics.snapshot()
+
     async def partitions_for(self, topic: str) -> TopicMetadata:
         return await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
 
@@ -285,6 +290,26 @@ class Producer:
             return await transactions.prepare(self._settle)
         finally:
             self._first_failure = None
+
+    async def hand_over_transaction(self) -> OpenTransaction:
+        """Wait for all deliveries, and leave the transaction open when this producer is closed.
+
+        Another process ends it, with `tidelog.client.transactions.handover.end_transaction`, before
+        transaction.timeout.ms is over. This producer can do nothing more but be closed.
+        """
+        transactions = self._need_transactions()
+        try:
+            await transactions.prepare(self._settle)
+        finally:
+            self._first_failure = None
+        transactional_id = self._config.transactional_id
+        assert transactional_id is not None
+        return OpenTransaction(
+            transactional_id=transactional_id,
+            producer_id=transactions.identity.producer_id,
+            epoch=transactions.identity.epoch,
+            second_protocol=transactions.second_protocol,
+        )
 
     async def complete_transaction(self, prepared: PreparedTransactionState) -> None:
         """Commit if `prepared` is what names the open transaction, else abort it: then the decision was not stored."""
@@ -425,6 +450,7 @@ class Producer:
                     self._room.append(room)
                     await room
         except TimeoutError as error:
+            sender.metrics.exhausted()
             raise BufferExhausted(
                 f"no room for a record within max.block.ms={limit}: {self._accumulator.pending_bytes} bytes of "
                 f"buffer.memory={self._config.buffer_memory} wait to be delivered"
