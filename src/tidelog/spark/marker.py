@@ -59,8 +59,16 @@ class Refuse:
 Decision = Publish | Skip | Refuse
 
 
-def decide(batch: int, marker: Marker | None, *, group: str, publish_without_marker: bool = False) -> Decision:
-    """What to do with micro-batch `batch`, `marker` being that of the last one that was committed.
+def decide(
+    batch: int,
+    rows: int,
+    marker: Marker | None,
+    *,
+    group: str,
+    publish_without_marker: bool = False,
+    skip_changed: bool = False,
+) -> Decision:
+    """What to do with micro-batch `batch` of `rows` rows, `marker` being that of the last one that was committed.
 
     It must have been read *after* InitProducerId: before, the transaction of an earlier driver may still be under way.
     """
@@ -75,12 +83,58 @@ def decide(batch: int, marker: Marker | None, *, group: str, publish_without_mar
             "start the query once with the option missingMarker=publish"
         )
     if marker.batch == batch:
-        return Skip()
+        if marker.rows == rows or skip_changed:
+            return Skip()
+        return Refuse(
+            problem=f"micro-batch {batch} has {rows} rows, but is in the topics already with {marker.rows}: either the "
+            "checkpoint is older than what was written, such as after it was restored from a copy, and rows that "
+            "have come since would be lost; or the query does not give the same rows for the same input. If it is "
+            "the latter, start the query once with the option changedBatch=skip, which keeps what is in the topics"
+        )
     if marker.batch > batch:
         return Refuse(
             problem=f"micro-batch {batch} is to be published, but group {group!r} says that {marker.batch} is in the "
             "topics already: the checkpoint is older than what was written, such as after it was restored from a copy. "
             "Publishing would write rows twice. Restore the newest checkpoint, or start with a new one, which "
             "begins to count anew"
+        )
+    return Publish()
+
+
+def decide_tasks(
+    planned: Marker | None,
+    current: Marker,
+    *,
+    any_committed: bool,
+    group: str,
+    publish_without_marker: bool = False,
+) -> Publish | Refuse:
+    """What to do with a micro-batch whose tasks have a transaction each (atomicity=task).
+
+    `planned` is the marker that was written before the first of its transactions was committed, or that of an earlier
+    micro-batch; `current` is how it is divided into tasks now. Whether a transaction of it is visible is
+    `any_committed`: then only the same division into the same rows can be completed.
+    """
+    batch = current.batch
+    if planned is None or planned.batch < batch:
+        decision = decide(batch, current.rows, planned, group=group, publish_without_marker=publish_without_marker)
+        if isinstance(decision, Publish) and any_committed:
+            return Refuse(
+                problem=f"tasks of micro-batch {batch} are in the topics already, but group {group!r} does not know "
+                "how the micro-batch was divided: its marker was lost. Nobody can tell which rows are missing"
+            )
+        assert not isinstance(decision, Skip)
+        return decision
+    if planned.batch > batch:
+        refusal = decide(batch, current.rows, planned, group=group)
+        assert isinstance(refusal, Refuse)
+        return refusal
+    if any_committed and planned != current:
+        return Refuse(
+            problem=f"part of micro-batch {batch} is in the topics: it was divided into {planned.tasks} tasks with "
+            f"{planned.rows} rows (digest {planned.digest}), and now into {current.tasks} tasks with {current.rows} "
+            f"rows (digest {current.digest}), so that nobody can tell which rows are missing. With atomicity=task the "
+            "same input has to be divided the same way after a restart: the same number of cores, no shuffle and no "
+            "adaptive execution before the sink. Start with the earlier settings, or use atomicity=batch"
         )
     return Publish()

@@ -18,31 +18,16 @@ from enum import Enum, auto
 from crc32c import crc32c
 
 from tidelog.client.committed import OffsetAndMetadata
-from tidelog.client.errors import (
-    ApiError,
-    ClientError,
-    ConnectionProblem,
-    DeliveryFailed,
-    ErrorCode,
-    FatalError,
-    FencedError,
-    RecordTooLarge,
-    TransactionError,
-)
+from tidelog.client.delivery import Delivery
+from tidelog.client.errors import FencedError
 from tidelog.client.producer import Producer
 from tidelog.records.batch import Buffer
 from tidelog.spark.crash_points import crash_point
 from tidelog.spark.marker import Marker, Refuse, Skip, decide
 from tidelog.spark.marker_store import ensure_marker_topic, fetch_marker, marker_partition
-from tidelog.spark.sink_errors import (
-    CannotTellIfPublished,
-    MessageTooLarge,
-    PublishFailed,
-    PublishFenced,
-    TransactionTimedOut,
-    UnknownTopic,
-)
-from tidelog.spark.sink_options import MissingMarker, SinkOptions
+from tidelog.spark.publish_errors import BROKER_ERRORS, explain, may_be_repeated
+from tidelog.spark.sink_errors import CannotTellIfPublished, PublishFailed, TransactionTimedOut
+from tidelog.spark.sink_options import ChangedBatch, MissingMarker, SinkOptions
 from tidelog.spark.sink_plan import TaskOutput
 from tidelog.spark.staging import read_staged
 
@@ -52,7 +37,7 @@ _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.2
 
 
-# Where tests let the driver die, in the order in which a micro-batch comes by; the last one is in `tidelog.spark.sink`.
+# Where tests let the driver die, in the order in which a micro-batch comes by; the last is in `sink_batch`.
 DRIVER_CRASH_POINTS = (
     "before-init-producer-id",
     "after-init-producer-id",
@@ -74,7 +59,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """A micro-batch that is to be in the topics once. `name` is transactional id and marker group at once."""
+    """A micro-batch that is to be in the topics once. `name` is transactional id and marker group at once.
+
+    A mirror recognises its micro-batches by other means (`tidelog.spark.mirror.sink`).
+    """
 
     options: SinkOptions
     name: str
@@ -88,6 +76,20 @@ class Publication:
     def marker(self) -> Marker:
         digest = f"{crc32c(';'.join(output.digest for output in self.outputs).encode()):08x}"
         return Marker(batch=self.batch, tasks=len(self.outputs), rows=self.rows, digest=digest)
+
+    async def prepare(self) -> None:
+        """Before anything else, and harmless when repeated."""
+        await ensure_marker_topic(self.options)
+
+    async def is_published(self) -> bool:
+        """Whether the rows are in the topics. Asked after earlier drivers were fenced."""
+        return await _is_published(self)
+
+    async def leave_marker(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
+        """Put into the open transaction what `is_published` looks for. `deliveries` are those of the batches."""
+        marker = self.marker()
+        position = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
+        await producer.send_offsets({marker_partition(self.options): position}, self.name)
 
 
 async def publish(publication: Publication) -> Outcome:
@@ -115,17 +117,22 @@ async def _publish_once(publication: Publication) -> Outcome:
     started = time.monotonic()
     crash_point("before-init-producer-id", publication.batch)
     try:
-        await ensure_marker_topic(options)
+        await publication.prepare()
         config = {**options.client, "transactional.id": publication.name}
         async with Producer(config=config) as producer:
             await producer.init_transactions()
             crash_point("after-init-producer-id", publication.batch)
-            if await _is_published(publication):
+            if await publication.is_published():
                 return Outcome.SKIPPED
             started = time.monotonic()
             await _run_transaction(producer, publication)
-    except (ClientError, ApiError, ConnectionProblem, OSError) as error:
-        raise _explained(publication, error, time.monotonic() - started) from error
+    except BROKER_ERRORS as error:
+        took_ms = (time.monotonic() - started) * 1000
+        if isinstance(error, FencedError) and took_ms >= options.transaction_timeout_ms:
+            raise _timed_out(publication) from error
+        if may_be_repeated(error):
+            raise _Repeatable(str(error)) from error
+        raise explain(f"micro-batch {publication.batch}", options, error) from error
     crash_point("after-end-txn", publication.batch)
     return Outcome.PUBLISHED
 
@@ -135,21 +142,14 @@ async def _is_published(publication: Publication) -> bool:
     crash_point("after-offset-fetch", publication.batch)
     decision = decide(
         publication.batch,
+        publication.rows,
         marker,
         group=publication.name,
         publish_without_marker=publication.options.missing_marker is MissingMarker.PUBLISH,
+        skip_changed=publication.options.changed_batch is ChangedBatch.SKIP,
     )
     if isinstance(decision, Refuse):
         raise CannotTellIfPublished(decision.problem)
-    if isinstance(decision, Skip) and marker is not None and marker.rows != publication.rows:
-        logger.warning(
-            "micro-batch %d of %s is in the topics with %d rows, and has %d now: the query does not give the same rows "
-            "for the same input",
-            publication.batch,
-            publication.name,
-            marker.rows,
-            publication.rows,
-        )
     return isinstance(decision, Skip)
 
 
@@ -157,6 +157,7 @@ async def _run_transaction(producer: Producer, publication: Publication) -> None
     options = publication.options
     deadline = time.monotonic() + options.transaction_timeout_ms / 1000
     total = sum(len(output.entries) for output in publication.outputs)
+    deliveries: list[Delivery] = []
     await producer.begin_transaction()
     for number, (topic, partition, batch) in enumerate(_batches(publication.outputs)):
         if number == total // 2:
@@ -164,11 +165,9 @@ async def _run_transaction(producer: Producer, publication: Publication) -> None
         # Later the coordinator has aborted the transaction, and rather says so about the epoch.
         if time.monotonic() > deadline:
             raise _timed_out(publication)
-        await producer.publish(topic, partition, batch)
+        deliveries.append(await producer.publish(topic, partition, batch))
     crash_point("before-marker", publication.batch)
-    marker = publication.marker()
-    position = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
-    await producer.send_offsets({marker_partition(options): position}, publication.name)
+    await publication.leave_marker(producer, deliveries)
     crash_point("after-marker", publication.batch)
     await producer.flush()
     if time.monotonic() > deadline:
@@ -186,9 +185,6 @@ def _batches(outputs: Sequence[TaskOutput]) -> Iterator[tuple[str, int, Buffer]]
             yield entry.topic, entry.partition, view[entry.position : entry.position + entry.size]
 
 
-# -- what users are told -------------------------------------------------------------------------------------------
-
-
 def _timed_out(publication: Publication) -> TransactionTimedOut:
     size = sum(entry.size for output in publication.outputs for entry in output.entries)
     return TransactionTimedOut(
@@ -197,37 +193,3 @@ def _timed_out(publication: Publication) -> TransactionTimedOut:
         "transaction. Raise it (brokers allow up to transaction.max.timeout.ms, 15 minutes unless changed), or make "
         "micro-batches smaller, such as with maxOffsetsPerTrigger"
     )
-
-
-def _explained(publication: Publication, error: Exception, seconds: float) -> Exception:
-    """The same in the sink's words; _Repeatable if another attempt may help."""
-    cause = _root_of(error)
-    if isinstance(error, FencedError):
-        if seconds * 1000 >= publication.options.transaction_timeout_ms:
-            return _timed_out(publication)
-        return PublishFenced(
-            f"another driver publishes as {publication.name!r}: the query has been started a second time with the same "
-            f"checkpoint, or two queries share a jobId. This one stops ({error})"
-        )
-    if isinstance(cause, RecordTooLarge):
-        return MessageTooLarge(str(cause))
-    if isinstance(cause, ApiError):
-        match cause.code:
-            case ErrorCode.MESSAGE_TOO_LARGE | ErrorCode.RECORD_LIST_TOO_LARGE:
-                return MessageTooLarge(
-                    f"the broker refuses a record batch as too large ({cause}). Raise the topic's max.message.bytes, "
-                    f"or lower kafka.batch.size, which is {publication.options.batch_bytes}, below it; a row that is "
-                    "larger by itself cannot be written to this topic"
-                )
-            case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION | ErrorCode.UNKNOWN_TOPIC_ID:
-                return UnknownTopic(f"a topic that rows go to does not exist any more ({cause})")
-    if isinstance(error, FatalError) or (isinstance(cause, ApiError) and not cause.code.retriable):
-        return PublishFailed(f"micro-batch {publication.batch} cannot be published: {error}")
-    return _Repeatable(str(error))
-
-
-def _root_of(error: BaseException) -> BaseException:
-    """What a broker or the client has said first."""
-    while isinstance(error, (TransactionError, DeliveryFailed)) and error.cause is not None:
-        error = error.cause
-    return error

@@ -1,17 +1,17 @@
 """The sink: `df.writeStream.format("tidelog")` and `df.write.format("tidelog")`.
 
 Spark makes a writer in the driver, copies it to the tasks, whose `write` is called, and calls `commit` or `abort` on
-another copy in the driver. What tasks do is in `tidelog.spark.encode`, what the driver does in `tidelog.spark.publish`.
+another one in the driver. What these do depends on the kind of delivery: `tidelog.spark.sink_batch` (exactly once, the
+default), `tidelog.spark.sink_task` (exactly once, a transaction for each task), `tidelog.spark.sink_sending` (at least
+once).
 """
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import uvloop
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -21,15 +21,16 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from tidelog.spark.crash_points import crash_point
-from tidelog.spark.encode import TaskEncoder
-from tidelog.spark.publish import Publication, publish
+from tidelog.spark.sink_batch import BatchMode
 from tidelog.spark.sink_columns import SinkColumns, sink_columns
 from tidelog.spark.sink_errors import InvalidSinkOptions, PublishFailed
-from tidelog.spark.sink_options import SinkOptions, sink_options
-from tidelog.spark.sink_plan import BatchEntry, SinkPlan, TaskOutput
+from tidelog.spark.sink_modes import SinkMode, TaskPlace, run
+from tidelog.spark.sink_options import Atomicity, Delivery, SinkOptions, sink_options
+from tidelog.spark.sink_plan import SinkPlan
+from tidelog.spark.sink_sending import AtLeastOnceMode
+from tidelog.spark.sink_task import TaskMode
 from tidelog.spark.sink_topics import partition_counts
-from tidelog.spark.staging import StagingFolder, StagingWriter, plan_folder, remove_folder, remove_others
+from tidelog.spark.staging import plan_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +64,7 @@ class _Writer:
     def __init__(self, options: SinkOptions, columns: SinkColumns) -> None:
         self._options = options
         self._columns = columns
+        self._mode = _mode(options)
         self._plan: SinkPlan | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -72,74 +74,28 @@ class _Writer:
             self._plan = _plan(self._options, self._columns)
         return self.__dict__
 
-    def _encode(self, iterator: Iterator[pa.RecordBatch], query_id: str, batch: int) -> TaskOutput:
-        plan = self._plan
+    def _run_task(self, rows: Iterator[pa.RecordBatch], query_id: str, batch: int) -> WriterCommitMessage:
         context = TaskContext.get()
-        assert plan is not None
+        assert self._plan is not None
         assert context is not None
-        name = f"{query_id}.{batch}.{context.partitionId()}.{context.taskAttemptId()}"
-        staged = StagingWriter(plan.folder, name, plan.options.inline_bytes)
-        entries: list[BatchEntry] = []
-
-        def emit(topic: str, partition: int, rows: int, content: bytes) -> None:
-            entries.append(BatchEntry(topic, partition, staged.append(content), len(content), rows))
-
-        encoder = TaskEncoder(plan, emit, task=context.partitionId())
-        try:
-            for rows in iterator:
-                encoder.add(rows)
-                crash_point("in-write", batch)
-            encoder.finish()
-            content = staged.finish()
-        except BaseException:
-            staged.discard()
-            raise
-        return TaskOutput(
-            query_id=query_id,
-            batch=batch,
-            rows=encoder.digest.rows,
-            digest=str(encoder.digest),
-            entries=tuple(entries),
-            content=content,
-            folder=plan.folder,
-        )
-
-    def _publish(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
-        outputs = [message for message in messages if isinstance(message, TaskOutput)]
-        if len(outputs) != len(messages) or not outputs:
-            raise PublishFailed(f"only {len(outputs)} of {len(messages)} tasks have said what they have encoded")
-        first = outputs[0]
-        if {(output.query_id, output.batch) for output in outputs} != {(first.query_id, batch)}:
-            raise PublishFailed(f"tasks of other micro-batches than {batch} of query {first.query_id} are among these")
-        name = f"{self._options.transactional_id_prefix}-{first.query_id}"
-        _run(publish(Publication(options=self._options, name=name, batch=batch, outputs=outputs)))
-        remove_folder(first.folder)
-        remove_others(first.folder, first.query_id)
-        crash_point("before-commit-log", batch)
-
-    def _clean_up(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Says nothing about what is in the topics: this is called after a failed commit as well."""
-        folders: set[StagingFolder] = {message.folder for message in messages if isinstance(message, TaskOutput)}
-        if self._plan is not None:
-            folders.add(self._plan.folder)
-        for folder in folders:
-            remove_folder(folder)
+        place = TaskPlace(query_id=query_id, batch=batch, task=context.partitionId(), attempt=context.taskAttemptId())
+        return self._mode.run_task(self._plan, place, rows)
 
 
 class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskOutput:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()
         assert context is not None
         query_id, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query_id is None or batch is None:
             raise PublishFailed(f"this Spark does not tell its tasks {_QUERY_ID} and {_BATCH_ID}")
-        return self._encode(iterator, query_id, int(batch))
+        return self._run_task(iterator, query_id, int(batch))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        self._publish(messages, batchId)
+        self._mode.commit(self._options, messages, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        self._clean_up(messages)
+        self._mode.abort(self._options, messages, self._plan)
 
 
 class JobWriter(_Writer, DataSourceArrowWriter):
@@ -149,25 +105,27 @@ class JobWriter(_Writer, DataSourceArrowWriter):
         super().__init__(options, columns)
         self._job = f"job-{options.job_id or uuid.uuid4()}"
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskOutput:
-        return self._encode(iterator, self._job, _ONLY_BATCH)
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return self._run_task(iterator, self._job, _ONLY_BATCH)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._publish(messages, _ONLY_BATCH)
+        self._mode.commit(self._options, messages, _ONLY_BATCH)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._clean_up(messages)
+        self._mode.abort(self._options, messages, self._plan)
+
+
+def _mode(options: SinkOptions) -> SinkMode:
+    if options.delivery is Delivery.AT_LEAST_ONCE:
+        return AtLeastOnceMode()
+    return BatchMode() if options.atomicity is Atomicity.BATCH else TaskMode()
 
 
 def _plan(options: SinkOptions, columns: SinkColumns) -> SinkPlan:
+    staged = options.delivery is Delivery.EXACTLY_ONCE and options.atomicity is Atomicity.BATCH
     return SinkPlan(
         options=options,
         columns=columns,
-        partition_counts=_run(partition_counts(options)),
-        folder=plan_folder(options),
+        partition_counts=run(partition_counts(options)),
+        folder=plan_folder(options) if staged else None,
     )
-
-
-def _run(coroutine: Any) -> Any:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(coroutine)

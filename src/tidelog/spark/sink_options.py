@@ -39,6 +39,11 @@ class Atomicity(StrEnum):
     TASK = "task"
 
 
+class ChangedBatch(StrEnum):
+    FAIL = "fail"
+    SKIP = "skip"
+
+
 class MissingMarker(StrEnum):
     FAIL = "fail"
     PUBLISH = "publish"
@@ -58,6 +63,7 @@ class SinkOptions:
     delivery: Delivery = Delivery.EXACTLY_ONCE
     atomicity: Atomicity = Atomicity.BATCH
     missing_marker: MissingMarker = MissingMarker.FAIL
+    changed_batch: ChangedBatch = ChangedBatch.FAIL
     transactional_id_prefix: str = DEFAULT_PREFIX
     marker_topic: str = DEFAULT_MARKER_TOPIC
     job_id: str | None = None
@@ -132,6 +138,7 @@ _PRODUCER_ONLY = PRODUCER_OPTIONS.keys() - CLIENT_OPTIONS.keys()
 
 _OWN_NAMES = (
     "atomicity",
+    "changedBatch",
     "checkpointLocation",
     "compression",
     "delivery",
@@ -155,6 +162,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     delivery = given.choice("delivery", Delivery, Delivery.EXACTLY_ONCE)
     atomicity = given.choice("atomicity", Atomicity, Atomicity.BATCH)
     missing_marker = given.choice("missingMarker", MissingMarker, MissingMarker.FAIL)
+    changed_batch = given.choice("changedBatch", ChangedBatch, ChangedBatch.FAIL)
     prefix = given.text("transactionalIdPrefix", DEFAULT_PREFIX)
     marker_topic = given.text("markerTopic", DEFAULT_MARKER_TOPIC)
     job_id = given.text("jobId")
@@ -192,6 +200,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         delivery=delivery,
         atomicity=atomicity,
         missing_marker=missing_marker,
+        changed_batch=changed_batch,
         transactional_id_prefix=prefix,
         marker_topic=marker_topic,
         job_id=job_id,

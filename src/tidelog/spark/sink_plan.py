@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import WriterCommitMessage
 
+from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_options import SinkOptions
 from tidelog.spark.staging import StagedFile, StagingFolder
@@ -20,7 +21,8 @@ class SinkPlan:
     options: SinkOptions
     columns: SinkColumns
     partition_counts: Mapping[str, int]
-    folder: StagingFolder
+    # Only where tasks hand their output to the driver.
+    folder: StagingFolder | None
 
 
 class BatchEntry(NamedTuple):
@@ -51,3 +53,17 @@ class TaskSent(WriterCommitMessage):
     """With delivery=at_least_once: the rows are stored already."""
 
     rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTransaction(WriterCommitMessage):
+    """With atomicity=task: the rows are in a transaction of the task's own, which the driver ends.
+
+    It is None if the transaction was committed before: then this is the second run of the micro-batch.
+    """
+
+    query_id: str
+    batch: int
+    rows: int
+    digest: str
+    transaction: OpenTransaction | None
