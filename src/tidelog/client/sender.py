@@ -28,6 +28,7 @@ from tidelog.client.errors import (
     raise_for_code,
 )
 from tidelog.client.finished import stamp
+from tidelog.client.metrics import ProducerMetrics
 from tidelog.client.sequences import Refusal, Sequences
 from tidelog.client.transactions.coordinator import CONCURRENT_PAUSE_MS, TransactionCoordinator
 from tidelog.client.transactions.transactions import Transactions
@@ -73,6 +74,7 @@ class Sender:
             assert self.sequences is not None
             coordinator = TransactionCoordinator(cluster, config, transactional_id)
             self.transactions = Transactions(coordinator, self.sequences, self.wake)
+        self.metrics = ProducerMetrics(cluster.clock, accumulator, config.buffer_memory)
         self._in_flight: Counter[int] = Counter()
         self._in_flight_batches: dict[ProducerBatch, None] = {}
         # Partitions with a batch on the way, for a producer that keeps their order by sending one at a time.
@@ -211,6 +213,7 @@ class Sender:
             request, version = self._request(connection, batches)
             if self._config.acks == 0:
                 connection.submit_unanswered(request, version=version)
+                self.metrics.unanswered_sent(batches)
                 self._finish_unanswered(batches)
                 return
             reply = connection.submit(request, ProduceResponse, version=version)
@@ -218,6 +221,7 @@ class Sender:
             self._all_failed(batches, error)
             return
         self._in_flight[node] += 1
+        reply.add_done_callback(self.metrics.request_sent(batches))
         reply.add_done_callback(partial(self._answered, node, batches))
 
     def _request(self, connection: ClientConnection, batches: list[ProducerBatch]) -> tuple[ProduceRequest, int]:
@@ -334,6 +338,7 @@ class Sender:
                 assert_never(refusal)
 
     def _split(self, batch: ProducerBatch) -> None:
+        self.metrics.split()
         halves = batch.split()
         if self.sequences is not None:
             self.sequences.replace(batch, halves)
@@ -373,6 +378,7 @@ class Sender:
             elif isinstance(problem, ApiError):
                 self.refresh_metadata()
             batch.retry_at_ms = now + pause_ms
+            self.metrics.retried(batch)
             self._accumulator.put_back(batch)
 
     def _succeed(self, batch: ProducerBatch, stored: Stored) -> None:
@@ -387,6 +393,7 @@ class Sender:
             self.sequences.give_up(batch, refused=refused)
         if self.transactions is not None:
             self.transactions.delivery_failed(failure)
+        self.metrics.failed(batch)
         self._accumulator.finished(batch)
         batch.fail(failure)
         self._on_done(batch)

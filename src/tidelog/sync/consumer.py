@@ -227,6 +227,7 @@ class Consumer(Client[AsyncConsumer]):
                     continue
         return positions
 
+    metrics = on_loop(AsyncConsumer.metrics)
     committed = blocking(AsyncConsumer.committed)
     group_metadata = on_loop(AsyncConsumer.group_metadata)
 

@@ -18,7 +18,7 @@ from tidelog.client.partitioner import Partitioner, PartitionFunction
 from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.producer import Producer as AsyncProducer
 from tidelog.records.record import Header
-from tidelog.sync.background import Background, Client, blocking, options_together
+from tidelog.sync.background import Background, Client, blocking, on_loop, options_together
 
 Result = TypeVar("Result")
 
@@ -243,6 +243,7 @@ class Producer(Client[AsyncProducer]):
     async def _refused(self) -> None:
         self._raise_refused()
 
+    metrics = on_loop(AsyncProducer.metrics)
     partitions_for = blocking(AsyncProducer.partitions_for)
     init_transactions = blocking(AsyncProducer.init_transactions)
     begin_transaction = blocking(AsyncProducer.begin_transaction)

@@ -30,6 +30,7 @@ from tidelog.client.consumer.subscription import Kind, Subscription
 from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable, WrongUse
 from tidelog.client.fetched import ConsumerRecord
 from tidelog.client.group_metadata import ConsumerGroupMetadata
+from tidelog.client.metrics import ConsumerMetrics
 from tidelog.client.offsets import OffsetAndTimestamp, list_offsets
 from tidelog.client.options import CONSUMER
 from tidelog.client.places import EARLIEST, LATEST
@@ -79,8 +80,13 @@ class Consumer:
         self._commits = Commits(self._cluster, self._config, self._positions)
         self._holdings = Holdings(self._positions, self._commits)
         self._positioning = Positioning(self._cluster, self._config, self._positions, self._news.set)
-        self._fetcher = Fetcher(self._cluster, self._config, self._positions, self._positioning, self._news.set)
-        self._reader = Reader(self._positions, self._config.max_poll_records)
+        self._metrics = ConsumerMetrics(
+            self._cluster.clock, self._positions, read_committed=self._config.read_committed
+        )
+        self._fetcher = Fetcher(
+            self._cluster, self._config, self._positions, self._positioning, self._news.set, self._metrics
+        )
+        self._reader = Reader(self._positions, self._config.max_poll_records, self._metrics.consumed)
         self._member: GroupMember | None = None
         # A part of a rebalance that has outlived the call that began it.
         self._step: asyncio.Task[None] | None = None
@@ -341,6 +347,10 @@ class Consumer:
     def group_metadata(self) -> ConsumerGroupMetadata:
         """As whom this consumer commits now: for offsets that are sent with a transaction (KIP-447)."""
         return self._commits.group_metadata
+
+    def metrics(self) -> dict[str, float]:
+        """What this consumer has measured of itself, by Kafka's names: see `tidelog.client.metrics`."""
+        return self._metrics.snapshot()
 
     # -- asking about topics and partitions ----------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import ClientError, api_error
 from tidelog.client.fetched import FetchedPartition
+from tidelog.client.metrics import ConsumerMetrics
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
@@ -39,12 +40,14 @@ class Fetcher:
         positions: Positions,
         positioning: Positioning,
         on_news: Callable[[], None],
+        metrics: ConsumerMetrics,
     ) -> None:
         self._cluster = cluster
         self._config = config
         self._positions = positions
         self._positioning = positioning
         self._on_news = on_news
+        self._metrics = metrics
         self._sessions: dict[int, FetchSession] = defaultdict(FetchSession)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._leader_search: asyncio.Task[None] | None = None
@@ -159,6 +162,7 @@ class Fetcher:
         session = self._sessions[node]
         plan = session.plan({entry.partition: self._wanted(entry) for entry in entries})
         asked = {entry.partition: (entry, entry.fetch_offset, entry.jumps) for entry in entries}
+        started_ms = self._cluster.clock.monotonic_ms()
         try:
             reply = await self._ask(node, plan, self._config.fetch_max_wait_ms if may_wait else 0)
         except (ConnectionProblem, ApiError, ClientError) as error:
@@ -178,6 +182,8 @@ class Fetcher:
                 self._try_later(entries)
             return
         session.succeeded(reply.session_id)
+        size = sum(len(answer.records or b"") for topic in reply.responses for answer in topic.partitions)
+        self._metrics.fetched(started_ms, size, reply.throttle_time_ms)
         names = self._cluster.metadata.topic_names
         for topic in reply.responses:
             name = topic.topic or names.get(Uuid(topic.topic_id), "")

@@ -6,7 +6,7 @@ What was handed out counts as processed when the reader comes back; the position
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import ClientError
@@ -19,10 +19,13 @@ _ANY_SIZE = sys.maxsize
 
 
 class Reader:
-    def __init__(self, positions: Positions, chunk_size: int) -> None:
+    def __init__(
+        self, positions: Positions, chunk_size: int, on_taken: Callable[[int], None] = lambda records: None
+    ) -> None:
         """An iteration takes `chunk_size` records of one partition before it turns to the next."""
         self._positions = positions
         self._chunk_size = chunk_size
+        self._on_taken = on_taken
         # The iteration's chunk: whose it is, at which jump of the partition it was taken, and the next record in it.
         self._entry: PartitionPosition | None = None
         self._jumps = 0
@@ -42,6 +45,8 @@ class Reader:
                 self._positions.rotate(entry)
             if len(taken) >= limit:
                 break
+        if taken:
+            self._on_taken(len(taken))
         return taken
 
     def take_batches(self, limit: int) -> list[tuple[TopicPartition, BatchChunk]]:
@@ -64,9 +69,11 @@ class Reader:
                 self._positions.rotate(entry)
                 if chunk.batches:
                     taken.append((entry.partition, chunk))
-                    limit -= min(
+                    records = min(
                         chunk.next_offset - chunk.first_offset, sum(header.record_count for header, _ in chunk.batches)
                     )
+                    self._on_taken(records)
+                    limit -= records
         return taken
 
     def next_record(self) -> ConsumerRecord | None:
@@ -102,6 +109,7 @@ class Reader:
             if not chunk.records:
                 entry.move(chunk.next_offset, chunk.leader_epoch)
                 continue
+            self._on_taken(len(chunk.records))
             self._entry, self._jumps, self._chunk, self._at = entry, entry.jumps, chunk, 0
             return True
         return False
