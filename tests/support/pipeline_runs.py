@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 from support.processes import ProcessFailed, start_process, tail, wait_until
 from support.tidelog_process import tidelog_command
 
+import tidelog.spark.pipelines.__main__
 from tidelog.spark.crash_points import CRASH_FILE, CRASH_POINT
 from tidelog.spark.pipelines.progress import Display
 from tidelog.spark.pipelines.reading import pipeline_from
@@ -23,10 +25,12 @@ from tidelog.spark.pipelines.run import StopRequest, plan_job, watch
 # A JVM is started on a machine that may be busy.
 REACH_SECONDS = 280.0
 
-_QUICKLY_STARTED = """
+_MASTER = "local[2]"
+_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+_SPARK = f"""
 [spark]
-master = "local[2]"
-config."spark.driver.extraJavaOptions" = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+master = "{_MASTER}"
+config."spark.driver.extraJavaOptions" = "{_JAVA_OPTIONS}"
 """
 
 
@@ -41,15 +45,22 @@ def run_in_session(spark: SparkSession, kind: str, tables: Mapping[str, Any], ch
 
 
 class PipelineRun:
-    """`tidelog pipeline run` with its JVM and its workers."""
+    """`tidelog pipeline run` (or spark-submit, as on a cluster) with its JVM and its workers."""
 
-    def __init__(self, directory: Path, name: str, toml: str, *, halt_at: str | None = None) -> None:
+    def __init__(
+        self, directory: Path, name: str, toml: str, *, halt_at: str | None = None, submit: bool = False
+    ) -> None:
         settings = directory / f"{name}.toml"
-        settings.write_text(toml + _QUICKLY_STARTED)
+        settings.write_text(toml if submit else toml + _SPARK)
         self.output = directory / f"{name}.log"
         self._crash_file = directory / f"crash-{name}"
         halt = {} if halt_at is None else {CRASH_POINT: halt_at, CRASH_FILE: str(self._crash_file)}
         command = [tidelog_command(), "pipeline", "run", str(settings)]
+        if submit:
+            program = str(Path(sys.executable).with_name("spark-submit"))
+            java = ["--driver-java-options", _JAVA_OPTIONS, "--conf", "spark.driver.bindAddress=127.0.0.1"]
+            command = [program, "--master", _MASTER, *java, tidelog.spark.pipelines.__main__.__file__, str(settings)]
+            halt |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         self.process: subprocess.Popen[bytes] = start_process(command, output=self.output, environment=halt)
 
     def wait_until_halted(self) -> None:
@@ -80,8 +91,10 @@ class PipelineRun:
 
 
 @contextmanager
-def pipeline_run(directory: Path, name: str, toml: str, *, halt_at: str | None = None) -> Iterator[PipelineRun]:
-    run = PipelineRun(directory, name, toml, halt_at=halt_at)
+def pipeline_run(
+    directory: Path, name: str, toml: str, *, halt_at: str | None = None, submit: bool = False
+) -> Iterator[PipelineRun]:
+    run = PipelineRun(directory, name, toml, halt_at=halt_at, submit=submit)
     try:
         yield run
     finally:

@@ -227,6 +227,45 @@ def outbox(
     )
 
 
+@pipeline.command("mirror")
+def mirror(
+    name: Name,
+    to_bootstrap_server: TargetServers,
+    topic: Topics = None,
+    topic_pattern: TopicPattern = "",
+    bootstrap_server: Servers = DEFAULT_SERVERS,
+    start: From = "earliest",
+    max_records_per_batch: BatchSize = 1_000_000,
+    groups: Annotated[
+        str, typer.Option("--groups", metavar="REGEX", help="Consumer groups whose offsets are translated.")
+    ] = ".*",
+    translate_groups: Annotated[bool, typer.Option(help="Translate offsets of consumer groups.")] = True,
+    topic_prefix: Annotated[str, typer.Option("--topic-prefix", help="Before the names of topics at the target.")] = "",
+    source_option: SourceOptions = None,
+    target_option: TargetOptions = None,
+    checkpoint: Checkpoint = "",
+    once: Once = False,
+    interval: Interval = "1 second",
+    master: Master = "",
+    spark_config: SparkConfig = None,
+) -> None:
+    """Topics of one cluster into another: same partitions, order, headers and timestamps; groups find their place.
+
+    Example: tidelog pipeline mirror --name to-backup -b live:9092 --to-bootstrap-server backup:9092
+    --topic-pattern 'orders.*'
+    """
+    _run_settings(
+        "mirror",
+        {
+            "run": _run_table(name, checkpoint, once, interval),
+            "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
+            "target": _target(to_bootstrap_server, target_option),
+            "mirror": {"groups": groups, "translate_groups": translate_groups, "topic_prefix": topic_prefix},
+            "spark": _spark(master, spark_config),
+        },
+    )
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Options into the tables of settings.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,6 +43,19 @@ class StoredState:
 
     progress: Progress | None = None
     next_offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+
+@contextmanager
+def database_errors(what: str) -> Iterator[None]:
+    """Tell what a database refuses as a DatabaseProblem, for the moments in which somebody is watching."""
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    # Without psycopg nobody can have got an error from it.
+    if psycopg := sys.modules.get("psycopg"):
+        errors = (*errors, psycopg.Error)
+    try:
+        yield
+    except errors as error:
+        raise DatabaseProblem(f"{what}: {' '.join(str(error).split())}") from error
 
 
 class Database(Protocol):

@@ -10,8 +10,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from tidelog.client.errors import ApiError, ClientError, ConnectionProblem
+from tidelog.config.definitions import InvalidConfig
 from tidelog.spark.databases.options import InvalidDatabaseOption
 from tidelog.spark.databases.store import DatabaseProblem
+from tidelog.spark.java import JavaMissing
+from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.outbox.routing import InvalidRoute
 from tidelog.spark.pipelines.failure import PipelineFailed
 from tidelog.spark.pipelines.progress import Display
@@ -19,7 +23,20 @@ from tidelog.spark.pipelines.reading import read_pipeline_file
 from tidelog.spark.pipelines.run import run_pipeline
 from tidelog.spark.pipelines.settings import InvalidSettings
 
-EXPECTED = (PipelineFailed, InvalidSettings, DatabaseProblem, InvalidDatabaseOption, InvalidRoute)
+# What is told in one line instead of with a traceback.
+EXPECTED = (
+    ApiError,
+    ClientError,
+    ConnectionProblem,
+    DatabaseProblem,
+    InvalidConfig,
+    InvalidDatabaseOption,
+    InvalidRoute,
+    InvalidSettings,
+    JavaMissing,
+    MirrorRefused,
+    PipelineFailed,
+)
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidelog.spark.databases.store import database_errors
 from tidelog.spark.outbox.source import (
     DELETE_RELAYED,
     FORMAT,
@@ -27,9 +28,10 @@ def plan_outbox(session: SparkSession, pipeline: Outbox) -> Job:
     options = source_options(pipeline)
     parsed = parse_outbox_options(options)
     table = open_outbox(parsed.settings)
-    if pipeline.outbox.create_table:
-        table.create()
-    table.check()
+    with database_errors(f"table {pipeline.outbox.table} cannot be used as an outbox"):
+        if pipeline.outbox.create_table:
+            table.create()
+        table.check()
     session.dataSource.register(OutboxSource)
     events = session.readStream.format(FORMAT).options(**options).load()
     target = target_options(pipeline.target, pipeline.run.name)

@@ -131,7 +131,9 @@ def plan_job(session: SparkSession, pipeline: Pipeline) -> Job:
 
             return plan_outbox(session, pipeline)
         case Mirror():
-            raise PipelineFailed("mirrors cannot be run yet")
+            from tidelog.spark.pipelines.mirror import plan_mirror
+
+            return plan_mirror(session, pipeline)
 
 
 def _session(run: Run, spark: Spark) -> SparkSession:

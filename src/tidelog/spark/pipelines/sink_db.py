@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.spark.databases.options import DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.sink import FORMAT, DatabaseSink
-from tidelog.spark.databases.store import Column, open_database
+from tidelog.spark.databases.store import Column, database_errors, open_database
 from tidelog.spark.pipelines.records import RECORD, header, parse_values, read_topics, starting_from
 from tidelog.spark.pipelines.run import Job, start_query
 from tidelog.spark.pipelines.settings import SinkDatabase, Table
@@ -25,7 +25,8 @@ _NESTED = ("array", "map", "struct")
 def plan_sink_db(session: SparkSession, pipeline: SinkDatabase) -> Job:
     options = sink_options(pipeline)
     database = open_database(parse_sink_options(options))
-    stored = database.stored_state()
+    with database_errors("the database does not tell what it holds"):
+        stored = database.stored_state()
     starting: str | None = None
     if stored.progress is not None:
         options["takesOver"] = stored.progress.query_id
@@ -33,7 +34,8 @@ def plan_sink_db(session: SparkSession, pipeline: SinkDatabase) -> Job:
     records = parse_values(read_topics(session, pipeline.source, starting), pipeline.value)
     chosen = choose_columns(records, pipeline.database)
     fields = [field for field in chosen.schema if not _beside(field.name)]
-    database.prepare([Column(name=field.name, type=field.dataType.simpleString()) for field in fields])
+    with database_errors(f"table {pipeline.database.table} cannot be prepared"):
+        database.prepare([Column(name=field.name, type=field.dataType.simpleString()) for field in fields])
     session.dataSource.register(DatabaseSink)
     return Job(start=lambda: start_query(_flattened(chosen), FORMAT, pipeline.run, options))
 

@@ -1,0 +1,192 @@
+"""The sink of a mirror: the exactly-once sink, whose transactions carry the source offsets instead of a batch number.
+
+Its transactional id is that of the mirror, not of the query: a mirror that was started anew with another checkpoint
+fences the one before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from tidelog.client.cluster import Cluster
+from tidelog.client.committed import OffsetAndMetadata, fetch_committed
+from tidelog.client.config import client_config
+from tidelog.client.delivery import Delivery
+from tidelog.client.producer import Producer
+from tidelog.model.ids import TopicPartition
+from tidelog.spark.crash_points import crash_point
+from tidelog.spark.mirror.progress import Offsets, Verdict, decide
+from tidelog.spark.mirror.runs import Stretch, extend, joined, match, read_runs, stretches, write_runs
+from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
+from tidelog.spark.publish import Publication
+from tidelog.spark.sink import MicroBatchWriter
+from tidelog.spark.sink_batch import BatchMode
+from tidelog.spark.sink_columns import SinkColumns, sink_columns
+from tidelog.spark.sink_modes import TaskPlace
+from tidelog.spark.sink_options import SinkOptions, sink_options
+from tidelog.spark.sink_plan import SinkPlan, TaskOutput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "tidelog-mirror"
+SOURCE_PREFIX = "source."
+OFFSET = "offset"
+
+NAME = "mirror"
+TOPICS = "mirrorTopics"
+PATTERN = "mirrorPattern"
+TOPIC_PREFIX = "mirrorPrefix"
+_OWN = frozenset({NAME, TOPICS.lower(), PATTERN.lower(), TOPIC_PREFIX.lower()})
+
+Stretches = Mapping[TopicPartition, tuple[Stretch, ...]]
+
+
+def mirror_group(name: str) -> str:
+    """The group at the target that holds the source offsets, and the transactional id."""
+    return f"tidelog-mirror-{name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorOutput(TaskOutput):
+    """What a task has encoded, and which source offsets it is, by partition of the target."""
+
+    stretches: Stretches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorPublication(Publication):
+    """A micro-batch of a mirror. `name` is transactional id and group."""
+
+    def spans(self) -> dict[TopicPartition, Offsets]:
+        return {
+            partition: Offsets(first=parts[0].first, last=parts[-1].first + parts[-1].count - 1)
+            for partition, parts in self.stretches().items()
+        }
+
+    def stretches(self) -> dict[TopicPartition, list[Stretch]]:
+        """In the order of the tasks, which is the order of the records."""
+        found: dict[TopicPartition, list[Stretch]] = {}
+        for output in self.outputs:
+            assert isinstance(output, MirrorOutput)
+            for partition, parts in output.stretches.items():
+                found.setdefault(partition, []).extend(parts)
+        return {partition: joined(parts) for partition, parts in found.items()}
+
+    async def prepare(self) -> None:
+        """The offsets belong to the mirrored topics; there is no topic for markers."""
+
+    async def is_published(self) -> bool:
+        committed = await self._committed()
+        crash_point("after-offset-fetch", self.batch)
+        offsets = {partition: position.offset for partition, position in committed.items()}
+        return decide(self.batch, self.spans(), offsets, group=self.name) is Verdict.SKIP
+
+    async def leave_marker(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
+        placed: dict[TopicPartition, list[Stretch]] = {}
+        entries = [entry for output in self.outputs for entry in output.entries]
+        for entry, delivery in zip(entries, deliveries, strict=True):
+            base = (await delivery).offset
+            placed.setdefault(TopicPartition(entry.topic, entry.partition), []).append(Stretch(base, entry.rows))
+        known = await self._committed()
+        positions = {}
+        for partition, parts in self.stretches().items():
+            history = read_runs(known[partition].metadata) if partition in known else []
+            runs = extend(history, match(parts, placed[partition]))
+            following = parts[-1].first + parts[-1].count
+            positions[partition] = OffsetAndMetadata(offset=following, metadata=write_runs(runs))
+        await producer.send_offsets(positions, self.name)
+
+    async def _committed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        async with Cluster(client_config(self.options.connection())) as cluster:
+            return await fetch_committed(cluster, self.name, None, require_stable=True)
+
+
+class MirrorMode(BatchMode):
+    """`offset_column` is where rows hold their source offset."""
+
+    def __init__(self, name: str, offset_column: int) -> None:
+        self._name = name
+        self._offset_column = offset_column
+
+    def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> MirrorOutput:
+        found: dict[TopicPartition, list[Stretch]] = {}
+        output = super().run_task(plan, place, self._watched(plan.columns, rows, found))
+        return MirrorOutput(
+            query_id=output.query_id,
+            batch=output.batch,
+            rows=output.rows,
+            digest=output.digest,
+            entries=output.entries,
+            content=output.content,
+            folder=output.folder,
+            stretches={partition: tuple(joined(parts)) for partition, parts in found.items()},
+        )
+
+    def publication(
+        self, options: SinkOptions, outputs: Sequence[TaskOutput], query_id: str, batch: int
+    ) -> Publication:
+        return MirrorPublication(options=options, name=self._name, batch=batch, outputs=outputs)
+
+    def _watched(
+        self, columns: SinkColumns, batches: Iterator[pa.RecordBatch], found: dict[TopicPartition, list[Stretch]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Passes rows on and notes their source offsets."""
+        assert columns.topic is not None
+        assert columns.partition is not None
+        for rows in batches:
+            for topic, of_topic in _groups(rows, columns.topic):
+                for partition, of_partition in _groups(of_topic, columns.partition):
+                    offsets = of_partition.column(self._offset_column).to_numpy(zero_copy_only=False)
+                    found.setdefault(TopicPartition(topic, partition), []).extend(stretches(offsets))
+            yield rows
+
+
+class MirrorSink(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> MirrorWriter:
+        del overwrite
+        given = {name.lower(): text for name, text in self.options.items()}
+        topics = MirroredTopics(
+            source={
+                name.removeprefix(SOURCE_PREFIX): text for name, text in given.items() if name.startswith(SOURCE_PREFIX)
+            },
+            names=tuple(filter(None, given.get(TOPICS.lower(), "").split(","))),
+            pattern=given.get(PATTERN.lower(), ""),
+            prefix=given.get(TOPIC_PREFIX.lower(), ""),
+        )
+        own = {name: text for name, text in given.items() if name not in _OWN and not name.startswith(SOURCE_PREFIX)}
+        options = sink_options(own)
+        mode = MirrorMode(mirror_group(given[NAME]), schema.fieldNames().index(OFFSET))
+        return MirrorWriter(options, sink_columns(schema, options), mode, topics)
+
+
+class MirrorWriter(MicroBatchWriter):
+    def __init__(self, options: SinkOptions, columns: SinkColumns, mode: MirrorMode, topics: MirroredTopics) -> None:
+        super().__init__(options, columns)
+        self._mode = mode
+        self._topics = topics
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._plan is None:
+            # Before partitions are counted for this micro-batch: it may be the first one with a new topic.
+            asyncio.run(keep_topics_in_step(self._topics, self._options.connection()))
+        return super().__getstate__()
+
+
+def _groups(rows: pa.RecordBatch, column: int) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    """Rows by the value of a column, in their order. Nearly always there is one value."""
+    import pyarrow.compute as pc
+
+    values = rows.column(column).unique().to_pylist()
+    for value in values:
+        yield value, rows if len(values) == 1 else rows.filter(pc.equal(rows.column(column), value))
