@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
+
+from tidelog.spark.source_offsets import offsets_from_json
+from tidelog.spark.source_ranges import lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +63,10 @@ def read_report(progress: Mapping[str, Any]) -> BatchReport:
 
 
 def describe(report: BatchReport, totals: Totals) -> str:
-    lag = "" if report.lag is None else f" · lag {report.lag:,}"
+    waiting = "" if report.lag is None else f" · lag {report.lag:,}"
     return (
         f"batch {report.batch} · {report.rows:,} rows · {report.rows_per_second:,.0f} rows/s · "
-        f"took {report.seconds:.2f} s (writing {report.write_seconds:.2f} s){lag} · {totals.rows:,} rows in all"
+        f"took {report.seconds:.2f} s (writing {report.write_seconds:.2f} s){waiting} · {totals.rows:,} rows in all"
     )
 
 
@@ -108,32 +112,15 @@ def _number(value: Any) -> float:
 
 
 def _lag(sources: Iterable[Mapping[str, Any]]) -> int | None:
+    """Of all sources whose offsets are those of topics."""
     lags = []
     for source in sources:
-        end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
-        if isinstance(end, Mapping) and isinstance(latest, Mapping):
-            lags.append(_distance(end, latest))
-    known = [lag for lag in lags if lag is not None]
-    return sum(known) if known else None
+        # Spark gives offsets as JSON inside of a text; other sources have other shapes.
+        with suppress(ValueError, TypeError, AttributeError):
+            end, latest = (_parsed(source.get(name)) for name in ("endOffset", "latestOffset"))
+            lags.append(sum(lag(offsets_from_json(end), offsets_from_json(latest)).values()))
+    return sum(lags) if lags else None
 
 
-def _offsets(value: Any) -> Any:
-    """Spark gives them as JSON inside of a text."""
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return None
-    return value
-
-
-def _distance(end: Mapping[str, Any], latest: Mapping[str, Any]) -> int | None:
-    """Offsets are by topic and partition; other sources have other shapes."""
-    distance = 0
-    for topic, partitions in latest.items():
-        if not isinstance(partitions, Mapping):
-            return None
-        done = end.get(topic, {})
-        for partition, offset in partitions.items():
-            distance += max(0, int(offset) - int(done.get(partition, 0)))
-    return distance
+def _parsed(offsets: Any) -> Any:
+    return json.loads(offsets) if isinstance(offsets, str) else offsets

@@ -59,6 +59,7 @@ def run_pipeline(pipeline: Pipeline, display: Display) -> None:
         except PySparkException as error:
             raise PipelineFailed(explain(str(error))) from error
         finally:
+            # The JVM may be gone, which is then not what is wrong.
             with suppress(Exception):
                 session.stop()
 
