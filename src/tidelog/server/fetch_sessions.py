@@ -44,9 +44,11 @@ class CachedPartition:
             or answer.preferred_read_replica != -1
             or answer.diverging_epoch.epoch != -1
         )
-        # After an error the partition counts as unknown, so that the next good answer is told.
-        self.high_watermark = -1 if answer.error_code else answer.high_watermark
-        self.log_start_offset = -1 if answer.error_code else answer.log_start_offset
+        # After an error the partition counts as unknown, so that the next good answer is told. The same goes for a
+        # divergence: a follower first cuts its log, which may not have reached the watermark that it was told of.
+        unknown = answer.error_code or answer.diverging_epoch.epoch >= 0
+        self.high_watermark = -1 if unknown else answer.high_watermark
+        self.log_start_offset = -1 if unknown else answer.log_start_offset
         return news
 
 

@@ -52,6 +52,9 @@ FIRST_FETCH_VERSION = 15
 FIRST_RETRY_MS = 20.0
 # An idle fetcher looks at its partitions again after this time even if nobody wakes it.
 IDLE_MS = 1_000.0
+# A partition that is being flushed is left out of a fetch. So the next one goes out a little later, and does not wait
+# long at the leader: else the leader would hear of the flushed records only when that wait is over.
+FLUSH_PATIENCE_MS = 10
 
 
 @dataclass(slots=True)
@@ -121,6 +124,7 @@ class Fetcher:
     async def _run(self) -> None:
         retry_ms = FIRST_RETRY_MS
         while True:
+            await self._flushed()
             replicas = self._due()
             if not replicas:
                 await self._rest()
@@ -147,6 +151,15 @@ class Fetcher:
             if state.not_before_ms <= now_ms and state.flush is None
         }
 
+    async def _flushed(self) -> None:
+        """Until all flushes are done, as long as it is worth waiting for them."""
+        flushes = self._flushes()
+        if flushes:
+            await asyncio.wait(flushes, timeout=FLUSH_PATIENCE_MS / 1000)
+
+    def _flushes(self) -> list[asyncio.Task[None]]:
+        return [state.flush for state in self._followed.values() if state.flush is not None]
+
     async def _rest(self) -> None:
         """Until a partition is added, a flush is done, or the time of one that had an error has come."""
         self._changed.clear()
@@ -168,11 +181,12 @@ class Fetcher:
                 f"broker {self.leader_id} serves Fetch up to version {version}; followers need {FIRST_FETCH_VERSION}"
             )
         step = self._session.step(asked)
+        patience_ms = FLUSH_PATIENCE_MS if self._flushes() else config.replica_fetch_wait_max_ms
         response = await connection.request(
             FetchRequest(
                 cluster_id=self._node.image.cluster_id,
                 replica_state=ReplicaState(replica_id=self._node.broker_id, replica_epoch=self._node.broker_epoch),
-                max_wait_ms=config.replica_fetch_wait_max_ms,
+                max_wait_ms=min(patience_ms, config.replica_fetch_wait_max_ms),
                 min_bytes=config.replica_fetch_min_bytes,
                 max_bytes=config.replica_fetch_response_max_bytes,
                 session_id=step.session_id,
