@@ -149,6 +149,15 @@ ANOMALIES: dict[str, tuple[str, Plant]] = {
         "I7",
         lambda events, final: (events, replace(final, replicas=[*final.replicas, replica("node-4", 0, 1)])),
     ),
+    "a replica never learns what is committed": (
+        "I7",
+        lambda events, final: (
+            events,
+            replace(
+                final, replicas=[replica("node-1", 0, 1, 2), replace(replica("node-2", 0, 1, 2), high_watermark=1)]
+            ),
+        ),
+    ),
     "replicas differ above every offset that was read": (
         "I7",
         lambda events, final: (

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import signal
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 
 from tidelog.simulation.faults import FaultKind
-from tidelog.simulation.run import RunReport, run
+from tidelog.simulation.run import RunReport, TookTooLong, run
 from tidelog.simulation.scenario import draw_scenario
 
 ALL_FAULTS = tuple(FaultKind)
+# Real seconds; a hundred times what a seed takes.
+MAX_REAL_SECONDS = 180
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +62,28 @@ class Coverage:
 
 
 def run_seed(campaign: Campaign, seed: int) -> RunReport:
-    return run(draw_scenario(seed, seconds=campaign.seconds, nodes=campaign.nodes, faults=campaign.faults))
+    with _bounded(seed):
+        return run(draw_scenario(seed, seconds=campaign.seconds, nodes=campaign.nodes, faults=campaign.faults))
+
+
+@contextmanager
+def _bounded(seed: int) -> Iterator[None]:
+    """Code that never gives the loop back would stop virtual time for ever; the alarm clock is a real one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        where = "" if frame is None else f" in {frame.f_code.co_filename}:{frame.f_lineno}"
+        raise TookTooLong(f"seed {seed} has not ended after {MAX_REAL_SECONDS} s of real time, now{where}")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(MAX_REAL_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def run_campaign(campaign: Campaign) -> Iterator[RunReport]:

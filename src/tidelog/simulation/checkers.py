@@ -253,6 +253,11 @@ def _all_converged(facts: _Facts) -> Iterator[str]:
                     f"{partition} ends at {first.end_offset} on {first.node} and at {other.end_offset} on {other.node}"
                 )
                 continue
+            if other.high_watermark != first.high_watermark:
+                yield (
+                    f"the high watermark of {partition} is {first.high_watermark} on {first.node} and "
+                    f"{other.high_watermark} on {other.node}"
+                )
             start = max(first.start_offset, other.start_offset)
             one = [record for record in first.records if record.offset >= start]
             another = [record for record in other.records if record.offset >= start]

@@ -27,22 +27,21 @@ class Finish:
     world: World
     clients: Clients
     tasks: Mapping[str, asyncio.Task[None]]
+    # What producers write to, and that together with what is made of it.
+    sources: Sequence[TopicPartition]
     partitions: Sequence[TopicPartition]
+    # Topics that are made of others.
+    derived: Mapping[str, str]
     unfinished: list[str] = field(default_factory=list)
 
 
 async def finish(end: Finish) -> FinalState:
     await _stop(end, end.clients.writing)
     reader = end.world.add_client("final-reader")
-    views: dict[Isolation, list[Read]] = {}
-    for isolation in Isolation:
-        try:
-            async with asyncio.timeout(STEP_SECONDS):
-                views[isolation] = await reader.run(_read_all(reader, end, isolation))
-        except TimeoutError:
-            name = f"read_{isolation.name.lower()}"
-            end.unfinished.append(f"a {name} reader does not reach the end {STEP_SECONDS:g} s after healing")
-            views[isolation] = []
+    if end.clients.copiers:
+        await _copiers_caught_up(end, await _view(end, reader, Isolation.COMMITTED, end.sources))
+        await _stop(end, end.clients.copiers)
+    views = {isolation: await _view(end, reader, isolation, end.partitions) for isolation in Isolation}
     await _readers_caught_up(end, views)
     await _stop(end, end.clients.reading)
     replicas = await _converged_replicas(end)
@@ -50,8 +49,22 @@ async def finish(end: Finish) -> FinalState:
         replicas=replicas,
         uncommitted=views[Isolation.UNCOMMITTED],
         committed=views[Isolation.COMMITTED],
+        derived=end.derived,
         unfinished=end.unfinished,
     )
+
+
+async def _view(
+    end: Finish, reader: SimulatedClient, isolation: Isolation, partitions: Sequence[TopicPartition]
+) -> list[Read]:
+    """Everything that such a reader finds; noted as unfinished if it does not get to the end."""
+    try:
+        async with asyncio.timeout(STEP_SECONDS):
+            return await reader.run(_read_all(reader, end, isolation, partitions))
+    except TimeoutError:
+        name = f"read_{isolation.name.lower()}"
+        end.unfinished.append(f"a {name} reader does not reach the end {STEP_SECONDS:g} s after healing")
+        return []
 
 
 async def _stop(end: Finish, clients: Sequence[Client]) -> None:
@@ -68,27 +81,31 @@ async def _stop(end: Finish, clients: Sequence[Client]) -> None:
             end.world.loop.failures.append((end.world.loop.time(), None, f"{name} failed", error))
 
 
-async def _read_all(client: SimulatedClient, end: Finish, isolation: Isolation) -> list[Read]:
+async def _read_all(
+    client: SimulatedClient, end: Finish, isolation: Isolation, partitions: Sequence[TopicPartition]
+) -> list[Read]:
     """Everything from the beginning to the end, once the end is the same for all readers."""
     while True:
         try:
-            return await _try_read_all(client, end, isolation)
+            return await _try_read_all(client, end, isolation, partitions)
         except EXPECTED:
             await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _try_read_all(client: SimulatedClient, end: Finish, isolation: Isolation) -> list[Read]:
+async def _try_read_all(
+    client: SimulatedClient, end: Finish, isolation: Isolation, partitions: Sequence[TopicPartition]
+) -> list[Read]:
     loop = end.world.loop
     servers = end.world.bootstrap_servers
     async with new_consumer(client, servers, Isolation.UNCOMMITTED) as consumer:
-        ends = await consumer.end_offsets(*end.partitions)
+        ends = await consumer.end_offsets(*partitions)
     found: list[Read] = []
     async with new_consumer(client, servers, isolation) as consumer:
-        consumer.assign(end.partitions)
-        starts = await consumer.beginning_offsets(*end.partitions)
+        consumer.assign(partitions)
+        starts = await consumer.beginning_offsets(*partitions)
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
-        while any([await consumer.position(each) < ends[each] for each in end.partitions]):
+        while any([await consumer.position(each) < ends[each] for each in partitions]):
             for record in await consumer.poll(timeout_ms=POLL_MS):
                 assert record.value is not None
                 found.append(
@@ -97,11 +114,33 @@ async def _try_read_all(client: SimulatedClient, end: Finish, isolation: Isolati
     return found
 
 
+async def _copiers_caught_up(end: Finish, committed: Sequence[Read]) -> None:
+    """Together they have copied the last record of each partition."""
+    last = _last_offsets(committed)
+    deadline = end.world.loop.time() + STEP_SECONDS
+    while True:
+        reached: dict[TopicPartition, int] = {}
+        for copier in end.clients.copiers:
+            for partition, offset in copier.positions.items():
+                reached[partition] = max(reached.get(partition, 0), offset)
+        if all(reached.get(partition, 0) > offset for partition, offset in last.items()):
+            return
+        if end.world.loop.time() > deadline:
+            end.unfinished.append(f"the copiers do not reach the end: {reached} instead of {last}")
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _last_offsets(reads: Sequence[Read]) -> dict[TopicPartition, int]:
+    last: dict[TopicPartition, int] = {}
+    for read in reads:
+        last[read.partition] = max(last.get(read.partition, -1), read.offset)
+    return last
+
+
 async def _readers_caught_up(end: Finish, views: Mapping[Isolation, Sequence[Read]]) -> None:
     """Every reader reaches what the final reader has seen."""
-    last: dict[TopicPartition, int] = {}
-    for read in views[Isolation.UNCOMMITTED]:
-        last[read.partition] = max(last.get(read.partition, -1), read.offset)
+    last = _last_offsets(views[Isolation.UNCOMMITTED])
     deadline = end.world.loop.time() + STEP_SECONDS
     for reader in end.clients.readers:
         while any(reader.positions[partition] <= offset for partition, offset in last.items()):

@@ -14,11 +14,11 @@ from tidelog.simulation.checkers import Violation, check
 from tidelog.simulation.clock import draw_from
 from tidelog.simulation.ending import Finish, finish
 from tidelog.simulation.faults import draw_plan
-from tidelog.simulation.history import FinalState, History
+from tidelog.simulation.history import Ended, FinalState, History
 from tidelog.simulation.loop import SimulatedLoop, SimulationStuck, new_loop
 from tidelog.simulation.node import NodeFactory, real_node
 from tidelog.simulation.process import CURRENT
-from tidelog.simulation.scenario import TOPIC, Scenario
+from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
 from tidelog.simulation.setup import add_clients, add_nodes, create_topics
 from tidelog.simulation.trace import Trace
 from tidelog.simulation.world import World
@@ -28,6 +28,10 @@ from tidelog.storage.filesystem import StorageFailure
 START_SECONDS = 60.0
 # Failures of the disk are told as errors, and are what the run asked for.
 _EXPECTED_ERRORS = (StorageFailure, OSError)
+
+
+class TookTooLong(KeyboardInterrupt):
+    """A run does not end in real time either. An interrupt, because nothing else gets out of every loop there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +69,12 @@ def run(
     with _listen_to_logs(loop, problems, write_line):
         try:
             final = loop.run_until_complete(_live(world, scenario, history, factory))
-        except (SimulationStuck, _NoStart) as error:
+        except (SimulationStuck, _NoStart, TookTooLong) as error:
             problems.append(Violation("stuck", str(error)))
         finally:
             loop.close()
             digest = trace.digest()
-            _bury(world)
+            bury(world)
     problems += [Violation("failure", _describe(failure)) for failure in loop.failures]
     if not any(problem.invariant == "stuck" for problem in problems):
         problems += check(history, final)
@@ -85,7 +89,7 @@ def run(
     )
 
 
-def _bury(world: World) -> None:
+def bury(world: World) -> None:
     """What dead processes say about their end is of no interest."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
@@ -123,7 +127,16 @@ async def _live(world: World, scenario: Scenario, history: History, factory: Nod
     world.begin_faults(plan)
     await asyncio.sleep(scenario.seconds)
     await world.heal()
-    return await finish(Finish(world=world, clients=clients, tasks=tasks, partitions=scenario.topic_partitions))
+    return await finish(
+        Finish(
+            world=world,
+            clients=clients,
+            tasks=tasks,
+            sources=scenario.topic_partitions,
+            partitions=scenario.all_partitions,
+            derived={COPIES: TOPIC} if scenario.copiers else {},
+        )
+    )
 
 
 @contextmanager
@@ -182,6 +195,8 @@ def _describe(failure: tuple[float, object, str, BaseException | None]) -> str:
 def _count_history(history: History, counts: Counter[str]) -> None:
     for event in history.events:
         counts[f"history {type(event).__name__.lower()}"] += 1
+        if isinstance(event, Ended):
+            counts[f"transaction {event.outcome.name.lower()}"] += 1
 
 
 __all__ = ["TOPIC", "RunReport", "run"]

@@ -14,9 +14,12 @@ from tidelog.model.ids import TopicPartition
 from tidelog.simulation.clock import draw_from
 from tidelog.simulation.faults import FaultKind, choose_kinds
 from tidelog.simulation.history import Isolation
+from tidelog.simulation.transaction_workload import TransactionalSettings
 from tidelog.simulation.workload import ProducerSettings
 
 TOPIC = "records"
+# What copiers make of it.
+COPIES = "copies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +36,21 @@ class Scenario:
     readers: tuple[Isolation, ...]
     group_members: int
     group_isolation: Isolation
+    transactional: tuple[TransactionalSettings, ...] = ()
+    copiers: tuple[TransactionalSettings, ...] = ()
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return (TOPIC, COPIES) if self.copiers else (TOPIC,)
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:
+        """Those that producers write to."""
         return [TopicPartition(TOPIC, number) for number in range(self.partitions)]
+
+    @property
+    def all_partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(topic, number) for topic in self.topics for number in range(self.partitions)]
 
     @property
     def replication_factor(self) -> int:
@@ -61,10 +75,12 @@ def draw_scenario(seed: int, *, seconds: float, nodes: int, faults: Collection[F
             "min.insync.replicas": str(max(1, replication - 1)),
             **flush,
         },
-        producers=tuple(_producer(chance, first=number == 0) for number in range(chance.choice((1, 2, 3)))),
-        readers=tuple(chance.choice(tuple(Isolation)) for _ in range(chance.choice((1, 2)))),
-        group_members=chance.choice((0, 1, 2, 3)),
+        producers=tuple(_producer(chance, first=number == 0) for number in range(chance.choice((1, 1, 2, 3)))),
+        readers=tuple(chance.choice(tuple(Isolation)) for _ in range(chance.choice((1, 1, 2)))),
+        group_members=chance.choice((0, 0, 1, 2)),
         group_isolation=chance.choice(tuple(Isolation)),
+        transactional=tuple(_transactional(chance) for _ in range(chance.choice((0, 1, 1, 2)))),
+        copiers=tuple(_transactional(chance) for _ in range(chance.choice((0, 0, 1, 2)))),
     )
 
 
@@ -87,6 +103,8 @@ def _broker_properties(chance: random.Random, replication: int, *, durable: bool
             "broker.session.timeout.ms": str(session_ms),
             "broker.heartbeat.interval.ms": str(session_ms // 4),
             "replica.lag.time.max.ms": str(chance.choice((1_500, 4_000, 10_000))),
+            # Idle brokers ask each other less often than by default: that is most of what there is to simulate.
+            "replica.fetch.wait.max.ms": "1000",
         }
     if durable:
         properties["log.flush.interval.messages"] = "1"
@@ -102,5 +120,14 @@ def _producer(chance: random.Random, *, first: bool) -> ProducerSettings:
         max_in_flight=chance.choice((1, 5)),
         linger_ms=chance.choice((0, 5, 50)),
         burst=chance.choice((1, 4, 12)),
-        pause_seconds=chance.choice((0.3, 0.6, 1.5)),
+        pause_seconds=chance.choice((0.5, 1.5, 3.0)),
+    )
+
+
+def _transactional(chance: random.Random) -> TransactionalSettings:
+    return TransactionalSettings(
+        second_protocol=chance.random() < 0.5,
+        timeout_ms=chance.choice((3_000, 10_000)),
+        batches=chance.choice((1, 3, 5)),
+        pause_seconds=chance.choice((1.0, 3.0)),
     )

@@ -15,7 +15,8 @@ from tidelog.simulation.filesystem import ProcessFileSystem
 from tidelog.simulation.history import History
 from tidelog.simulation.node import NodeFactory, SimulatedNode
 from tidelog.simulation.process import Process
-from tidelog.simulation.scenario import TOPIC, Scenario
+from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
+from tidelog.simulation.transaction_workload import CopyingClient, TransactionalClient
 from tidelog.simulation.workload import (
     CLIENT_OPTIONS,
     EXPECTED,
@@ -29,6 +30,7 @@ from tidelog.storage.log_directory import LogDirectory
 from tidelog.storage.meta_properties import MetaProperties
 
 GROUP = "group"
+COPIERS = "copiers"
 
 
 class Client(Protocol):
@@ -48,13 +50,15 @@ class Client(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clients:
     producers: Sequence[ProducingClient]
+    transactional: Sequence[TransactionalClient]
+    copiers: Sequence[CopyingClient]
     readers: Sequence[ReadingClient]
     members: Sequence[GroupClient]
     world: World
 
     @property
     def writing(self) -> list[Client]:
-        return list(self.producers)
+        return [*self.producers, *self.transactional]
 
     @property
     def reading(self) -> list[Client]:
@@ -62,11 +66,15 @@ class Clients:
 
     @property
     def hosts(self) -> list[str]:
-        return [each.host for each in (*self.writing, *self.reading)]
+        return [each.host for each in self.all]
+
+    @property
+    def all(self) -> list[Client]:
+        return [*self.writing, *self.copiers, *self.reading]
 
     def start(self) -> dict[str, asyncio.Task[None]]:
         """By name of the client."""
-        return {each.name: self.world.clients[each.host].run(each.run()) for each in (*self.writing, *self.reading)}
+        return {each.name: self.world.clients[each.host].run(each.run()) for each in self.all}
 
 
 def add_nodes(world: World, scenario: Scenario, factory: NodeFactory) -> None:
@@ -117,11 +125,12 @@ async def _create_topics(world: World, scenario: Scenario) -> None:
     client = world.clients["admin"]
     topics = [
         NewTopic(
-            name=TOPIC,
+            name=name,
             partitions=scenario.partitions,
             replication_factor=scenario.replication_factor,
             configs=dict(scenario.topic_properties),
         )
+        for name in scenario.topics
     ]
     while True:
         try:
@@ -149,12 +158,29 @@ def add_clients(world: World, scenario: Scenario, history: History) -> Clients:
         client = world.add_client(f"producer-{number}")
         chance = draw_from(scenario.seed, client.name, "workload")
         producers.append(ProducingClient(client, history, servers, partitions, settings, chance))
+    transactional = []
+    for number, work in enumerate(scenario.transactional, 1):
+        client = world.add_client(f"transactional-{number}")
+        chance = draw_from(scenario.seed, client.name, "workload")
+        transactional.append(TransactionalClient(client, history, servers, partitions, work, chance))
+    copiers = []
+    for number, work in enumerate(scenario.copiers, 1):
+        client = world.add_client(f"copier-{number}")
+        chance = draw_from(scenario.seed, client.name, "workload")
+        copiers.append(CopyingClient(client, history, servers, (TOPIC, COPIES), COPIERS, work, chance))
     readers = []
     for number, isolation in enumerate(scenario.readers, 1):
         client = world.add_client(f"reader-{number}")
-        readers.append(ReadingClient(client, history, servers, partitions, isolation))
+        readers.append(ReadingClient(client, history, servers, scenario.all_partitions, isolation))
     members = []
     for number in range(1, scenario.group_members + 1):
         client = world.add_client(f"member-{number}")
         members.append(GroupClient(client, history, servers, TOPIC, GROUP, scenario.group_isolation))
-    return Clients(producers=producers, readers=readers, members=members, world=world)
+    return Clients(
+        producers=producers,
+        transactional=transactional,
+        copiers=copiers,
+        readers=readers,
+        members=members,
+        world=world,
+    )

@@ -287,6 +287,7 @@ def new_consumer(
             "client.id": client.name,
             "isolation.level": "read_committed" if isolation is Isolation.COMMITTED else "read_uncommitted",
             "auto.offset.reset": "earliest",
+            "fetch.max.wait.ms": "2000",
             **(options or {}),
         },
         network=client.network,

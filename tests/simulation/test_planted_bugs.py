@@ -1,0 +1,181 @@
+"""The simulation finds mistakes that are planted in the broker: each of them within a number of seeds.
+
+A mistake is planted by replacing a method for the time of the test. The seeds are those that `tidelog simulate` would
+run with these faults; nothing is arranged for the mistake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tidelog.model.errors import ErrorCode
+from tidelog.partition.progress import PartitionProgress
+from tidelog.server.handlers import fetch
+from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
+from tidelog.server.startup import RunningNode
+from tidelog.simulation.faults import FaultKind
+from tidelog.simulation.run import run
+from tidelog.simulation.scenario import draw_scenario
+from tidelog.storage.log import Log
+
+SECONDS = 40.0
+# When files that are cut off may be removed; never, in so short a time.
+NOW_MS = 1_800_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planted:
+    plant: Callable[[pytest.MonkeyPatch], None]
+    nodes: int
+    faults: tuple[FaultKind, ...]
+    # What the mistake shows as; any of them.
+    shows_as: frozenset[str]
+    seeds: int = 40
+
+
+def wrap(patch: pytest.MonkeyPatch, owner: Any, name: str, replacement: Callable[..., Any]) -> None:
+    """Replace a method by a function that gets the original one first."""
+    original = getattr(owner, name)
+
+    def replaced(*arguments: Any, **options: Any) -> Any:
+        return replacement(original, *arguments, **options)
+
+    patch.setattr(owner, name, replaced)
+
+
+# -- mistakes of one broker ----------------------------------------------------------------------------------------
+
+
+def answer_before_the_flush(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Log, "settled_end_offset", property(lambda self: self.log_end_offset))
+
+
+def after_start(patch: pytest.MonkeyPatch, act: Callable[[Replica], None]) -> None:
+    async def start(original: Any, self: RunningNode) -> None:
+        await original(self)
+        for replica in self.node.replicas:
+            act(replica)
+
+    wrap(patch, RunningNode, "start", start)
+
+
+def forget_producers_on_restart(patch: pytest.MonkeyPatch) -> None:
+    after_start(patch, lambda replica: replica.log.producer_states.reset(replica.log.log_end_offset))
+
+
+def cut_too_much_in_recovery(patch: pytest.MonkeyPatch) -> None:
+    def cut(replica: Replica) -> None:
+        log = replica.log
+        if replica.topic_partition.topic == "records" and log.log_end_offset > 0:
+            log.truncate_to(log.log_end_offset - 1, NOW_MS)
+
+    after_start(patch, cut)
+
+
+# -- mistakes in replication ---------------------------------------------------------------------------------------
+
+
+def serve_beyond_the_watermark(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Replica, "readable_end", lambda self, isolation_level: self.log.log_end_offset)
+
+
+def cut_at_the_watermark(patch: pytest.MonkeyPatch) -> None:
+    """What Kafka did before KIP-101."""
+
+    def become_follower(original: Any, self: Replica, leadership: Leadership) -> None:
+        if leadership.leader_epoch != self.leader_epoch:
+            self.log.truncate_to(self.log.high_watermark, NOW_MS)
+        original(self, leadership)
+
+    wrap(patch, Replica, "become_follower", become_follower)
+
+
+def skip_the_epoch_check(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fetch, "_divergence", lambda replica, wanted: None)
+
+
+def acknowledge_before_the_followers_have_it(patch: pytest.MonkeyPatch) -> None:
+    def when_committed(self: Replica, end_offset: int) -> asyncio.Future[ErrorCode]:
+        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        done.set_result(ErrorCode.NONE)
+        return done
+
+    patch.setattr(Replica, "when_committed", when_committed)
+
+
+def count_an_in_sync_set_that_was_not_granted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        PartitionProgress,
+        "maximal_in_sync",
+        property(lambda self: self.in_sync if self.proposed is None else self.proposed),
+    )
+
+    def propose(original: Any, self: PartitionProgress, in_sync: Iterable[int]) -> None:
+        original(self, in_sync)
+        self._advance(self.max_lag_ms)
+
+    wrap(patch, PartitionProgress, "propose", propose)
+
+
+def forget_producers_on_fail_over(patch: pytest.MonkeyPatch) -> None:
+    def begin(original: Any, self: Replica, leadership: Leadership, rules: LeaderRules) -> PartitionProgress:
+        self.log.producer_states.reset(self.log.log_end_offset)
+        return original(self, leadership, rules)
+
+    wrap(patch, Replica, "_begin_to_lead", begin)
+
+
+ENDS = (FaultKind.KILL, FaultKind.RESTART)
+CUTS = (FaultKind.PARTITION, FaultKind.ONE_WAY_PARTITION, FaultKind.PAUSE)
+
+PLANTED = {
+    "answer before the flush": Planted(
+        plant=answer_before_the_flush, nodes=1, faults=(FaultKind.POWER_LOSS,), shows_as=frozenset({"I1", "I2"})
+    ),
+    "forget producers on restart": Planted(
+        plant=forget_producers_on_restart,
+        nodes=1,
+        faults=(FaultKind.KILL, FaultKind.FLAKY_LINK),
+        shows_as=frozenset({"I4"}),
+    ),
+    "cut too much in recovery": Planted(
+        plant=cut_too_much_in_recovery, nodes=1, faults=(FaultKind.KILL,), shows_as=frozenset({"I1", "I2"})
+    ),
+    "serve beyond the watermark": Planted(
+        plant=serve_beyond_the_watermark, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I1", "I5"})
+    ),
+    "cut at the watermark on restart": Planted(
+        plant=cut_at_the_watermark, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I1", "I2"})
+    ),
+    "skip the epoch check": Planted(
+        plant=skip_the_epoch_check, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I1", "I7"})
+    ),
+    "acknowledge before the in-sync replicas have it": Planted(
+        plant=acknowledge_before_the_followers_have_it, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I2"})
+    ),
+    "count an in-sync set that was not granted yet": Planted(
+        plant=count_an_in_sync_set_that_was_not_granted, nodes=3, faults=CUTS, shows_as=frozenset({"I1", "I2"})
+    ),
+    "forget producers on fail-over": Planted(
+        plant=forget_producers_on_fail_over, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I4"})
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_mistake_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = PLANTED[name]
+    planted.plant(monkeypatch)
+    seen: set[str] = set()
+    for seed in range(1, planted.seeds + 1):
+        report = run(draw_scenario(seed, seconds=SECONDS, nodes=planted.nodes, faults=planted.faults))
+        seen |= {violation.invariant for violation in report.violations}
+        if seen & planted.shows_as:
+            return
+    pytest.fail(f"not found in {planted.seeds} seeds; other violations: {sorted(seen)}")
