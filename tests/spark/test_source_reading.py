@@ -297,6 +297,17 @@ def test_a_topic_that_matches_later_is_found(readers: Any, topics: FilledTopics)
     assert values(query.next_batch()) == ["a"]
 
 
+def test_a_query_that_begins_at_the_end_reads_what_comes_later(readers: Any, topics: FilledTopics) -> None:
+    topic = topics.create()
+    topics.fill(topic, ["before"])
+    query = Query(readers(subscribe=topic, startingOffsets="latest"))
+
+    assert query.next_batch() == []
+    assert query.next_batch() == []
+    topics.fill(topic, ["after"])
+    assert values(query.next_batch()) == ["after"]
+
+
 def test_a_query_that_begins_at_the_end_loses_nothing_if_its_first_batch_is_run_again(
     readers: Any, topics: FilledTopics
 ) -> None:

@@ -105,6 +105,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._cluster: SourceCluster | None = None
         self._initial: PartitionOffsets | None = None
         self._started_at_end: frozenset[TopicPartition] = frozenset()
+        # Start and end of the first batch that began at `_initial`, once it was run.
+        self._first_batch: tuple[PartitionOffsets, PartitionOffsets] | None = None
         self._topic_ids: dict[str, Uuid] = {}
         # Topics that were made anew while the query ran, with the query's offsets when that was seen.
         self._recreated: dict[str, PartitionOffsets] = {}
@@ -144,7 +146,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return offsets_to_json(begin)
             if isinstance(limit, ReadMaxRows):
                 end = limit_offsets(limit.max_rows, begin, latest, earliest)
-        if begin == self._initial:
+        if begin == self._initial and self._first_batch is None:
             end = {**end, **{part: begin[part] for part in self._started_at_end if part in end}}
         return offsets_to_json(end)
 
@@ -162,12 +164,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         recreated = {topic for topic, offsets in self._recreated.items() if offsets == _of_topics(begin, (topic,))}
         unknown = {part for part in until if part not in begin or part.topic in recreated}
         there = {part for part in unknown if part.topic in self._topic_ids}
+        if begin == self._initial and self._first_batch is None:
+            self._first_batch = (begin, until)
         plan = plan_ranges(
             begin,
             until,
             self._ask.earliest(there),
             recreated=recreated,
-            started_at_end=self._started_at_end if begin == self._initial else (),
+            started_at_end=self._started_at_end if self._first_batch == (begin, until) else (),
         )
         for loss in plan.losses:
             self._report_loss(loss)
