@@ -244,3 +244,19 @@ def leftovers(url: str) -> list[Any]:
         path = Path(url.removeprefix("sqlite:///"))
         return list(path.parent.glob(f"{path.name}-tidelog-*/*"))
     return query(url, "SELECT tablename FROM pg_tables WHERE tablename LIKE 'tidelog_staging%'")
+
+
+def test_tables_may_be_in_a_schema_of_their_own(postgresql_url: str) -> None:
+    query(postgresql_url, "CREATE SCHEMA sales")
+    options = {"url": postgresql_url, "table": "sales.orders", "pipeline": "p", "mode": "upsert", "keys": "id"}
+    database = open_database(parse_sink_options(options))
+    database.prepare(COLUMNS)
+    stage(database, rows((9, "lost", 0)))
+    apply(database, [stage(database, rows((1, "a", 0), (1, "b", 1)))], 0)
+    assert query(postgresql_url, "SELECT id, name FROM sales.orders") == [(1, "b")]
+    assert query(postgresql_url, "SELECT tablename FROM pg_tables WHERE schemaname = 'sales' ORDER BY tablename") == [
+        ("orders",),
+        ("tidelog_message_log",),
+        ("tidelog_offsets",),
+        ("tidelog_progress",),
+    ]

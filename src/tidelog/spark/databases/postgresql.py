@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg import sql
@@ -25,16 +25,14 @@ from tidelog.spark.databases.options import (
     TOPIC,
     Mode,
     SinkOptions,
-    split_table,
     table_columns,
 )
-from tidelog.spark.databases.progress import BatchIdentity, Progress, Verdict, check_spans, decide
+from tidelog.spark.databases.postgresql_tables import Connection, PostgresqlTables, one_value
+from tidelog.spark.databases.progress import BatchIdentity, Verdict, check_spans, decide
 from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState, all_spans
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 CONNECT_TIMEOUT_SECONDS = 10
 # A commit whose answer got lost is looked up and, if it did not happen, repeated.
@@ -44,28 +42,12 @@ _BATCH_ROWS = "tidelog_batch_rows"
 _STAGING_PREFIX = "tidelog_staging"
 
 _BESIDE_TYPES = {TOPIC: "text", PARTITION: "integer", OFFSET: "bigint", EVENT: "text", DELETE: "boolean"}
-_TYPES = {
-    "bigint": "bigint",
-    "int": "integer",
-    "smallint": "smallint",
-    "tinyint": "smallint",
-    "double": "double precision",
-    "float": "real",
-    "boolean": "boolean",
-    "string": "text",
-    "binary": "bytea",
-    "date": "date",
-    "timestamp": "timestamp with time zone",
-    "timestamp_ntz": "timestamp without time zone",
-}
 
 
 class PostgresqlDatabase:
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-        parts = split_table(options.table)
-        self._schema = parts[:-1]
-        self._table = sql.Identifier(*parts)
+        self._tables = PostgresqlTables(options)
         digest = hashlib.sha256(options.pipeline.encode()).hexdigest()[:8]
         self._staging_prefix = f"{_STAGING_PREFIX}_{digest}"
 
@@ -74,17 +56,12 @@ class PostgresqlDatabase:
     def prepare(self, columns: Sequence[Column]) -> None:
         with self._connect() as connection:
             self._lock(connection)
-            self._create_own_tables(connection)
-            self._create_table(connection, columns)
-            self._check_columns(connection, columns)
-            self._check_keys(connection)
+            self._tables.prepare(connection, columns)
         self._drop_leftovers(up_to=None)
 
     def stored_state(self) -> StoredState:
         with self._connect() as connection:
-            if not self._exists(connection, self._own_name("tidelog_progress")):
-                return StoredState()
-            return self._read_state(connection)
+            return self._tables.read_state(connection)
 
     # -- in tasks ------------------------------------------------------------------------------------------------
 
@@ -97,10 +74,10 @@ class PostgresqlDatabase:
             else sql.Identifier(one)
             for one in names
         )
-        staging = self._own_name(name)
+        staging = self._tables.own_name(name)
         create = sql.SQL("CREATE UNLOGGED TABLE {} AS SELECT {} FROM {} WITH NO DATA")
         with self._connect() as connection, connection.cursor() as cursor:
-            cursor.execute(create.format(staging, fields, self._table))
+            cursor.execute(create.format(staging, fields, self._tables.users))
             with cursor.copy(sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(staging)) as copy:
                 for rows in counter.watch(batches):
                     copy.write(_csv(rows))
@@ -123,12 +100,12 @@ class PostgresqlDatabase:
     def discard(self, staged: Sequence[StagedRows]) -> None:
         with suppress(psycopg.Error), self._connect() as connection:
             for part in staged:
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._own_name(part.location)))
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(part.location)))
 
     def _apply_once(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
         with self._connect() as connection:
             self._lock(connection)
-            state = self._read_state(connection)
+            state = self._tables.read_state(connection)
             verdict = decide(state.progress, identity)
             if verdict is Verdict.APPLY:
                 spans = all_spans(staged)
@@ -137,19 +114,19 @@ class PostgresqlDatabase:
                 crash_point("database-before-rows", identity.batch)
                 self._move(connection, staged, tuple(names))
                 crash_point("database-after-rows", identity.batch)
-                self._note(connection, identity, sum(part.rows for part in staged))
+                self._tables.note(connection, identity, sum(part.rows for part in staged))
                 for span in spans:
-                    self._note_offset(connection, identity.pipeline, span.topic, span.partition, span.last + 1)
+                    self._tables.note_offset(connection, identity.pipeline, span.topic, span.partition, span.last + 1)
             for part in staged:
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._own_name(part.location)))
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(part.location)))
             crash_point("database-before-commit", identity.batch)
         crash_point("database-after-commit", identity.batch)
         return verdict
 
     def _check_counts(self, connection: Connection, staged: Sequence[StagedRows]) -> None:
         for part in staged:
-            count = sql.SQL("SELECT count(*) FROM {}").format(self._own_name(part.location))
-            found = _one(connection.execute(count))
+            count = sql.SQL("SELECT count(*) FROM {}").format(self._tables.own_name(part.location))
+            found = one_value(connection.execute(count))
             if found != part.rows:
                 raise DatabaseProblem(
                     f"staging table {part.location} holds {found} rows instead of {part.rows}: the server was started "
@@ -159,13 +136,13 @@ class PostgresqlDatabase:
     def _move(self, connection: Connection, staged: Sequence[StagedRows], names: tuple[str, ...]) -> None:
         columns = table_columns(names, self._options.keys)
         listed = sql.SQL(", ").join(map(sql.Identifier, columns))
-        staging = [self._own_name(part.location) for part in staged if part.rows]
+        staging = [self._tables.own_name(part.location) for part in staged if part.rows]
         if not staging:
             return
         if self._options.mode is Mode.APPEND and EVENT not in names:
             for source in staging:
                 insert = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
-                connection.execute(insert.format(self._table, listed, listed, source))
+                connection.execute(insert.format(self._tables.users, listed, listed, source))
             return
         everything = sql.SQL(" UNION ALL ").join(sql.SQL("SELECT * FROM {}").format(one) for one in staging)
         create = sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS {}")
@@ -178,13 +155,13 @@ class PostgresqlDatabase:
         else:
             order = sql.SQL(", ").join(map(sql.Identifier, (TOPIC, PARTITION, OFFSET)))
             insert = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} ORDER BY {}")
-            connection.execute(insert.format(self._table, listed, listed, rows, order))
+            connection.execute(insert.format(self._tables.users, listed, listed, rows, order))
 
     def _drop_known_events(self, connection: Connection, rows: sql.Composable) -> None:
         """Each event id once: not if the log has it, and only its first row of this batch. Rows without id stay."""
         names = {
             "rows": rows,
-            "log": self._own_name("tidelog_message_log"),
+            "log": self._tables.own_name("tidelog_message_log"),
             "event": sql.Identifier(EVENT),
             "order": sql.SQL(", ").join(map(sql.Identifier, (TOPIC, PARTITION, OFFSET))),
         }
@@ -223,14 +200,14 @@ class PostgresqlDatabase:
             else sql.SQL("NOTHING")
         )
         names = {
-            "table": self._table,
+            "table": self._tables.users,
             "rows": rows,
             "columns": sql.SQL(", ").join(map(sql.Identifier, columns)),
             "keys": keys,
             "order": sql.SQL(", ").join(sql.SQL("{} DESC").format(sql.Identifier(one)) for one in (OFFSET, PARTITION)),
             "delete": sql.Identifier(DELETE) if deletes else sql.SQL("false"),
             "same_key": sql.SQL(" AND ").join(
-                sql.SQL("{0}.{2} = {1}.{2}").format(self._table, sql.Identifier("gone"), sql.Identifier(key))
+                sql.SQL("{0}.{2} = {1}.{2}").format(self._tables.users, sql.Identifier("gone"), sql.Identifier(key))
                 for key in self._options.keys
             ),
             "action": action,
@@ -248,94 +225,6 @@ class PostgresqlDatabase:
                 " WHERE {delete} IS NOT TRUE ON CONFLICT ({keys}) DO {action}"
             ).format(**names)
         )
-
-    # -- the tables that remember --------------------------------------------------------------------------------
-
-    def _read_state(self, connection: Connection) -> StoredState:
-        pipeline = (self._options.pipeline,)
-        query = sql.SQL("SELECT query_id, batch FROM {} WHERE pipeline = %s")
-        row = connection.execute(query.format(self._own_name("tidelog_progress")), pipeline).fetchone()
-        query = sql.SQL("SELECT topic, partition, next_offset FROM {} WHERE pipeline = %s")
-        offsets = connection.execute(query.format(self._own_name("tidelog_offsets")), pipeline).fetchall()
-        return StoredState(
-            progress=None if row is None else Progress(query_id=row[0], batch=row[1]),
-            next_offsets={(topic, partition): offset for topic, partition, offset in offsets},
-        )
-
-    def _note(self, connection: Connection, identity: BatchIdentity, rows: int) -> None:
-        connection.execute(
-            sql.SQL(
-                "INSERT INTO {} AS known (pipeline, query_id, batch, rows) VALUES (%s, %s, %s, %s)"
-                " ON CONFLICT (pipeline) DO UPDATE SET query_id = EXCLUDED.query_id, batch = EXCLUDED.batch,"
-                " rows = known.rows + EXCLUDED.rows, written_at = now()"
-            ).format(self._own_name("tidelog_progress")),
-            (identity.pipeline, identity.query_id, identity.batch, rows),
-        )
-
-    def _note_offset(self, connection: Connection, pipeline: str, topic: str, partition: int, offset: int) -> None:
-        connection.execute(
-            sql.SQL(
-                "INSERT INTO {} (pipeline, topic, partition, next_offset) VALUES (%s, %s, %s, %s)"
-                " ON CONFLICT (pipeline, topic, partition) DO UPDATE SET next_offset = EXCLUDED.next_offset"
-            ).format(self._own_name("tidelog_offsets")),
-            (pipeline, topic, partition, offset),
-        )
-
-    def _create_own_tables(self, connection: Connection) -> None:
-        for statement in (
-            "CREATE TABLE IF NOT EXISTS {progress} (pipeline text PRIMARY KEY, query_id text NOT NULL, batch bigint NOT"
-            " NULL, rows bigint NOT NULL, written_at timestamptz NOT NULL DEFAULT now())",
-            "CREATE TABLE IF NOT EXISTS {offsets} (pipeline text, topic text, partition integer, next_offset bigint NOT"
-            " NULL, PRIMARY KEY (pipeline, topic, partition))",
-            "CREATE TABLE IF NOT EXISTS {log} (consumer text, event_id text, received_at timestamptz NOT NULL DEFAULT"
-            " now(), PRIMARY KEY (consumer, event_id))",
-        ):
-            connection.execute(
-                sql.SQL(statement).format(
-                    progress=self._own_name("tidelog_progress"),
-                    offsets=self._own_name("tidelog_offsets"),
-                    log=self._own_name("tidelog_message_log"),
-                )
-            )
-
-    # -- the table of the user -----------------------------------------------------------------------------------
-
-    def _create_table(self, connection: Connection, columns: Sequence[Column]) -> None:
-        fields = [
-            sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(postgresql_type(column.type)))
-            for column in columns
-        ]
-        if self._options.keys:
-            keys = sql.SQL(", ").join(map(sql.Identifier, self._options.keys))
-            fields.append(sql.SQL("PRIMARY KEY ({})").format(keys))
-        create = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})")
-        connection.execute(create.format(self._table, sql.SQL(", ").join(fields)))
-
-    def _check_columns(self, connection: Connection, columns: Sequence[Column]) -> None:
-        cursor = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self._table))
-        present = {column.name for column in cursor.description or ()}
-        missing = [column.name for column in columns if column.name not in present]
-        if missing:
-            raise DatabaseProblem(
-                f"table {self._options.table} has no column {', '.join(missing)}; it has {', '.join(sorted(present))}. "
-                "Add the column to the table, or leave it out of the rows"
-            )
-
-    def _check_keys(self, connection: Connection) -> None:
-        if not self._options.keys:
-            return
-        rows = connection.execute(
-            "SELECT array_agg(attribute.attname::text) FROM pg_index AS one JOIN pg_attribute AS attribute"
-            " ON attribute.attrelid = one.indrelid AND attribute.attnum = ANY (one.indkey)"
-            " WHERE one.indrelid = %s::regclass AND one.indisunique AND one.indpred IS NULL GROUP BY one.indexrelid",
-            (self._table.as_string(connection),),
-        ).fetchall()
-        if not any(set(row[0]) == set(self._options.keys) for row in rows):
-            keys = ", ".join(self._options.keys)
-            raise DatabaseProblem(
-                f"upsert needs a unique index on ({keys}) of table {self._options.table}, and there is none. Make one: "
-                f"CREATE UNIQUE INDEX ON {self._options.table} ({keys})"
-            )
 
     # -- connections and names -----------------------------------------------------------------------------------
 
@@ -355,18 +244,13 @@ class PostgresqlDatabase:
             "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"tidelog {self._options.pipeline}",)
         )
 
-    def _exists(self, connection: Connection, name: sql.Identifier) -> bool:
-        return _one(connection.execute("SELECT to_regclass(%s)", (name.as_string(connection),))) is not None
-
-    def _own_name(self, name: str) -> sql.Identifier:
-        """Our tables live beside the user's, in the same schema."""
-        return sql.Identifier(*self._schema, name)
-
     def _drop_leftovers(self, *, up_to: int | None) -> None:
         """Tables of attempts that lost or died. A zombie may be writing to one: then it stays for the next time."""
         with suppress(psycopg.Error), self._connect() as connection:
             connection.autocommit = True
-            schema = sql.Literal(self._schema[0]) if self._schema else sql.SQL("ANY (current_schemas(false))")
+            schema = (
+                sql.Literal(self._tables.schema[0]) if self._tables.schema else sql.SQL("ANY (current_schemas(false))")
+            )
             found = connection.execute(
                 sql.SQL("SELECT tablename FROM pg_tables WHERE schemaname = {} AND starts_with(tablename, %s)").format(
                     schema
@@ -377,19 +261,7 @@ class PostgresqlDatabase:
             for (name,) in found:
                 number = re.fullmatch(rf"{self._staging_prefix}_(\d+)_\w+", name)
                 if number and (up_to is None or int(number[1]) <= up_to):
-                    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._own_name(name)))
-
-
-def postgresql_type(spark_type: str) -> str:
-    """The column type for a new table. What is nested becomes JSON."""
-    if spark_type in _TYPES:
-        return _TYPES[spark_type]
-    decimal = re.fullmatch(r"decimal\((\d+),(\d+)\)", spark_type)
-    if decimal:
-        return f"numeric({decimal[1]}, {decimal[2]})"
-    if re.match(r"(array|map|struct)<", spark_type):
-        return "jsonb"
-    return "text"
+                    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(name)))
 
 
 def _csv(batch: pa.RecordBatch) -> bytes:
@@ -408,8 +280,3 @@ def _csv(batch: pa.RecordBatch) -> bytes:
     pyarrow.csv.write_csv(rows, out, pyarrow.csv.WriteOptions(include_header=False))
     data: bytes = out.getvalue().to_pybytes()
     return data
-
-
-def _one(cursor: psycopg.Cursor[tuple[Any, ...]]) -> Any:
-    row = cursor.fetchone()
-    return None if row is None else row[0]

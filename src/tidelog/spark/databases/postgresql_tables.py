@@ -1,0 +1,160 @@
+"""The tables of the database sink in PostgreSQL: those that remember, and that of the user, made and checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from tidelog.spark.databases.options import SinkOptions, split_table
+from tidelog.spark.databases.progress import BatchIdentity, Progress
+from tidelog.spark.databases.store import Column, DatabaseProblem, StoredState
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_TYPES = {
+    "bigint": "bigint",
+    "int": "integer",
+    "smallint": "smallint",
+    "tinyint": "smallint",
+    "double": "double precision",
+    "float": "real",
+    "boolean": "boolean",
+    "string": "text",
+    "binary": "bytea",
+    "date": "date",
+    "timestamp": "timestamp with time zone",
+    "timestamp_ntz": "timestamp without time zone",
+}
+
+
+class PostgresqlTables:
+    """`users` is the table that rows go to; ours are in the same schema."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        parts = split_table(options.table)
+        self.schema = parts[:-1]
+        self.users = sql.Identifier(*parts)
+
+    def prepare(self, connection: Connection, columns: Sequence[Column]) -> None:
+        """Make what is missing, and check what is there."""
+        self._create_own_tables(connection)
+        self._create_table(connection, columns)
+        self._check_columns(connection, columns)
+        self._check_keys(connection)
+
+    def own_name(self, name: str) -> sql.Identifier:
+        """Our tables live beside the user's, in the same schema."""
+        return sql.Identifier(*self.schema, name)
+
+    def read_state(self, connection: Connection) -> StoredState:
+        if not self._exists(connection, self.own_name("tidelog_progress")):
+            return StoredState()
+        pipeline = (self._options.pipeline,)
+        query = sql.SQL("SELECT query_id, batch FROM {} WHERE pipeline = %s")
+        row = connection.execute(query.format(self.own_name("tidelog_progress")), pipeline).fetchone()
+        query = sql.SQL("SELECT topic, partition, next_offset FROM {} WHERE pipeline = %s")
+        offsets = connection.execute(query.format(self.own_name("tidelog_offsets")), pipeline).fetchall()
+        return StoredState(
+            progress=None if row is None else Progress(query_id=row[0], batch=row[1]),
+            next_offsets={(topic, partition): offset for topic, partition, offset in offsets},
+        )
+
+    def note(self, connection: Connection, identity: BatchIdentity, rows: int) -> None:
+        connection.execute(
+            sql.SQL(
+                "INSERT INTO {} AS known (pipeline, query_id, batch, rows) VALUES (%s, %s, %s, %s)"
+                " ON CONFLICT (pipeline) DO UPDATE SET query_id = EXCLUDED.query_id, batch = EXCLUDED.batch,"
+                " rows = known.rows + EXCLUDED.rows, written_at = now()"
+            ).format(self.own_name("tidelog_progress")),
+            (identity.pipeline, identity.query_id, identity.batch, rows),
+        )
+
+    def note_offset(self, connection: Connection, pipeline: str, topic: str, partition: int, offset: int) -> None:
+        connection.execute(
+            sql.SQL(
+                "INSERT INTO {} (pipeline, topic, partition, next_offset) VALUES (%s, %s, %s, %s)"
+                " ON CONFLICT (pipeline, topic, partition) DO UPDATE SET next_offset = EXCLUDED.next_offset"
+            ).format(self.own_name("tidelog_offsets")),
+            (pipeline, topic, partition, offset),
+        )
+
+    def _create_own_tables(self, connection: Connection) -> None:
+        for statement in (
+            "CREATE TABLE IF NOT EXISTS {progress} (pipeline text PRIMARY KEY, query_id text NOT NULL, batch bigint NOT"
+            " NULL, rows bigint NOT NULL, written_at timestamptz NOT NULL DEFAULT now())",
+            "CREATE TABLE IF NOT EXISTS {offsets} (pipeline text, topic text, partition integer, next_offset bigint NOT"
+            " NULL, PRIMARY KEY (pipeline, topic, partition))",
+            "CREATE TABLE IF NOT EXISTS {log} (consumer text, event_id text, received_at timestamptz NOT NULL DEFAULT"
+            " now(), PRIMARY KEY (consumer, event_id))",
+        ):
+            connection.execute(
+                sql.SQL(statement).format(
+                    progress=self.own_name("tidelog_progress"),
+                    offsets=self.own_name("tidelog_offsets"),
+                    log=self.own_name("tidelog_message_log"),
+                )
+            )
+
+    # -- the table of the user -----------------------------------------------------------------------------------
+
+    def _create_table(self, connection: Connection, columns: Sequence[Column]) -> None:
+        fields = [
+            sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(postgresql_type(column.type)))
+            for column in columns
+        ]
+        if self._options.keys:
+            keys = sql.SQL(", ").join(map(sql.Identifier, self._options.keys))
+            fields.append(sql.SQL("PRIMARY KEY ({})").format(keys))
+        create = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})")
+        connection.execute(create.format(self.users, sql.SQL(", ").join(fields)))
+
+    def _check_columns(self, connection: Connection, columns: Sequence[Column]) -> None:
+        cursor = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self.users))
+        present = {column.name for column in cursor.description or ()}
+        missing = [column.name for column in columns if column.name not in present]
+        if missing:
+            raise DatabaseProblem(
+                f"table {self._options.table} has no column {', '.join(missing)}; it has {', '.join(sorted(present))}. "
+                "Add the column to the table, or leave it out of the rows"
+            )
+
+    def _check_keys(self, connection: Connection) -> None:
+        if not self._options.keys:
+            return
+        rows = connection.execute(
+            "SELECT array_agg(attribute.attname::text) FROM pg_index AS one JOIN pg_attribute AS attribute"
+            " ON attribute.attrelid = one.indrelid AND attribute.attnum = ANY (one.indkey)"
+            " WHERE one.indrelid = %s::regclass AND one.indisunique AND one.indpred IS NULL GROUP BY one.indexrelid",
+            (self.users.as_string(connection),),
+        ).fetchall()
+        if not any(set(row[0]) == set(self._options.keys) for row in rows):
+            keys = ", ".join(self._options.keys)
+            raise DatabaseProblem(
+                f"upsert needs a unique index on ({keys}) of table {self._options.table}, and there is none. Make one: "
+                f"CREATE UNIQUE INDEX ON {self._options.table} ({keys})"
+            )
+
+    def _exists(self, connection: Connection, name: sql.Identifier) -> bool:
+        return one_value(connection.execute("SELECT to_regclass(%s)", (name.as_string(connection),))) is not None
+
+
+def postgresql_type(spark_type: str) -> str:
+    """The column type for a new table. What is nested becomes JSON."""
+    if spark_type in _TYPES:
+        return _TYPES[spark_type]
+    decimal = re.fullmatch(r"decimal\((\d+),(\d+)\)", spark_type)
+    if decimal:
+        return f"numeric({decimal[1]}, {decimal[2]})"
+    if re.match(r"(array|map|struct)<", spark_type):
+        return "jsonb"
+    return "text"
+
+
+def one_value(cursor: psycopg.Cursor[tuple[Any, ...]]) -> Any:
+    row = cursor.fetchone()
+    return None if row is None else row[0]
