@@ -15,6 +15,7 @@ __all__ = [
     "Broker",
     "Consumer",
     "ConsumerGroupMetadata",
+    "ExactlyOnceLoop",
     "FatalError",
     "FencedError",
     "OffsetAndMetadata",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tidelog.client.committed import OffsetAndMetadata
     from tidelog.client.consumer import Consumer
     from tidelog.client.errors import AbortableError, FatalError, FencedError, OutcomeUnknown, TransactionError
+    from tidelog.client.exactly_once import ExactlyOnceLoop
     from tidelog.client.group_metadata import ConsumerGroupMetadata
     from tidelog.client.producer import Producer
     from tidelog.client.transactions.prepared import PreparedTransactionState
@@ -45,6 +47,7 @@ _HOMES = {
     "Broker": "tidelog.server.broker",
     "Consumer": "tidelog.client.consumer",
     "ConsumerGroupMetadata": "tidelog.client.group_metadata",
+    "ExactlyOnceLoop": "tidelog.client.exactly_once",
     "FatalError": "tidelog.client.errors",
     "FencedError": "tidelog.client.errors",
     "OffsetAndMetadata": "tidelog.client.committed",
