@@ -15,6 +15,7 @@ import pytest
 from support.database_rows import query
 from support.processes import wait_until
 
+from tidelog.spark.databases import postgresql
 from tidelog.spark.databases.options import DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.progress import BatchIdentity, BatchRefused, Progress, Span, Verdict
 from tidelog.spark.databases.store import Column, Database, DatabaseProblem, StagedRows, open_database
@@ -244,6 +245,32 @@ def leftovers(url: str) -> list[Any]:
         path = Path(url.removeprefix("sqlite:///"))
         return list(path.parent.glob(f"{path.name}-tidelog-*/*"))
     return query(url, "SELECT tablename FROM pg_tables WHERE tablename LIKE 'tidelog_staging%'")
+
+
+def test_a_driver_that_hangs_in_its_transaction_does_not_hold_up_the_next_one_for_ever(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = connect(postgresql_url)
+    database.prepare(COLUMNS)
+    staged = stage(database, rows((1, "a", 0)))
+    monkeypatch.setattr(postgresql, "IDLE_TRANSACTION_MS", 500)
+    hangs = threading.Event()
+    verdicts: list[Verdict] = []
+
+    def hang(*_: object) -> None:
+        hangs.set()
+        wait_until(lambda: database.stored_state().progress, within_seconds=60, what="the commit of the other driver")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(postgresql, "crash_point", hang)
+        thread = threading.Thread(target=lambda: verdicts.append(apply(database, [staged], 0)))
+        thread.start()
+        assert hangs.wait(60)
+    assert apply(connect(postgresql_url), [stage(database, rows((1, "a", 0)))], 0) is Verdict.APPLY
+    thread.join(60)
+    # The one that was thrown out looks again, and finds that the batch is there.
+    assert verdicts == [Verdict.ALREADY_APPLIED]
+    assert table(postgresql_url) == [(1, "a")]
 
 
 def test_tables_may_be_in_a_schema_of_their_own(postgresql_url: str) -> None:

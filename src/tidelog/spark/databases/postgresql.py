@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_SECONDS = 10
 # A commit whose answer got lost is looked up and, if it did not happen, repeated.
 APPLY_ATTEMPTS = 3
+# A driver that hangs in the middle of its transaction, or whose machine is gone, is thrown out by the server; one that
+# is at work is waited for.
+IDLE_TRANSACTION_MS = 60_000
+LOCK_TIMEOUT_MS = 600_000
 _LEFTOVER_LOCK_TIMEOUT_MS = 200
 _BATCH_ROWS = "tidelog_batch_rows"
 _STAGING_PREFIX = "tidelog_staging"
@@ -90,7 +94,7 @@ class PostgresqlDatabase:
             try:
                 verdict = self._apply_once(staged, names, identity)
                 break
-            except psycopg.OperationalError:
+            except (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout):
                 # The connection broke. Whether the commit happened is decided by reading the batch number again.
                 if attempt == APPLY_ATTEMPTS:
                     raise
@@ -240,9 +244,16 @@ class PostgresqlDatabase:
 
     def _lock(self, connection: Connection) -> None:
         """One writer for each pipeline until the transaction ends: a driver that is thought dead may not be."""
-        connection.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"tidelog {self._options.pipeline}",)
-        )
+        connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_TRANSACTION_MS}")
+        connection.execute(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}")
+        key = f"tidelog {self._options.pipeline}"
+        try:
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
+        except psycopg.errors.LockNotAvailable as error:
+            raise DatabaseProblem(
+                f"another driver of pipeline {self._options.pipeline!r} has been writing for "
+                f"{LOCK_TIMEOUT_MS // 1000} s. Stop it, or wait until its batch is through"
+            ) from error
 
     def _drop_leftovers(self, *, up_to: int | None) -> None:
         """Tables of attempts that lost or died. A zombie may be writing to one: then it stays for the next time."""
