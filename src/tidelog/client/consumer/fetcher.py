@@ -189,8 +189,13 @@ class Fetcher:
             name = topic.topic or names.get(Uuid(topic.topic_id), "")
             for answer in topic.partitions:
                 entry, offset, jumps = asked.pop(TopicPartition(name, answer.partition_index), (None, 0, 0))
-                # A seek or a rebalance in the meantime makes the answer worthless.
-                if entry is not None and self._positions.current(entry) and entry.jumps == jumps:
+                # A seek or a rebalance in the meantime makes the answer worthless. So does a new leader that has
+                # given the records while this one, the old leader, was slow to answer.
+                if (
+                    entry is not None
+                    and self._positions.current(entry)
+                    and (entry.fetch_offset, entry.jumps) == (offset, jumps)
+                ):
                     self._take(entry, offset, answer)
         if asked and plan.full:
             # Nothing was said about these although all were asked for: their topic has another id than we think.
