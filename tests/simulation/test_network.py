@@ -199,6 +199,23 @@ def test_one_direction_can_be_blocked_alone() -> None:
     run(main)
 
 
+def test_an_answer_can_be_lost_after_its_request_has_arrived() -> None:
+    async def main(net: Net) -> None:
+        near = await net.connect()
+        net.fabric.link("a", "b").lost_answers = 1.0
+        near.transport.write(b"request")
+        await asyncio.sleep(1)
+        (far,) = net.accepted
+        assert far.received == b"request"
+        far.transport.write(b"answer")
+        await asyncio.sleep(1)
+        assert near.received == b""
+        assert isinstance(near.lost[0], ConnectionResetError)
+        assert isinstance(far.lost[0], ConnectionResetError)
+
+    run(main)
+
+
 def test_overlapping_partitions_end_with_the_last_one() -> None:
     async def main(net: Net) -> None:
         net.fabric.block("b", "a")

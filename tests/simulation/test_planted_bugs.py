@@ -140,7 +140,7 @@ PLANTED = {
     "forget producers on restart": Planted(
         plant=forget_producers_on_restart,
         nodes=1,
-        faults=(FaultKind.KILL, FaultKind.FLAKY_LINK),
+        faults=(FaultKind.KILL, FaultKind.DUPLICATION),
         shows_as=frozenset({"I4"}),
     ),
     "cut too much in recovery": Planted(

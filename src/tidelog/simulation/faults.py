@@ -25,6 +25,7 @@ class FaultKind(StrEnum):
     SLOW_LINK = "slow-link"
     RESET = "reset"
     FLAKY_LINK = "flaky-link"
+    DUPLICATION = "duplication"
     # Clocks and disks.
     CLOCK_JUMP = "clock-jump"
     DISK_ERROR = "disk-error"
@@ -47,6 +48,7 @@ DURATIONS: dict[FaultKind, tuple[float, float]] = {
     FaultKind.SLOW_LINK: (1.0, 8.0),
     FaultKind.RESET: (0.0, 0.0),
     FaultKind.FLAKY_LINK: (1.0, 8.0),
+    FaultKind.DUPLICATION: (1.0, 8.0),
     FaultKind.CLOCK_JUMP: (0.0, 0.0),
     FaultKind.DISK_ERROR: (0.2, 5.0),
     FaultKind.DISK_FULL: (0.2, 5.0),
@@ -82,6 +84,7 @@ _LINK_FAULTS = frozenset(
         FaultKind.PACKET_LOSS,
         FaultKind.SLOW_LINK,
         FaultKind.FLAKY_LINK,
+        FaultKind.DUPLICATION,
     }
 )
 

@@ -2,8 +2,8 @@
 
 Links are one-way and belong to a pair of hosts. A blocked link says nothing: bytes wait, as TCP repeats them, and
 arrive when the link works again, unless the connection is given up by then. Lost packets show as delay, since TCP
-repeats them too, and broken connections as resets. So nothing arrives twice on a connection; that a request is carried
-out twice is the doing of clients that ask again after a break.
+repeats them too, and broken connections as resets. So nothing arrives twice on a connection. Requests do come twice
+over two of them, whenever an answer is lost together with its connection and the request is sent again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SPLIT = 0.02
 class Link:
     """One direction between two hosts."""
 
-    __slots__ = ("blocked", "held", "latency", "loss", "reset")
+    __slots__ = ("blocked", "held", "latency", "loss", "lost_answers", "reset")
 
     def __init__(self) -> None:
         # How many partitions it is part of at the moment; more than none and nothing gets through.
@@ -46,12 +46,15 @@ class Link:
         # The chance that a chunk is delayed by a repetition, and that it breaks its connection.
         self.loss = 0.0
         self.reset = 0.0
+        # The chance that a chunk is lost with its connection: what it answers has been done, and is asked for again.
+        self.lost_answers = 0.0
         self.held: list[tuple[SimulatedTransport, Item]] = []
 
     def calm(self) -> None:
         self.latency = (0.0002, 0.002)
         self.loss = 0.0
         self.reset = 0.0
+        self.lost_answers = 0.0
 
 
 class Fabric:
@@ -135,6 +138,10 @@ class Fabric:
             self.trace.bytes_moved(self.loop.time(), f"{transport.process.name} #{transport.number}", item)
         if link.blocked:
             link.held.append((transport, item))
+            return
+        if link.lost_answers and isinstance(item, bytes) and self._chance.random() < link.lost_answers:
+            self.trace.counts["answer-lost"] += 1
+            self.break_connection(transport)
             return
         extra = 0.0
         if link.loss and self._chance.random() < link.loss:

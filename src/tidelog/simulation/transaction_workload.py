@@ -35,8 +35,8 @@ from tidelog.simulation.world import SimulatedClient
 # Of transactions, so many end with an abort, and so many are overtaken by a second producer with the same id.
 ABORTED = 0.25
 OVERTAKEN = 0.08
-# Records that a copier takes into one transaction at most.
-COPIED_AT_ONCE = 100
+# Records that a copier takes into one transaction at most; as one batch they have to fit into the smallest segment.
+COPIED_AT_ONCE = 30
 COPIER_OPTIONS = {
     "session.timeout.ms": "6000",
     "heartbeat.interval.ms": "1000",

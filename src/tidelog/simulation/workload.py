@@ -209,6 +209,8 @@ class ReadingClient:
                             self._isolation,
                         )
                     )
+                    # At once: if anything fails from here on, it has been read nevertheless.
+                    self.positions[record.topic_partition] = record.offset + 1
                 for partition in self.positions:
                     self.positions[partition] = await consumer.position(partition)
 

@@ -31,6 +31,7 @@ SLOW_LINK_SECONDS = (0.02, 0.4)
 SLOW_SYNC_SECONDS = (0.02, 0.8)
 FLAKY_RESET = 0.05
 PACKET_LOSS = 0.1
+LOST_ANSWERS = 0.15
 # Disk faults leave so many bytes.
 ROOM_ON_FULL_DISK_BYTES = 4_096
 
@@ -129,7 +130,7 @@ class World:
                 self.fabric.break_connections(fault.target, share=fault.choice)
             case FaultKind.PARTITION | FaultKind.ONE_WAY_PARTITION:
                 await self._cut(fault)
-            case FaultKind.PACKET_LOSS | FaultKind.SLOW_LINK | FaultKind.FLAKY_LINK:
+            case FaultKind.PACKET_LOSS | FaultKind.SLOW_LINK | FaultKind.FLAKY_LINK | FaultKind.DUPLICATION:
                 await self._disturb(fault)
             case FaultKind.DISK_ERROR | FaultKind.DISK_FULL | FaultKind.SLOW_DISK:
                 await self._spoil_disk(fault, self.nodes[fault.target])
@@ -177,13 +178,19 @@ class World:
             self.fabric.unblock(source, target)
 
     async def _disturb(self, fault: PlannedFault) -> None:
-        links = [self.fabric.link(*pair) for pair in self._pairs(fault)]
+        pairs = self._pairs(fault)
+        if fault.kind is FaultKind.DUPLICATION:
+            # Requests get to the target, its answers get lost.
+            pairs = [pair for pair in pairs if pair[0] == fault.target]
+        links = [self.fabric.link(*pair) for pair in pairs]
         for link in links:
             match fault.kind:
                 case FaultKind.PACKET_LOSS:
                     link.loss = PACKET_LOSS
                 case FaultKind.FLAKY_LINK:
                     link.reset = FLAKY_RESET
+                case FaultKind.DUPLICATION:
+                    link.lost_answers = LOST_ANSWERS
                 case _:
                     link.latency = SLOW_LINK_SECONDS
         await asyncio.sleep(fault.seconds)
