@@ -19,7 +19,7 @@ from crc32c import crc32c
 
 from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.delivery import Delivery
-from tidelog.client.errors import FencedError
+from tidelog.client.errors import TransactionError
 from tidelog.client.producer import Producer
 from tidelog.records.batch import Buffer
 from tidelog.spark.crash_points import crash_point
@@ -128,7 +128,7 @@ async def _publish_once(publication: Publication) -> Outcome:
             await _run_transaction(producer, publication)
     except BROKER_ERRORS as error:
         took_ms = (time.monotonic() - started) * 1000
-        if isinstance(error, FencedError) and took_ms >= options.transaction_timeout_ms:
+        if isinstance(error, TransactionError) and took_ms >= options.transaction_timeout_ms:
             raise _timed_out(publication) from error
         if may_be_repeated(error):
             raise _Repeatable(str(error)) from error
