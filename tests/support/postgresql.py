@@ -83,7 +83,9 @@ def _as_other_user(home: Path) -> Sequence[str]:
             user = pwd.getpwnam(name)
             if setpriv is not None:
                 os.chown(home, user.pw_uid, user.pw_gid)
-                return (setpriv, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups")
+                # With another user the kernel forgets that the server was to die with the test run.
+                end = ("--pdeathsig", "KILL")
+                return (setpriv, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *end)
     pytest.skip("PostgreSQL refuses to run as root, and there is no way to another user here (setpriv)")
 
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.spark.pipelines.reading import parse_pipeline, pipeline_from, read_pipeline_file
-from tidelog.spark.pipelines.settings import InvalidSettings, Mirror, Outbox, SinkDatabase, Transform
+from tidelog.spark.pipelines.settings import (
+    PIPELINES,
+    InvalidSettings,
+    Mirror,
+    Outbox,
+    SinkDatabase,
+    Transform,
+)
 
 SINK = """
 pipeline = "sink-db"
@@ -138,3 +147,14 @@ def test_whatever_is_written_the_answer_is_settings_or_problems(content: object,
     tables[table] = content
     with suppress(InvalidSettings):
         assert isinstance(pipeline_from("sink-db", tables), SinkDatabase)
+
+
+def test_the_settings_of_the_guide_are_settings() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guide" / "pipelines.md").read_text()
+    common, *blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)]
+    kinds = re.findall(r"^## (transform|sink-db|outbox|mirror)$", guide, re.MULTILINE)
+    assert sorted(kinds) == sorted(PIPELINES)
+    for kind, block in zip(kinds, blocks, strict=True):
+        known = {field.name for field in fields(PIPELINES[kind])} | {"name", "checkpoint", "once", "interval"}
+        shared = {name: value for name, value in common.items() if name in known}
+        assert isinstance(pipeline_from(kind, {**shared, **block}), PIPELINES[kind])
