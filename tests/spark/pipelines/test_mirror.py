@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from support.apache_kafka import kafka_jars, running_apache_kafka
 from support.client_reading import read_all
+from support.download_cache import Unavailable
 from support.filled_topics import FilledTopics
 from support.pipeline_runs import run_in_session
 
@@ -18,10 +20,19 @@ from tidelog.model.ids import TopicPartition
 from tidelog.testing.broker_thread import BrokerThread
 
 
-@pytest.fixture
-def target() -> Iterator[BrokerThread]:
-    with BrokerThread() as running:
-        yield running
+@pytest.fixture(params=["tidelog", pytest.param("apache kafka", marks=[pytest.mark.maven, pytest.mark.slow])])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where the other cluster is."""
+    if request.param == "tidelog":
+        with BrokerThread() as running:
+            yield running.bootstrap_servers
+        return
+    try:
+        jars = kafka_jars()
+    except Unavailable as problem:
+        pytest.skip(str(problem))
+    with running_apache_kafka(jars, tmp_path / "kafka") as kafka:
+        yield kafka.bootstrap_servers
 
 
 def records(servers: str, topic: str) -> list[tuple[Any, ...]]:
@@ -52,9 +63,9 @@ def committed(servers: str, group: str) -> dict[TopicPartition, int]:
 
 
 def test_the_target_equals_the_source_and_groups_find_their_place(
-    spark: SparkSession, broker: BrokerThread, target: BrokerThread, tmp_path: Path
+    spark: SparkSession, broker: BrokerThread, target: str, tmp_path: Path
 ) -> None:
-    here, there = broker.bootstrap_servers, target.bootstrap_servers
+    here, there = broker.bootstrap_servers, target
     topics = FilledTopics(here)
     name = topics.create("mirrored", partitions=2, config={"retention.ms": "123456789"})
     topics.fill(
