@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 # What is compiled where a C compiler is there. A compiled module whose source has changed is not used any more.
 CODEC := hatch_build.py $(patsubst %.pxd,%.py,$(wildcard src/tidelog/records/*.pxd)) $(wildcard src/tidelog/records/*.pxd)
 
-.PHONY: help setup run test test-fast check format bench clean
+.PHONY: help setup run tour test test-fast check format bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -25,7 +25,10 @@ $(STAMP): pyproject.toml $(CODEC)
 	@$(BIN)/python -c "from tidelog.records.implementation import REASON; print('record codec:', REASON or 'compiled')"
 	@touch $(STAMP)
 
-run: setup  ## start a broker, produce to it, consume from it, look inside
+run: setup  ## kill a Spark job in the middle of a commit, and see its output equal its input exactly
+	$(BIN)/python -m tidelog.spark.demo
+
+tour: setup  ## start a broker, produce to it, consume from it, look inside
 	$(BIN)/python -m tidelog.cli.tour
 
 test: setup  ## the whole test suite
