@@ -27,7 +27,7 @@ from tidelog.client.consumer.positions import Positions
 from tidelog.client.consumer.reader import Reader
 from tidelog.client.consumer.reconciling_member import ReconcilingMember
 from tidelog.client.consumer.subscription import Kind, Subscription
-from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable, WrongUse
+from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable, WrongUse, is_retriable
 from tidelog.client.fetched import ConsumerRecord
 from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.metrics import ConsumerMetrics
@@ -90,6 +90,7 @@ class Consumer:
         self._member: GroupMember | None = None
         # A part of a rebalance that has outlived the call that began it.
         self._step: asyncio.Task[None] | None = None
+        self._look_around = True
         self._topics_at_start = topics
         self._started = False
         self._closed = False
@@ -262,7 +263,7 @@ class Consumer:
         deadline = self._cluster.clock.monotonic_ms() + timeout_ms
         while True:
             if await self._look_after_things(deadline) and (records := self._reader.take(limit)):
-                self._fetcher.fetch_what_is_wanted()
+                self._fetch_what_was_used_up()
                 return records
             if not await self._sleep(deadline):
                 return []
@@ -279,7 +280,7 @@ class Consumer:
                 for record in self._reader.take(limit, partitions):
                     found.setdefault(record.topic_partition, []).append(record)
                 if found:
-                    self._fetcher.fetch_what_is_wanted()
+                    self._fetch_what_was_used_up()
                     return found
             if not await self._sleep(deadline):
                 return {}
@@ -299,7 +300,7 @@ class Consumer:
         deadline = self._cluster.clock.monotonic_ms() + timeout_ms
         while True:
             if await self._look_after_things(deadline) and (taken := self._reader.take_batches(max_rows)):
-                self._fetcher.fetch_what_is_wanted()
+                self._fetch_what_was_used_up()
                 return as_record_batch(taken, with_headers=with_headers, check_crcs=self._config.check_crcs)
             if not await self._sleep(deadline):
                 return as_record_batch([], with_headers=with_headers, check_crcs=False)
@@ -313,9 +314,10 @@ class Consumer:
                 raise StopAsyncIteration
             if self._step is None and self._undisturbed():
                 record = self._reader.next_record()
+                if self._reader.used_up:
+                    self._fetch_what_was_used_up()
                 if record is not None:
                     return record
-                self._fetcher.fetch_what_is_wanted()
             await self._look_after_things(None)
             if not any(entry.has_records and not entry.paused for entry in self._positions):
                 await self._sleep(None)
@@ -385,6 +387,7 @@ class Consumer:
         Returns whether records may be handed out: not while a rebalance takes partitions away.
         """
         self._check_open()
+        self._look_around = self._look_around or self._news.is_set()
         self._news.clear()
         await self._commits.call_back()
         await self._keep_metadata()
@@ -393,14 +396,23 @@ class Consumer:
             if not await self._take_steps(self._member, deadline):
                 return False
         self._raise_failures()
-        if self._member is None and self._subscription.by_topics:
-            partitions = self._subscription.all_partitions()
-            if partitions != self._positions.assigned:
-                self._positions.assign(partitions)
         self._commits.commit_if_due()
-        self._positioning.find_what_is_missing()
-        self._fetcher.fetch_what_is_wanted()
+        if self._look_around:
+            # Not with every call: with many partitions it would cost more than handing out records does.
+            self._look_around = False
+            if self._member is None and self._subscription.by_topics:
+                partitions = self._subscription.all_partitions()
+                if partitions != self._positions.assigned:
+                    self._positions.assign(partitions)
+            self._positioning.find_what_is_missing()
+            self._fetcher.fetch_what_is_wanted()
         return True
+
+    def _fetch_what_was_used_up(self) -> None:
+        """While the user processes what it has got, the next records are on their way."""
+        if self._reader.used_up:
+            self._reader.used_up = False
+            self._fetcher.fetch_what_is_wanted()
 
     async def _take_steps(self, member: GroupMember, deadline: float | None) -> bool:
         """Do what the group wants before there are more records. A step that outlives the call goes on for the next."""
@@ -444,7 +456,9 @@ class Consumer:
                 # It may be created at any moment.
                 self._cluster.mark_stale()
             await self._cluster.refresh_if_stale()
-        except (ConnectionProblem, NoBrokerAvailable) as error:
+        except (ConnectionProblem, NoBrokerAvailable, ApiError) as error:
+            if isinstance(error, ApiError) and not is_retriable(error):
+                raise
             # Brokers come back. Until then there is nothing to read, which is not a failure of the reader.
             logger.warning("no news about the cluster: %s", error)
             await asyncio.sleep(self._cluster.retry_pause_ms(1) / 1000)
@@ -480,7 +494,7 @@ class Consumer:
             async with asyncio.timeout(pause_ms / 1000):
                 await self._news.wait()
         except TimeoutError:
-            pass
+            self._look_around = True
         return True
 
     async def _offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:

@@ -131,7 +131,7 @@ class Fetcher:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if wait_until is not None and wait_until != float("inf"):
+        if wait_until is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later((wait_until - now) / 1000, self.fetch_what_is_wanted)
 

@@ -61,11 +61,10 @@ class Positioning:
             self._task.add_done_callback(self._done)
 
     def reset(self, entry: PartitionPosition) -> bool:
-        """Go where auto.offset.reset says; False if it does not say."""
+        """Go where auto.offset.reset says; False if it does not say: then the reader is told, again and again."""
         time = self._config.auto_offset_reset.time(self._cluster.clock.now_ms())
         if time is None:
-            # Until a seek there is nothing to be done.
-            entry.not_before_ms = float("inf")
+            self._wait(entry)
             return False
         entry.lose(time)
         self._on_news()
@@ -77,15 +76,17 @@ class Positioning:
             self._fail(error if isinstance(error, Exception) else RuntimeError(repr(error)))
         self._on_news()
 
+    def _wait(self, entry: PartitionPosition) -> None:
+        entry.not_before_ms = self._cluster.clock.monotonic_ms() + self._cluster.retry_pause_ms(1)
+
     def _fail(self, error: Exception) -> None:
         if self.failure is None:
             self.failure = error
 
     async def _round(self, missing: list[PartitionPosition], unchecked: dict[int, list[PartitionPosition]]) -> None:
+        checks = (self._check(node, entries) for node, entries in unchecked.items())
         try:
-            await asyncio.gather(
-                self._find(missing), *(self._check(node, entries) for node, entries in unchecked.items())
-            )
+            await asyncio.gather(self._find(missing), *checks)
         except (ConnectionProblem, ApiTimeout, NoBrokerAvailable) as error:
             # Brokers come back. Until then there is nothing to read, which is not a failure of the reader.
             logger.info("looking for positions: %s", error)
@@ -96,6 +97,9 @@ class Positioning:
             self._fail(error)
         else:
             self._failures = 0
+            if any(entry.position is None and entry.reset_to is not None for entry in missing):
+                # Leaders are being elected, say. Whoever waits for news shall look again after a moment.
+                await asyncio.sleep(self._cluster.retry_pause_ms(1) / 1000)
 
     # -- finding -------------------------------------------------------------------------------------------------
 
@@ -132,7 +136,7 @@ class Positioning:
                 entry.checked_epoch = None if leader is None else leader.leader_epoch
 
     def _not_found(self, entry: PartitionPosition, error: ApiError) -> None:
-        entry.not_before_ms = self._cluster.clock.monotonic_ms() + self._cluster.retry_pause_ms(1)
+        self._wait(entry)
         if error.code in LEADER_MOVED:
             logger.info("looking for a position: %s", error)
         elif self._positions.current(entry):
@@ -187,7 +191,7 @@ class Positioning:
     def _not_checked(self, entry: PartitionPosition, error: ApiError | None) -> None:
         logger.info("checking the position in %s: %s", entry.partition, error)
         self._cluster.mark_stale()
-        entry.not_before_ms = self._cluster.clock.monotonic_ms() + self._cluster.retry_pause_ms(1)
+        self._wait(entry)
         if error is not None and error.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             self._fail(error)
 
@@ -209,7 +213,7 @@ class Positioning:
             epoch,
         )
         if self._config.auto_offset_reset.forbidden:
-            entry.not_before_ms = float("inf")
+            self._wait(entry)
             self._fail(
                 LogTruncated(
                     f"partition {entry.partition} was truncated {where} while the reader was at {position} (leader "

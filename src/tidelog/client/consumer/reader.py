@@ -25,6 +25,8 @@ class Reader:
         """An iteration takes `chunk_size` records of one partition before it turns to the next."""
         self._positions = positions
         self._chunk_size = chunk_size
+        # Whether a reply has been read to its end, so that more may be fetched.
+        self.used_up = False
         self._on_taken = on_taken
         # The iteration's chunk: whose it is, at which jump of the partition it was taken, and the next record in it.
         self._entry: PartitionPosition | None = None
@@ -65,6 +67,7 @@ class Reader:
                     raise _unreadable(entry, error) from error
                 if fetched.exhausted:
                     entry.fetched.popleft()
+                    self.used_up = True
                 entry.move(chunk.next_offset, chunk.leader_epoch)
                 self._positions.rotate(entry)
                 if chunk.batches:
@@ -125,10 +128,15 @@ class Reader:
             entry.put_back = rest
 
     def _chunk_of(self, entry: PartitionPosition, limit: int) -> Chunk | None:
+        waiting = len(entry.fetched)
         try:
-            return entry.take(limit)
+            chunk = entry.take(limit)
         except (CorruptBatch, ClientError) as error:
+            self.used_up = True
             raise _unreadable(entry, error) from error
+        if len(entry.fetched) < waiting:
+            self.used_up = True
+        return chunk
 
 
 def _unreadable(entry: PartitionPosition, error: Exception) -> ClientError:
