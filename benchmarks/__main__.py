@@ -8,7 +8,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("start_up", "hot_path", "cluster", "cluster_fail_over", "compaction", "coordinators", "spark")
+ALL = ("start_up", "hot_path", "client", "cluster", "cluster_fail_over", "compaction", "coordinators", "spark")
 
 
 def main() -> int:
