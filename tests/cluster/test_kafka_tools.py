@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ LEADER_ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 CLUSTER = "org.apache.kafka.tools.ClusterTool"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +101,19 @@ def test_the_quorum_is_described(java: JavaClient, jars: Path, cluster: ClusterP
     assert sorted(row["Status"] for row in table) == ["Follower", "Follower", "Leader"]
     told = run_tool(jars, CLUSTER, "cluster-id", "--bootstrap-server", cluster.bootstrap_servers).stdout.decode()
     assert told.strip() == f"Cluster ID: {facts['ClusterId']}"
+
+
+def test_features_are_raised_and_lowered(jars: Path, cluster: ClusterProcesses) -> None:
+    def feature_command(*arguments: str) -> str:
+        return run_tool(jars, FEATURES, "--bootstrap-server", cluster.bootstrap_servers, *arguments).stdout.decode()
+
+    def level() -> str:
+        (line,) = [line for line in feature_command("describe").splitlines() if feature in line]
+        return line.split("FinalizedVersionLevel: ")[1].split()[0]
+
+    feature = "eligible.leader.replicas.version"
+    feature_command("upgrade", "--feature", f"{feature}=1")
+    assert level() == "1"
+    feature_command("downgrade", "--feature", f"{feature}=0")
+    with pytest.raises(subprocess.CalledProcessError):
+        feature_command("upgrade", "--feature", f"{feature}=2")

@@ -10,6 +10,7 @@ from tidelog.controller.decision import Decision
 from tidelog.controller.elections import UncleanAllowed, with_broker, without_broker
 from tidelog.metadata.image import BrokerImage, ClusterImage
 from tidelog.metadata.records import (
+    ELIGIBLE_LEADER_REPLICAS_FEATURE,
     METADATA_VERSION_FEATURE,
     BrokerRegistrationChangeRecord,
     RegisterBrokerRecord,
@@ -50,10 +51,13 @@ def register_broker(
     if code is not ErrorCode.NONE:
         return Decision(records=(), reply=BrokerRegistrationResponse(error_code=code))
     records: list[Message] = []
-    if existing is not None and not same_process and existing.active:
-        # The last process died without being fenced. Its leaderships end here, so that the new one gets them
-        # with a new leader epoch: what it had not flushed may be lost, and readers must be able to notice.
-        records.extend(without_broker(image, request.broker_id, unclean))
+    if existing is not None and not same_process:
+        # Only one that ended in order knows the epoch of its last registration (KIP-966).
+        crashed = request.previous_broker_epoch != existing.epoch
+        if existing.active or (crashed and image.features.get(ELIGIBLE_LEADER_REPLICAS_FEATURE, 0)):
+            # Perhaps the last process died without being fenced. Its leaderships end here, so that the new one gets
+            # them with a new leader epoch: what it had not flushed may be lost, and readers must be able to notice.
+            records.extend(without_broker(image, request.broker_id, unclean, crashed=crashed))
     epoch = existing.epoch if existing is not None and same_process else next_offset + len(records)
     records.append(_registration_record(request, epoch, existing if same_process else None))
     return Decision(records=tuple(records), reply=BrokerRegistrationResponse(broker_epoch=epoch))

@@ -14,6 +14,7 @@ from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig, broker_probl
 from tidelog.config.definitions import InvalidConfig
 from tidelog.config.topic import TOPIC_DEFINITIONS, topic_problems
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
+from tidelog.controller.eligible_leaders import eligibility_problems, forget_eligible
 from tidelog.metadata.image import ClusterImage, ConfigResource, ResourceType
 from tidelog.metadata.records import ConfigRecord
 from tidelog.model.errors import ErrorCode
@@ -22,6 +23,7 @@ from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_configs_response import AlterConfigsResponse
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from tidelog.protocol.schema import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +117,9 @@ def alter_configs(
 
 def _alter(
     image: ClusterImage, alterations: Sequence[_Alteration], config: BrokerConfig
-) -> tuple[tuple[ConfigRecord, ...], list[tuple[ConfigResource, Refusal | None]]]:
+) -> tuple[tuple[Message, ...], list[tuple[ConfigResource, Refusal | None]]]:
     times = Counter(alteration.resource for alteration in alterations)
-    records: list[ConfigRecord] = []
+    records: list[Message] = []
     outcomes: list[tuple[ConfigResource, Refusal | None]] = []
     for alteration in alterations:
         resource = alteration.resource
@@ -136,7 +138,7 @@ def _alter(
     return tuple(records), outcomes
 
 
-def _plan(image: ClusterImage, alteration: _Alteration, config: BrokerConfig) -> list[ConfigRecord] | Refusal:
+def _plan(image: ClusterImage, alteration: _Alteration, config: BrokerConfig) -> list[Message] | Refusal:
     resource = alteration.resource
     repeated = [name for name, count in Counter(alteration.names).items() if count > 1]
     if repeated:
@@ -151,10 +153,10 @@ def _plan(image: ClusterImage, alteration: _Alteration, config: BrokerConfig) ->
         planned = alteration.plan(current)
     except InvalidConfig as error:
         return Refusal(code=_invalid_code(resource), message="; ".join(error.problems))
-    problems = _problems(resource, planned, config)
+    problems = [*_problems(resource, planned, config), *eligibility_problems(image, resource, planned)]
     if problems:
         return Refusal(code=_invalid_code(resource), message="; ".join(problems))
-    return list(_difference(resource, current, planned))
+    return list(_difference(image, resource, current, planned))
 
 
 def _check_resource(image: ClusterImage, resource: ConfigResource) -> Refusal | None:
@@ -183,13 +185,14 @@ def _problems(resource: ConfigResource, planned: Mapping[str, str], config: Brok
 
 
 def _difference(
-    resource: ConfigResource, current: Mapping[str, str], planned: Mapping[str, str]
-) -> Iterable[ConfigRecord]:
+    image: ClusterImage, resource: ConfigResource, current: Mapping[str, str], planned: Mapping[str, str]
+) -> Iterable[Message]:
     for name in [*planned, *(name for name in current if name not in planned)]:
         if current.get(name) != planned.get(name):
             yield ConfigRecord(
                 resource_type=resource.type, resource_name=resource.name, name=name, value=planned.get(name)
             )
+            yield from forget_eligible(image, resource, name)
 
 
 def _change(name: str, operation: int, value: str | None) -> ConfigChange:

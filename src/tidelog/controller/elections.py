@@ -1,8 +1,9 @@
 """Chooses leaders, and keeps the in-sync replicas in step with which brokers are alive.
 
-A clean leader always comes from the in-sync replicas, because only they have every acknowledged record. The last
-replica that was in sync stays in the set even when it is dead: whoever comes back without having been in sync must
-not lead, unless the topic allows unclean elections.
+A clean leader always comes from the in-sync replicas, because only they have every acknowledged record, or, where that
+feature is used and none of them is left, from the eligible ones (`tidelog.controller.eligible_leaders`). Without it the
+last replica that was in sync stays in the set even when it is dead: whoever comes back without having been in sync
+must not lead, unless the topic allows unclean elections.
 
 Every change of a partition, whoever asks for it, becomes a record in `plan_change`: there a reassignment is completed
 as soon as the in-sync set allows it. Requests are decided in `in_sync`, `leader_election` and `reassignment`.
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.config.topic import TopicConfig
+from tidelog.controller.eligible_leaders import EligibleRules, eligible_rules, last_leader, next_eligible
 from tidelog.metadata.image import (
     LOST_DIRECTORY,
     MIGRATING_DIRECTORY,
@@ -78,14 +80,17 @@ def elect(
     acceptable: Callable[[int], bool],
     election: Election,
     replicas: tuple[int, ...] | None = None,
+    eligible: tuple[int, ...] = (),
+    last_leader: int = NO_LEADER,
 ) -> Elected:
-    """Choose the leader from the in-sync replicas `isr`. `acceptable` says whether a broker is able to lead now;
-    `replicas` are those of the partition where they are about to change.
+    """Choose the leader from the in-sync replicas `isr`, or from the `eligible` ones if there are none. `acceptable`
+    says whether a broker is able to lead now; `replicas` are those of the partition where they are about to change;
+    `last_leader` may lead again if nobody else is left.
     """
     candidates = partition.replicas if replicas is None else replicas
 
     def can_lead(broker: int) -> bool:
-        return broker in isr and acceptable(broker)
+        return broker in (isr or eligible) and acceptable(broker)
 
     if election is Election.PREFERRED and candidates and can_lead(candidates[0]):
         return Elected(leader=candidates[0])
@@ -94,6 +99,8 @@ def elect(
     for broker in candidates:
         if can_lead(broker):
             return Elected(leader=broker)
+    if not isr and not eligible and last_leader in candidates and acceptable(last_leader):
+        return Elected(leader=last_leader, unclean=True)
     if election is Election.UNCLEAN:
         for broker in candidates:
             if acceptable(broker):
@@ -112,35 +119,56 @@ def plan_change(
     assignment: Assignment | None = None,
     directory_of: Callable[[int], Uuid] | None = None,
     recovered: bool = False,
+    rules: EligibleRules | None = None,
 ) -> PartitionChangeRecord | None:
     """The record that brings the partition to the new in-sync set, to the new assignment, if there is one, and to the
     leader that follows from both; None if nothing changes.
 
     `directory_of` is needed for replicas that are new. `recovered` says that the leader has repaired what an unclean
-    election left behind.
+    election left behind. With `rules` the last in-sync replica may go, and others stay eligible.
     """
     before = Assignment.of(partition)
     after = (before if assignment is None else assignment).completed(isr)
     if after.replicas != before.replicas:
         isr = tuple(broker for broker in isr if broker in after.replicas)
-    elected = elect(partition, isr=isr, acceptable=acceptable, election=election, replicas=after.replicas)
+    eligible = next_eligible(rules, partition, isr=isr, replicas=after.replicas)
+    last_known = partition.last_known_eligible_leaders
+    elected = elect(
+        partition,
+        isr=isr,
+        acceptable=acceptable,
+        election=election,
+        replicas=after.replicas,
+        eligible=eligible,
+        last_leader=last_known[0] if rules is not None and len(last_known) == 1 else NO_LEADER,
+    )
     leader_changes = elected.leader != partition.leader
+    if elected.leader in eligible:
+        # It has all that is committed. The others follow it before they count again.
+        isr = (elected.leader,)
+        eligible = tuple(broker for broker in eligible if broker != elected.leader)
     new_isr: tuple[int, ...] | None = None
     recovery = -1
     if elected.unclean and leader_changes:
         # What the others have may differ from what this leader has: they must follow it before they count again.
         new_isr = (elected.leader,)
+        eligible = ()
         if partition.leader_recovery is not LeaderRecovery.RECOVERING:
             recovery = LeaderRecovery.RECOVERING
     else:
-        if isr and isr != partition.isr:
+        if (isr or rules is not None) and isr != partition.isr:
             new_isr = isr
         if recovered and partition.leader_recovery is not LeaderRecovery.RECOVERED:
             recovery = LeaderRecovery.RECOVERED
     # A replica that is taken away must not count any more, even where nobody has told it yet: its leader begins a
     # new epoch, in which it is not known.
     leaves = not set(before.replicas) <= set(after.replicas)
-    if not leader_changes and new_isr is None and recovery == -1 and after == before:
+    if elected.leader != NO_LEADER or rules is None:
+        last_known = ()
+    elif new_isr == ():
+        last_known = (last_leader(partition),)
+    changes_eligible = eligible != partition.eligible_leaders or last_known != partition.last_known_eligible_leaders
+    if not leader_changes and new_isr is None and recovery == -1 and after == before and not changes_eligible:
         return None
     moves = after.replicas != before.replicas
     locate = directory_of or partition.directory_of
@@ -154,6 +182,8 @@ def plan_change(
         adding_replicas=after.adding if after.adding != before.adding else None,
         removing_replicas=after.removing if after.removing != before.removing else None,
         directories=tuple(locate(broker) for broker in after.replicas) if moves else None,
+        eligible_leader_replicas=eligible if eligible != partition.eligible_leaders else None,
+        last_known_elr=last_known if last_known != partition.last_known_eligible_leaders else None,
     )
 
 
@@ -166,14 +196,21 @@ def unclean_allowed(image: ClusterImage, defaults: TopicConfig) -> UncleanAllowe
     return allowed
 
 
-def without_broker(image: ClusterImage, broker: int, unclean: UncleanAllowed) -> Iterator[PartitionChangeRecord]:
-    """What happens to the partitions when a broker stops or dies: it leaves the in-sync sets, others lead."""
+def without_broker(
+    image: ClusterImage, broker: int, unclean: UncleanAllowed, *, crashed: bool = False
+) -> Iterator[PartitionChangeRecord]:
+    """What happens to the partitions when a broker stops or dies: it leaves the in-sync sets, others lead.
+
+    If it has `crashed` and come back, it may have lost records, and is not an eligible leader either.
+    """
     others = {number: each for number, each in image.brokers.items() if number != broker}
     afterwards = dataclasses.replace(image, brokers=others)
+    lost = frozenset({broker}) if crashed else frozenset()
     for topic, number, partition in image.all_partitions():
-        if broker in partition.isr or broker == partition.leader:
+        concerned = broker in partition.isr or broker == partition.leader
+        if concerned or (crashed and broker in partition.eligible_leaders):
             isr = tuple(each for each in partition.isr if each != broker)
-            yield from _replan(afterwards, topic, number, isr, unclean)
+            yield from _replan(afterwards, topic, number, isr, unclean, lost)
 
 
 def with_broker(image: ClusterImage, broker: int, unclean: UncleanAllowed) -> Iterator[PartitionChangeRecord]:
@@ -188,7 +225,12 @@ def with_broker(image: ClusterImage, broker: int, unclean: UncleanAllowed) -> It
 
 
 def _replan(
-    image: ClusterImage, topic: TopicImage, number: int, isr: tuple[int, ...], unclean: UncleanAllowed
+    image: ClusterImage,
+    topic: TopicImage,
+    number: int,
+    isr: tuple[int, ...],
+    unclean: UncleanAllowed,
+    lost: frozenset[int] = frozenset(),
 ) -> Iterator[PartitionChangeRecord]:
     partition = topic.partitions[number]
     record = plan_change(
@@ -198,6 +240,7 @@ def _replan(
         isr=isr,
         acceptable=lambda broker: can_lead(image, partition, broker),
         election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
+        rules=eligible_rules(image, topic.name, lost=lost),
     )
     if record is not None:
         yield record

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tidelog.controller.decision import Decision
 from tidelog.controller.elections import Election, UncleanAllowed, can_lead, plan_change
+from tidelog.controller.eligible_leaders import eligible_rules
 from tidelog.metadata.image import ClusterImage, LeaderRecovery, PartitionImage, TopicImage
 from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.metadata.replay import merge_partition
@@ -77,6 +78,7 @@ def _alter(
         acceptable=lambda broker: can_lead(image, current, broker),
         election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
         recovered=change.leader_recovery_state == LeaderRecovery.RECOVERED,
+        rules=eligible_rules(image, topic.name),
     )
     partition = current
     if record is not None:

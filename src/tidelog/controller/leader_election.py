@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.elections import Election, UncleanAllowed, can_lead, plan_change
+from tidelog.controller.eligible_leaders import eligible_rules
 from tidelog.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ErrorCode
@@ -107,6 +108,7 @@ def _plan(
         isr=partition.isr,
         acceptable=lambda broker: can_lead(image, partition, broker),
         election=election,
+        rules=eligible_rules(image, topic.name),
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from tidelog.controller.assignment import check_manual, default_directory
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.elections import Assignment, Election, UncleanAllowed, can_lead, plan_change
+from tidelog.controller.eligible_leaders import eligible_rules
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
 from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ErrorCode
@@ -119,6 +120,7 @@ def _change(
             removing=removing,
         ),
         directory_of=lambda broker: _directory(image, partition, broker),
+        rules=eligible_rules(image, topic.name),
     )
 
 
@@ -148,6 +150,7 @@ def _cancel(
         acceptable=lambda broker: can_lead(image, partition, broker),
         election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
         assignment=Assignment(replicas=replicas),
+        rules=eligible_rules(image, topic.name),
     )
 
 

@@ -43,6 +43,8 @@ from tidelog.protocol.messages.user_scram_credential_record import UserScramCred
 from tidelog.protocol.schema import Message
 
 __all__ = [
+    "ELIGIBLE_LEADER_REPLICAS",
+    "ELIGIBLE_LEADER_REPLICAS_FEATURE",
     "FRAME_VERSION",
     "GROUP_VERSION",
     "GROUP_VERSION_FEATURE",
@@ -93,6 +95,11 @@ TRANSACTION_VERSION = 2
 # Level 1 lets consumers form groups in which the coordinator assigns the partitions (KIP-848).
 GROUP_VERSION_FEATURE = "group.version"
 GROUP_VERSION = 1
+
+# Level 1 lets replicas lead that left the in-sync set while nothing could be committed (KIP-966). Off in a new cluster,
+# as in Apache Kafka's of this metadata.version.
+ELIGIBLE_LEADER_REPLICAS_FEATURE = "eligible.leader.replicas.version"
+ELIGIBLE_LEADER_REPLICAS = 1
 
 _WRITTEN_VERSIONS: dict[type[Message], int] = {
     RegisterBrokerRecord: 3,

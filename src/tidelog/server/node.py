@@ -8,16 +8,9 @@ import logging
 from collections.abc import Awaitable, Iterable, Mapping
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.controller.features import SUPPORTED_FEATURES
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
-from tidelog.metadata.records import (
-    GROUP_VERSION,
-    GROUP_VERSION_FEATURE,
-    METADATA_VERSION,
-    METADATA_VERSION_FEATURE,
-    TRANSACTION_VERSION,
-    TRANSACTION_VERSION_FEATURE,
-)
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
@@ -135,11 +128,7 @@ class Node:
 
     def supported_features(self) -> Mapping[str, tuple[int, int]]:
         """Features this node can work with, as ranges of levels."""
-        return {
-            METADATA_VERSION_FEATURE: (METADATA_VERSION, METADATA_VERSION),
-            TRANSACTION_VERSION_FEATURE: (0, TRANSACTION_VERSION),
-            GROUP_VERSION_FEATURE: (0, GROUP_VERSION),
-        }
+        return SUPPORTED_FEATURES
 
     def settings_of(self, topic: str) -> TopicSettings:
         """What the topic's own properties, and the broker's where it has none, come to."""

@@ -33,6 +33,7 @@ from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.listener import ControllerService
 from tidelog.server.router import Router
 from tidelog.server.system import SystemClock, SystemRandomness
+from tidelog.storage.clean_shutdown import read_clean_shutdown
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit
 from tidelog.storage.log_config import LogConfig
@@ -137,7 +138,7 @@ class RunningNode:
                 directory for directory in self._directories if directory.failure is not None
             ),
         )
-        await lifecycle.register(self._endpoints(), _directory_ids(self._directories))
+        await lifecycle.register(self._endpoints(), _directory_ids(self._directories), self._previous_epoch())
         node.lifecycle = lifecycle
         # The image now holds everything up to this broker's own registration: enough to open its logs with.
         node.reconfigure()
@@ -242,6 +243,16 @@ class RunningNode:
             self._node.lifecycle.end_heartbeats()
         self.failure = failure
         self.failed.set()
+
+    def _previous_epoch(self) -> int:
+        """The broker's epoch in the last run, if that has closed all logs in order; else -1."""
+        filesystem = self._ports.filesystem
+        try:
+            epochs = {read_clean_shutdown(filesystem, directory.path) for directory in self._directories}
+        except OSError:
+            return -1
+        (epoch,) = epochs if len(epochs) == 1 else (None,)
+        return -1 if epoch is None else epoch
 
     def _metadata_directory(self) -> LogDirectory:
         for directory in self._directories:

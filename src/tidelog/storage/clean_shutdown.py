@@ -21,13 +21,19 @@ def write_clean_shutdown(filesystem: FileSystem, log_directory: str, broker_epoc
 
 def take_clean_shutdown(filesystem: FileSystem, log_directory: str) -> int | None:
     """Remove the marker. Returns the broker epoch it held (-1 if it held none), or None if there was no marker."""
-    path = f"{log_directory}/{CLEAN_SHUTDOWN_FILE}"
+    broker_epoch = read_clean_shutdown(filesystem, log_directory)
+    if broker_epoch is not None:
+        filesystem.remove(f"{log_directory}/{CLEAN_SHUTDOWN_FILE}")
+        filesystem.sync_directory(log_directory)
+    return broker_epoch
+
+
+def read_clean_shutdown(filesystem: FileSystem, log_directory: str) -> int | None:
+    """The same, and the marker stays."""
     try:
-        content = read_whole(filesystem, path)
+        content = read_whole(filesystem, f"{log_directory}/{CLEAN_SHUTDOWN_FILE}")
     except FileNotFoundError:
         return None
-    filesystem.remove(path)
-    filesystem.sync_directory(log_directory)
     try:
         broker_epoch = json.loads(content)["brokerEpoch"]
     except (ValueError, KeyError, TypeError):

@@ -19,6 +19,7 @@ from tidelog.controller.brokers import fence_broker, register_broker, unregister
 from tidelog.controller.configs import alter_configs, incremental_alter_configs
 from tidelog.controller.decision import Decision
 from tidelog.controller.elections import UncleanAllowed, unclean_allowed
+from tidelog.controller.features import update_features
 from tidelog.controller.heartbeats import BrokerSessions, heartbeat
 from tidelog.controller.in_sync import alter_partition
 from tidelog.controller.leader_election import balance_leaders, elect_leaders, elect_uncleanly
@@ -45,6 +46,7 @@ from tidelog.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from tidelog.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from tidelog.protocol.messages.update_features_request import UpdateFeaturesRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.runtime import QuorumRuntime
@@ -71,6 +73,7 @@ _SEEN_AT_ONCE = (
     ElectLeadersRequest,
     AlterPartitionReassignmentsRequest,
     UnregisterBrokerRequest,
+    UpdateFeaturesRequest,
 )
 
 
@@ -126,6 +129,11 @@ class ActiveController:
                 lambda image: Decision(records=(), reply=list_partition_reassignments(image, request))
             ),
             AllocateProducerIdsRequest: lambda request: lambda image: allocate_producer_ids(image, request),
+            UpdateFeaturesRequest: lambda request: (
+                lambda image: update_features(
+                    image, request, min_in_sync=self._config.topic_defaults().min_insync_replicas
+                )
+            ),
             BrokerRegistrationRequest: self._register,
             UnregisterBrokerRequest: lambda request: (
                 lambda image: unregister_broker(image, request, unclean=self._unclean(image))

@@ -58,8 +58,13 @@ class BrokerLifecycle:
         # The controller does not know us any more (or not in this incarnation): we have to register again.
         self._registration: BrokerRegistrationRequest | None = None
 
-    async def register(self, endpoints: Sequence[Endpoint], directories: Sequence[Uuid]) -> None:
-        """Until the controller has taken us and the image says so. Raises ApiError if it never will."""
+    async def register(
+        self, endpoints: Sequence[Endpoint], directories: Sequence[Uuid], previous_epoch: int = -1
+    ) -> None:
+        """Until the controller has taken us and the image says so. Raises ApiError if it never will.
+
+        `previous_epoch` is that of the last run if it ended in order, else -1.
+        """
         self._registration = BrokerRegistrationRequest(
             broker_id=self._config.node_id,
             cluster_id=self._metadata.image.cluster_id,
@@ -74,6 +79,7 @@ class BrokerLifecycle:
             ],
             rack=self._config.broker_rack,
             log_dirs=list(directories),
+            previous_broker_epoch=previous_epoch,
         )
         await self._register(self._config.initial_broker_registration_timeout_ms / 1000)
 

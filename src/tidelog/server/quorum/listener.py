@@ -44,6 +44,7 @@ _CONTROLLER_APIS = frozenset(
         ApiKey.BROKER_REGISTRATION,
         ApiKey.BROKER_HEARTBEAT,
         ApiKey.UNREGISTER_BROKER,
+        ApiKey.UPDATE_FEATURES,
         ApiKey.DESCRIBE_QUORUM,
     }
 )
