@@ -32,10 +32,12 @@ def started(producer_id: int = 7, epoch: int = 0) -> Sequences:
 
 
 def send(sequences: Sequences, *counts: int, partition: TopicPartition = PARTITION) -> list[ProducerBatch]:
+    """To a leader that knows the producer already."""
     batches = [batch_of(count, partition) for count in counts]
     for batch in batches:
         assert sequences.may_send(batch)
         sequences.assign(batch)
+        sequences._partitions[partition].known = True
     return batches
 
 
@@ -57,6 +59,54 @@ def test_numbers_wrap() -> None:
     sequences._partitions[PARTITION].next_sequence = MODULUS - 2
     near, after = send(sequences, 5, 1)
     assert (first.base_sequence, near.base_sequence, after.base_sequence) == (0, MODULUS - 2, 3)
+
+
+def test_the_first_batch_for_a_leader_goes_alone() -> None:
+    """The leader would take the second one for the first, if it was not ready when the first one came."""
+    sequences = started()
+    first = batch_of(1)
+    sequences.assign(first)
+    assert not sequences.may_send(batch_of(1))
+    assert sequences.may_send(batch_of(1, OTHER))
+    sequences.stored(first)
+    (second,) = send(sequences, 1)
+    assert (second.base_sequence, sequences.may_send(batch_of(1))) == (1, True)
+
+
+def test_a_new_producer_id_is_unknown_again_but_a_new_epoch_is_not() -> None:
+    sequences = started()
+    (first,) = send(sequences, 1)
+    sequences.stored(first)
+    sequences.initialize(7, 1)
+    sequences.assign(batch_of(1))
+    assert sequences.may_send(batch_of(1))
+    sequences = started()
+    (first,) = send(sequences, 1)
+    sequences.stored(first)
+    sequences.initialize(8, 0)
+    sequences.assign(batch_of(1))
+    assert not sequences.may_send(batch_of(1))
+
+
+def test_in_a_transaction_the_first_batch_does_not_go_alone() -> None:
+    sequences = Sequences(transactional=True)
+    sequences.restart(7, 0)
+    sequences.assign(batch_of(1))
+    assert sequences.may_send(batch_of(1))
+
+
+def test_a_transaction_never_numbers_anew() -> None:
+    sequences = Sequences(transactional=True)
+    sequences.restart(7, 3)
+    first, second = send(sequences, 1, 1)
+    sequences.give_up(first, refused=True)
+    assert sequences.broken
+    assert sequences.refused(second) is Refusal.GAP
+    assert (sequences.producer_id, sequences.epoch) == (7, 3)
+    sequences.restart(7, 4)
+    assert not sequences.broken
+    (third,) = send(sequences, 1)
+    assert (third.producer_epoch, third.base_sequence) == (4, 0)
 
 
 def test_no_more_batches_are_on_their_way_than_a_leader_knows_again() -> None:
@@ -246,9 +296,9 @@ class Histories(RuleBasedStateMachine):
         assert batch is not None
         self.batches.append(batch)
 
-    @rule()
-    def send(self) -> None:
-        for batch in self.accumulator.heads():
+    @rule(times=st.integers(1, MAX_UNRESOLVED))
+    def send(self, times: int = 1) -> None:
+        for batch in itertools.chain.from_iterable(self.accumulator.heads() for _ in range(times)):
             if self.sequences.may_send(batch) and len(self.wire) < MAX_UNRESOLVED:
                 self.accumulator.take(batch)
                 self.sequences.assign(batch)
@@ -267,10 +317,9 @@ class Histories(RuleBasedStateMachine):
                 self.sequences.stored(batch)
                 batch.succeed(Stored(0, 0))
             case "out of order":
-                if self.sequences.refused(batch) is Refusal.GAP:
-                    self.fail(batch, refused=True)
-                else:
-                    self.accumulator.put_back(batch)
+                # This leader loses nothing, so there are no gaps.
+                assert self.sequences.refused(batch) is not Refusal.GAP
+                self.accumulator.put_back(batch)
             case _:
                 self.fail(batch, refused=True)
 
@@ -282,6 +331,12 @@ class Histories(RuleBasedStateMachine):
         if not values & set(self.leader.log):
             self.leader.not_valid |= values
             self.answer()
+
+    @precondition(lambda self: self.wire)
+    @rule()
+    def not_ready(self) -> None:
+        """For this request the leader is not ready; for those behind it, which are on their way, it may be."""
+        self.accumulator.put_back(self.wire.pop(0).batch)
 
     @precondition(lambda self: self.wire)
     @rule(processed=st.integers(0, 5))
@@ -356,3 +411,16 @@ TestHistories = Histories.TestCase
 TestHistories.settings = settings(
     max_examples=150, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+
+
+def test_a_leader_that_is_not_ready_for_the_first_batch_still_stores_all_in_order() -> None:
+    history = Histories()
+    for _ in range(3):
+        history.produce(count=2)
+    history.send(times=3)
+    history.not_ready()
+    for _ in range(8):
+        history.send(times=3)
+        while history.wire:
+            history.answer()
+    assert history.leader.log == list(range(6))

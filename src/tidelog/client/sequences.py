@@ -12,6 +12,10 @@ One case needs more care. A request whose answer was lost may still lie in a buf
 given up may still arrive in this way, and then one behind it too, the proof above is none. Such a batch is tried under
 its old number until it is stored or its time is over.
 
+A leader that does not know a producer yet takes any number as its first. So the first batch goes alone: if it had to
+be sent again, because the leader was not ready for it, the second one would be taken for the first, and the first one
+refused for ever. Transactions need no such care, since KIP-890 has leaders remember what was tried.
+
 In a transaction nothing is numbered anew: a batch that is given up makes the whole transaction fail, those behind it
 with it, and the next transaction starts with another epoch, which the coordinator gives (`restart`).
 """
@@ -43,7 +47,7 @@ class Refusal(Enum):
 
 
 class _Partition:
-    __slots__ = ("broken", "epoch", "gap_may_close", "next_sequence", "producer_id", "unresolved")
+    __slots__ = ("broken", "epoch", "gap_may_close", "known", "next_sequence", "producer_id", "unresolved")
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         self.producer_id = producer_id
@@ -55,6 +59,8 @@ class _Partition:
         self.broken = False
         # The batch with that number may still reach the leader.
         self.gap_may_close = False
+        # The leader has stored something of this producer id.
+        self.known = False
 
 
 class Sequences:
@@ -103,6 +109,8 @@ class Sequences:
         stale = (partition.producer_id, partition.epoch) != (self.producer_id, self.epoch)
         if stale and partition.unresolved:
             return False
+        if not partition.known and not self._transactional:
+            return not partition.unresolved
         return len(partition.unresolved) < MAX_UNRESOLVED
 
     def assign(self, batch: ProducerBatch) -> None:
@@ -112,13 +120,13 @@ class Sequences:
         partition = self._partitions.get(batch.partition)
         if partition is None:
             partition = self._partitions[batch.partition] = _Partition(self.producer_id, self.epoch)
-        if (partition.producer_id, partition.epoch) != (self.producer_id, self.epoch):
-            partition.producer_id, partition.epoch, partition.next_sequence = self.producer_id, self.epoch, 0
+        self._take_identity(partition)
         _number(partition, batch)
         partition.unresolved.append(batch)
 
     def stored(self, batch: ProducerBatch) -> None:
         partition = self._partitions[batch.partition]
+        partition.known = partition.known or batch.producer_id == partition.producer_id
         if batch in partition.unresolved:
             partition.unresolved.remove(batch)
         self._renumber_if_resolved(partition)
@@ -166,6 +174,12 @@ class Sequences:
         position = partition.unresolved.index(batch)
         partition.unresolved[position : position + 1] = parts
 
+    def _take_identity(self, partition: _Partition) -> None:
+        """Go on under the producer's current id and epoch, from zero if they have changed."""
+        if (partition.producer_id, partition.epoch) != (self.producer_id, self.epoch):
+            partition.known = partition.known and partition.producer_id == self.producer_id
+            partition.producer_id, partition.epoch, partition.next_sequence = self.producer_id, self.epoch, 0
+
     def _renumber_if_resolved(self, partition: _Partition) -> None:
         """Start anew, once it is certain of every numbered batch of the partition that it is not stored."""
         if (
@@ -182,7 +196,7 @@ class Sequences:
             self.epoch += 1
         elif not self.initialized:
             return
-        partition.producer_id, partition.epoch, partition.next_sequence = self.producer_id, self.epoch, 0
+        self._take_identity(partition)
         partition.broken = partition.gap_may_close = False
         for batch in partition.unresolved:
             batch.refused_in_order = False
