@@ -15,6 +15,7 @@ __all__ = [
     "Broker",
     "Consumer",
     "ConsumerGroupMetadata",
+    "ConsumerRecord",
     "ExactlyOnceLoop",
     "FatalError",
     "FencedError",
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tidelog.client.consumer import Consumer
     from tidelog.client.errors import AbortableError, FatalError, FencedError, OutcomeUnknown, TransactionError
     from tidelog.client.exactly_once import ExactlyOnceLoop
+    from tidelog.client.fetched import ConsumerRecord
     from tidelog.client.group_metadata import ConsumerGroupMetadata
     from tidelog.client.producer import Producer
     from tidelog.client.transactions.prepared import PreparedTransactionState
@@ -47,6 +49,7 @@ _HOMES = {
     "Broker": "tidelog.server.broker",
     "Consumer": "tidelog.client.consumer",
     "ConsumerGroupMetadata": "tidelog.client.group_metadata",
+    "ConsumerRecord": "tidelog.client.fetched",
     "ExactlyOnceLoop": "tidelog.client.exactly_once",
     "FatalError": "tidelog.client.errors",
     "FencedError": "tidelog.client.errors",

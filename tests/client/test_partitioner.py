@@ -72,11 +72,8 @@ class Filled:
 
     def __init__(self, partitioner: StickyPartitioner | UniformStickyPartitioner, batch_size: int = 1000) -> None:
         self.partitioner = partitioner
-        self.accumulator = Accumulator(
-            batch_size=batch_size,
-            linger_ms=1000,
-            on_closed=lambda partition: partitioner.batch_closed(partition.topic, partition.partition),
-        )
+        self.accumulator = Accumulator(batch_size=batch_size, linger_ms=1000)
+        self.accumulator.on_closed = lambda partition: partitioner.batch_closed(partition.topic, partition.partition)
         self.batches: dict[ProducerBatch, None] = {}
 
     def send(self, size: int, key: bytes | None = None, count: int = 6) -> int:

@@ -183,17 +183,11 @@ def size_of_record(key: object, value: object, headers: Sequence[Header]) -> int
 class Accumulator:
     """The batches that wait, in the order in which each partition's have to go."""
 
-    def __init__(
-        self,
-        *,
-        batch_size: int,
-        linger_ms: float,
-        on_closed: Callable[[TopicPartition], None] | None = None,
-    ) -> None:
-        self._batch_size = batch_size
+    def __init__(self, *, batch_size: int, linger_ms: float) -> None:
+        self.batch_size = batch_size
         self._linger_ms = linger_ms
         # Hears of every batch that takes no more records.
-        self._on_closed = on_closed
+        self.on_closed: Callable[[TopicPartition], None] | None = None
         self._queues: dict[TopicPartition, deque[ProducerBatch]] = {}
         # Bytes of all batches whose outcome is not known, waiting and in flight.
         self.pending_bytes = 0
@@ -207,14 +201,14 @@ class Accumulator:
         if queue is None:
             queue = self._queues[partition] = deque()
         batch = queue[-1] if queue else None
-        if batch is None or not batch.open or batch.size + size > self._batch_size:
+        if batch is None or not batch.open or batch.size + size > self.batch_size:
             if batch is not None:
                 self._close(batch)
             batch = ProducerBatch(partition, now_ms)
             queue.append(batch)
             self.pending_bytes += HEADER_SIZE
         index = batch.add(record, size)
-        if batch.size >= self._batch_size:
+        if batch.size >= self.batch_size:
             self._close(batch)
         self.pending_bytes += size
         return batch, index
@@ -222,7 +216,7 @@ class Accumulator:
     def close_if_full(self, partition: TopicPartition, size: int) -> bool:
         """Close the partition's batch if it has no room for a record of this size; whether it was so."""
         queue = self._queues.get(partition)
-        if not queue or not queue[-1].open or queue[-1].size + size <= self._batch_size:
+        if not queue or not queue[-1].open or queue[-1].size + size <= self.batch_size:
             return False
         self._close(queue[-1])
         return True
@@ -291,8 +285,8 @@ class Accumulator:
     def _close(self, batch: ProducerBatch) -> None:
         if batch.open:
             batch.open = False
-            if self._on_closed is not None:
-                self._on_closed(batch.partition)
+            if self.on_closed is not None:
+                self.on_closed(batch.partition)
 
 
 def _goes_before(waiting: ProducerBatch, returning: ProducerBatch) -> bool:

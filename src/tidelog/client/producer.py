@@ -27,8 +27,9 @@ from tidelog.client.errors import (
 )
 from tidelog.client.finished import check_finished
 from tidelog.client.group_metadata import ConsumerGroupMetadata
-from tidelog.client.metadata import NO_NODE, TopicMetadata
-from tidelog.client.partitioner import Partitioner, PartitionFunction, make_partitioner
+from tidelog.client.metadata import TopicMetadata
+from tidelog.client.partition_choice import PartitionChoice, named_partition
+from tidelog.client.partitioner import Partitioner, PartitionFunction
 from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.sender import Sender
 from tidelog.client.transactions.handover import OpenTransaction
@@ -40,8 +41,6 @@ from tidelog.network.port import Network
 from tidelog.records.batch import HEADER_SIZE, Buffer
 
 logger = logging.getLogger(__name__)
-
-_ALL: list[int] = []
 
 
 class Producer:
@@ -76,16 +75,8 @@ class Producer:
         self._cluster.allow_auto_create = True
         # A batch that is larger than a request may be could never be sent.
         batch_size = min(self._config.batch_size, self._config.max_request_size)
-        self._partition_function: PartitionFunction | None = None
-        self._partitioner = self._take_partitioner(partitioner, batch_size)
-        self._led: dict[str, tuple[TopicMetadata | None, list[int]]] = {}
-        # Those who want to fill batches hear of each one that is closed.
-        self._batch_closed = getattr(self._partitioner, "batch_closed", None)
-        self._accumulator = Accumulator(
-            batch_size=batch_size,
-            linger_ms=self._config.linger_ms,
-            on_closed=None if self._batch_closed is None else self._tell_batch_closed,
-        )
+        self._accumulator = Accumulator(batch_size=batch_size, linger_ms=self._config.linger_ms)
+        self._choice = PartitionChoice(partitioner, self._config, self._cluster.randomness, self._accumulator)
         self._sender: Sender | None = None
         self._transactions: Transactions | None = None
         # Dictionaries of objects keep their order; sets have another one in every run.
@@ -159,7 +150,10 @@ class Producer:
         if self._transactions is not None:
             # The transaction may have ended or failed while this record waited.
             self._transactions.check_send()
-        target = self._choose_partition(found, partition, key_bytes, value_bytes, size)
+        if partition is None:
+            target = self._choice.choose(found, key_bytes, value_bytes, size)
+        else:
+            target = named_partition(found, partition)
         clock = self._cluster.clock
         timestamp = clock.now_ms() if timestamp_ms is None else timestamp_ms
         record = (timestamp, key_bytes, value_bytes, header_list)
@@ -183,13 +177,11 @@ class Producer:
         header = check_finished(batch)
         self._check_size(len(batch))
         found = await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
-        self._check_partition(found, partition)
+        target = named_partition(found, partition)
         while self._accumulator.pending_bytes + len(batch) > self._config.buffer_memory:
             await self._wait_for_room(len(batch))
         sender = self._ready_sender()
-        finished = FinishedBatch(
-            TopicPartition(topic, partition), self._cluster.clock.monotonic_ms(), bytearray(batch), header
-        )
+        finished = FinishedBatch(target, self._cluster.clock.monotonic_ms(), bytearray(batch), header)
         self._accumulator.append_finished(finished)
         self._unfinished[finished] = None
         sender.wake()
@@ -364,64 +356,6 @@ class Producer:
         finally:
             self._flushes -= 1
             self._accumulator.flushing = self._flushes > 0
-
-    def _take_partitioner(
-        self, partitioner: str | Partitioner | PartitionFunction | None, batch_size: int
-    ) -> Partitioner | None:
-        if partitioner is None or isinstance(partitioner, str):
-            return make_partitioner(
-                self._config.partitioner,
-                self._cluster.randomness,
-                run_bytes=batch_size,
-                ignore_keys=self._config.partitioner_ignore_keys,
-            )
-        if hasattr(partitioner, "partition"):
-            return partitioner
-        self._partition_function = partitioner
-        return None
-
-    def _choose_partition(
-        self, topic: TopicMetadata, partition: int | None, key: bytes | None, value: bytes | None, size: int
-    ) -> TopicPartition:
-        if partition is not None:
-            self._check_partition(topic, partition)
-            return TopicPartition(topic.name, partition)
-        count = len(topic.partitions)
-        if self._partitioner is None:
-            assert self._partition_function is not None
-            return self._chosen(topic, self._partition_function(topic.name, key, value, count))
-        led = self._led_partitions(topic)
-        target = self._chosen(topic, self._partitioner.partition(topic.name, key, size, led, count))
-        if self._batch_closed is not None and self._accumulator.close_if_full(target, size):
-            # The first record of the next batch may as well go elsewhere.
-            target = self._chosen(topic, self._partitioner.partition(topic.name, key, size, led, count))
-        return target
-
-    def _led_partitions(self, topic: TopicMetadata) -> list[int]:
-        """Those that have a leader; empty if all have one. Looked up once for each picture of the topic."""
-        seen, led = self._led.get(topic.name, (None, _ALL))
-        if seen is not topic:
-            led = [entry.partition for entry in topic.partitions if entry.leader != NO_NODE]
-            if len(led) == len(topic.partitions):
-                led = _ALL
-            self._led[topic.name] = (topic, led)
-        return led
-
-    def _chosen(self, topic: TopicMetadata, partition: int) -> TopicPartition:
-        if not 0 <= partition < len(topic.partitions):
-            raise WrongUse(
-                f"the partitioner chose {partition} for topic {topic.name!r} with {len(topic.partitions)} partitions"
-            )
-        return TopicPartition(topic.name, partition)
-
-    def _tell_batch_closed(self, partition: TopicPartition) -> None:
-        assert self._batch_closed is not None
-        self._batch_closed(partition.topic, partition.partition)
-
-    def _check_partition(self, topic: TopicMetadata, partition: int) -> None:
-        count = len(topic.partitions)
-        if not 0 <= partition < count:
-            raise WrongUse(f"topic {topic.name!r} has the partitions 0 to {count - 1}, not {partition}")
 
     def _check_size(self, whole: int) -> None:
         if whole > self._config.max_request_size:
