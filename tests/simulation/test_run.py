@@ -35,8 +35,27 @@ def test_a_few_seeds_of_one_broker_with_all_faults() -> None:
     assert problems(Campaign(first_seed=1, seeds=8, seconds=30, nodes=1)) == {}
 
 
-def test_a_few_seeds_of_a_cluster_with_all_faults() -> None:
-    assert problems(Campaign(first_seed=1, seeds=5, seconds=30, nodes=3)) == {}
+def test_without_faults_a_cluster_copies_every_committed_record() -> None:
+    scenario = draw_scenario(12, seconds=20, nodes=3, faults=())
+    assert scenario.copiers
+    assert scenario.transactional
+    report = run(scenario)
+    assert report.violations == []
+    assert report.counts["transaction committed"] > 5
+    assert "transaction unknown" not in report.counts
+
+
+# Divided, so that several processes can take part.
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("first_seed", range(1, 201, 20))
+def test_two_hundred_seeds_of_a_cluster_with_all_faults(first_seed: int) -> None:
+    assert problems(Campaign(first_seed=first_seed, seeds=20, seconds=60, nodes=3)) == {}
+
+
+@pytest.mark.slow
+def test_a_cluster_of_five_with_all_faults() -> None:
+    assert problems(Campaign(first_seed=1, seeds=3, seconds=60, nodes=5)) == {}
 
 
 def test_several_processes_run_the_same_seeds() -> None:
@@ -90,7 +109,7 @@ def test_code_that_never_gives_the_loop_back_is_a_violation(monkeypatch: pytest.
             pass
 
     monkeypatch.setattr("tidelog.server.startup.RunningNode.start", start)
-    monkeypatch.setattr("tidelog.simulation.campaign.MAX_REAL_SECONDS", 1)
+    monkeypatch.setattr("tidelog.simulation.campaign.MAX_PROCESSOR_SECONDS", 1)
     report = run_seed(Campaign(nodes=1), 1)
     assert [violation.invariant for violation in report.violations] == ["stuck"]
     assert "test_run.py" in report.violations[0].message
@@ -114,9 +133,3 @@ def test_every_kind_of_fault_is_planned_where_it_can_happen(kind: FaultKind) -> 
     assert hosts == ({"client"} if kind is FaultKind.CLIENT_PAUSE else {"node-1", "node-2"})
     assert all(fault.target not in fault.others for fault in plan)
     assert [fault.at for fault in plan] == sorted(fault.at for fault in plan)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_two_hundred_seeds_of_a_cluster_with_all_faults() -> None:
-    assert problems(Campaign(first_seed=1, seeds=200, seconds=60, nodes=3, jobs=2)) == {}

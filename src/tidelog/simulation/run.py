@@ -31,7 +31,7 @@ _EXPECTED_ERRORS = (StorageFailure, OSError)
 
 
 class TookTooLong(KeyboardInterrupt):
-    """A run does not end in real time either. An interrupt, because nothing else gets out of every loop there is."""
+    """A run does not come to its end. An interrupt, because nothing else gets out of every loop there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,7 +120,7 @@ def _producer(chance: random.Random, *, first: bool) -> ProducerSettings:
         max_in_flight=chance.choice((1, 5)),
         linger_ms=chance.choice((0, 5, 50)),
         burst=chance.choice((1, 4, 12)),
-        pause_seconds=chance.choice((0.5, 1.5, 3.0)),
+        pause_seconds=chance.choice((0.8, 2.0, 4.0)),
     )
 
 
@@ -129,5 +129,5 @@ def _transactional(chance: random.Random) -> TransactionalSettings:
         second_protocol=chance.random() < 0.5,
         timeout_ms=chance.choice((3_000, 10_000)),
         batches=chance.choice((1, 3, 5)),
-        pause_seconds=chance.choice((1.0, 3.0)),
+        pause_seconds=chance.choice((1.5, 4.0)),
     )

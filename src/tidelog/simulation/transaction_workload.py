@@ -198,6 +198,8 @@ class CopyingClient:
         self._transactions = 0
         # Where this member has been in each partition, as far as it knows to be committed.
         self.positions: dict[TopicPartition, int] = {}
+        # Whether there is nothing new to come, so that what is left can be copied without pauses.
+        self.hurry = False
         self.stop = asyncio.Event()
 
     @property
@@ -226,7 +228,8 @@ class CopyingClient:
                 while not self.stop.is_set():
                     if not await self._copy_some(session, consumer):
                         return
-                    await asyncio.sleep(self._chance.expovariate(1 / self._pause_seconds))
+                    if not self.hurry:
+                        await asyncio.sleep(self._chance.expovariate(1 / self._pause_seconds))
 
     async def _copy_some(self, session: TransactionSession, consumer: Consumer) -> bool:
         """One transaction; whether the session and the membership can go on."""
