@@ -163,7 +163,7 @@ class ExactlyOnceLoop:
             *(partition for partition in self._to_repeat if partition in assigned)
         )
         # Partitions that have gone to another member are its business; if they come back, it is with their offsets.
-        for partition in self.consumer.assignment() & self._to_repeat.keys():
+        for partition in sorted(self.consumer.assignment() & self._to_repeat.keys()):
             self.consumer.seek(partition, committed.get(partition, self._to_repeat[partition]))
         self._to_repeat.clear()
 

@@ -219,7 +219,7 @@ class Producer:
         transactions = self._need_transactions()
         if keep_prepared and not self._config.transaction_two_phase_commit_enable:
             raise WrongUse("keep_prepared needs transaction.two.phase.commit.enable=true")
-        await transactions.initialize(keep_prepared=keep_prepared)
+        await transactions.initialize(self._settle, keep_prepared=keep_prepared)
 
     async def begin_transaction(self) -> None:
         self._need_transactions().begin()

@@ -252,3 +252,46 @@ async def test_offsets_of_unknown_fate_fail_the_transaction(
         await producer.abort_transaction()
     async with Admin(servers) as admin:
         assert not await admin.list_group_offsets("group")
+
+
+async def test_an_interrupted_abort_can_be_repeated_or_started_over(
+    cut_broker: tuple[CuttingProxy, str], protocol: str
+) -> None:
+    _, servers = cut_broker
+    async with quick(servers, batch_size=100, linger_ms=0) as producer:
+        await producer.init_transactions()
+        for again in (producer.abort_transaction, producer.init_transactions):
+            await producer.begin_transaction()
+            for number in range(200):
+                await producer.send("t", b"%d" % number, partition=number % 2)
+            abort = asyncio.create_task(producer.abort_transaction())
+            await asyncio.sleep(0)
+            abort.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await abort
+            await again()
+        async with producer.transaction():
+            await producer.send("t", "after", partition=0)
+    assert await read_committed(servers, "t") == [b"after"]
+
+
+async def test_an_interrupted_commit_goes_on_being_an_open_transaction(
+    cut_broker: tuple[CuttingProxy, str], protocol: str
+) -> None:
+    _, servers = cut_broker
+    async with quick(servers) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        for number in range(50):
+            await producer.send("t", b"%d" % number, partition=0)
+        commit = asyncio.create_task(producer.commit_transaction())
+        # It waits for the deliveries: nothing has been decided yet.
+        await asyncio.sleep(0)
+        with pytest.raises(Exception, match="await the call before"):
+            await producer.send("t", "too late")
+        commit.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await commit
+        await producer.send("t", "one more", partition=0)
+        await producer.commit_transaction()
+    assert (await read_committed(servers, "t"))[-2:] == [b"49", b"one more"]

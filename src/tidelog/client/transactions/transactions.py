@@ -71,9 +71,11 @@ class Transactions:
 
     # -- the producer calls --------------------------------------------------------------------------------------
 
-    async def initialize(self, *, keep_prepared: bool = False) -> None:
+    async def initialize(self, settle: Settle, *, keep_prepared: bool = False) -> None:
         self._call(Call.INITIALIZE)
         try:
+            # An abort that was interrupted may have left something on its way.
+            await settle()
             given = await self._coordinator.initialize(keep_prepared=keep_prepared)
         except FencedError as error:
             self._break(error)
@@ -206,7 +208,7 @@ class Transactions:
         epoch, and a request that is still on its way would then be taken for part of a later transaction.
         """
         match self.state:
-            case State.FATAL:
+            case State.FATAL | State.INITIALIZING:
                 return True
             case State.FAILED | State.ABORTING | State.ABORT_UNKNOWN:
                 return self.second_protocol or not batch.has_sequence
