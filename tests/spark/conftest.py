@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,8 +11,6 @@ from support.filled_topics import FilledTopics
 from tidelog.spark.java import JavaMissing
 from tidelog.spark.session import spark_session
 from tidelog.testing.broker_thread import BrokerThread
-
-_HERE = Path(__file__).parent
 
 # Small and quickly started: tests move thousands of rows, not millions.
 _TEST_SETTINGS = {
@@ -24,11 +21,9 @@ _TEST_SETTINGS = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if _HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Here and not when all are collected: by then xdist has looked at the groups already."""
+    item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
