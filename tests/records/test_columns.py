@@ -246,6 +246,55 @@ def test_columns_that_are_missing_are_null_and_the_time_is_now() -> None:
     assert finished.data == encode_batch([(77, None, b"x", ()), (77, None, None, ())])
 
 
+GOOD = BinaryColumn(None, bytes(8) + (3).to_bytes(4, "little"), b"abc")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(GOOD._replace(data=b"ab"), id="data too short"),
+        pytest.param(GOOD._replace(offsets=GOOD.offsets[:8]), id="offsets too few"),
+        pytest.param(GOOD._replace(first=1), id="first row too late"),
+        pytest.param(GOOD._replace(first=-1), id="negative first row"),
+        pytest.param(GOOD._replace(offsets=bytes(4) + b"\xff" * 4 + bytes(4)), id="negative offset"),
+        pytest.param(GOOD._replace(offsets=b"\x03\0\0\0" + bytes(8)), id="offsets that go back"),
+        pytest.param(GOOD._replace(validity=b""), id="validity too short"),
+    ],
+)
+def test_columns_that_lie_about_their_memory_are_refused(column: BinaryColumn) -> None:
+    with pytest.raises(ValueError, match="column"):
+        RowEncoder(RowSource(2, None, column, None, None, 0))
+    with pytest.raises(ValueError, match=r"column|key"):
+        RowEncoder(RowSource(2, None, None, None, None, 0)).partitions(column, 3, run_bytes=1, first_partition=0)
+    headers = HeadersColumn(None, bytes(8) + (2).to_bytes(4, "little"), column, GOOD)
+    with pytest.raises(ValueError, match="column"):
+        RowEncoder(RowSource(2, None, None, headers, None, 0))
+
+
+@pytest.mark.parametrize("offsets", [(0, 3, 2), (0, -1, 2), (-1, 0, 2), (0, 2)])
+def test_headers_that_are_not_there_are_refused(offsets: tuple[int, ...]) -> None:
+    column = HeadersColumn(None, b"".join(one.to_bytes(4, "little", signed=True) for one in offsets), GOOD, GOOD)
+
+    with pytest.raises(ValueError, match=r"headers|column"):
+        RowEncoder(RowSource(2, None, None, column, None, 0))
+
+
+def test_rows_timestamps_and_partitions_that_are_not_there_are_refused() -> None:
+    encoder = RowEncoder(RowSource(2, None, GOOD, None, None, 0))
+    for row in (-1, 2):
+        with pytest.raises(IndexError, match="no row"):
+            list(encoder.encode(row.to_bytes(4, "little", signed=True), batch_size=100))
+    with pytest.raises(ValueError, match="timestamps"):
+        RowEncoder(RowSource(2, None, GOOD, None, bytes(8), 0))
+    with pytest.raises(ValueError, match="too few"):
+        encoder.partitions(None, 3, chosen=bytes(4), run_bytes=1, first_partition=0)
+    with pytest.raises(ValueError, match="too few"):
+        rows_by_partition(bytes(4), 2, 3)
+    for partition in (-1, 3):
+        with pytest.raises(ValueError, match="is none of 3"):
+            rows_by_partition(partition.to_bytes(4, "little", signed=True), 1, 3)
+
+
 # Partitions
 
 

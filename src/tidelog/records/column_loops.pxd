@@ -102,6 +102,7 @@ cpdef tuple measure_rows(
     const int[::1] value_lengths,
     const int[::1] header_sizes,
     const long long[::1] timestamps,
+    Py_ssize_t count,
     long long most_bytes,
     int[::1] sizes,
 )
@@ -136,10 +137,11 @@ cpdef long long write_rows(
     const long long[::1] timestamps,
 ) except? -1
 
-@cython.locals(row="Py_ssize_t", index="Py_ssize_t", start="int")
+@cython.locals(row="Py_ssize_t", index="Py_ssize_t", start="int", stop="int")
 cpdef object lengths_of(
     const unsigned char[::1] validity,
     const int[::1] offsets,
+    Py_ssize_t size,
     Py_ssize_t first,
     Py_ssize_t count,
     int[::1] starts,
@@ -160,6 +162,7 @@ cpdef long long measure_headers(
     const int[::1] offsets,
     Py_ssize_t first,
     Py_ssize_t count,
+    Py_ssize_t header_count,
     const int[::1] key_lengths,
     const int[::1] value_lengths,
     int[::1] starts,
@@ -208,5 +211,5 @@ cpdef Py_ssize_t spread_rows(
     int[::1] partitions,
 ) except -1
 
-@cython.locals(row="Py_ssize_t", at="long long", partition="Py_ssize_t", slot="Py_ssize_t")
+@cython.locals(row="Py_ssize_t", at="long long", partition="Py_ssize_t", slot="Py_ssize_t", partition_count="Py_ssize_t")
 cpdef object sort_rows(const int[::1] partitions, Py_ssize_t count, int[::1] starts, int[::1] rows)

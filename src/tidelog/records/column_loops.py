@@ -215,6 +215,7 @@ def measure_rows(
     value_lengths: memoryview,
     header_sizes: memoryview,
     timestamps: memoryview,
+    count: int,
     most_bytes: int,
     sizes: memoryview,
 ) -> tuple[int, int]:
@@ -223,10 +224,14 @@ def measure_rows(
     `rows` says which row of the columns comes at each place. Offsets count from the first row, timestamps too.
     """
     first = row
-    base_timestamp = timestamps[rows[row]]
+    base_timestamp = 0
     total = 0
     while row < until:
         index = rows[row]
+        if index < 0 or index >= count:
+            raise IndexError(f"there is no row {index} of {count}")
+        if row == first:
+            base_timestamp = timestamps[index]
         body = 1 + size_of(timestamps[index] - base_timestamp) + size_of(row - first) + header_sizes[index]
         length = key_lengths[index]
         body += size_of(length)
@@ -299,15 +304,24 @@ def write_rows(
 
 
 def lengths_of(
-    validity: memoryview | None, offsets: memoryview, first: int, count: int, starts: memoryview, lengths: memoryview
+    validity: memoryview | None,
+    offsets: memoryview,
+    size: int,
+    first: int,
+    count: int,
+    starts: memoryview,
+    lengths: memoryview,
 ) -> None:
-    """Where in its data each row of a column begins and how long it is; -1 if it is null."""
+    """Where in its data of `size` bytes each row of a column begins and how long it is; -1 if it is null."""
     for row in range(count):
         index = first + row
         start = offsets[index]
+        stop = offsets[index + 1]
+        if start < 0 or stop < start or stop > size:
+            raise ValueError(f"row {row} of a column cannot be from {start} to {stop} of {size} bytes")
         starts[row] = start
         if validity is None or validity[index >> 3] >> (index & 7) & 1:
-            lengths[row] = offsets[index + 1] - start
+            lengths[row] = stop - start
         else:
             lengths[row] = -1
 
@@ -317,6 +331,7 @@ def measure_headers(
     offsets: memoryview,
     first: int,
     count: int,
+    header_count: int,
     key_lengths: memoryview,
     value_lengths: memoryview,
     starts: memoryview,
@@ -328,6 +343,8 @@ def measure_headers(
         index = first + row
         start = offsets[index]
         until = offsets[index + 1]
+        if start < 0 or until < start or until > header_count:
+            raise ValueError(f"row {row} cannot have the headers from {start} to {until} of {header_count}")
         if not (validity is None or validity[index >> 3] >> (index & 7) & 1):
             until = start
         size = size_of(until - start)
@@ -446,7 +463,10 @@ def sort_rows(partitions: memoryview, count: int, starts: memoryview, rows: memo
 
     `starts` has two entries more than there are partitions, all zero.
     """
+    partition_count = len(starts) - 2
     for row in range(count):
+        if partitions[row] < 0 or partitions[row] >= partition_count:
+            raise ValueError(f"partition {partitions[row]} of row {row} is none of {partition_count}")
         starts[partitions[row] + 2] += 1
     at = 0
     for partition in range(len(starts)):

@@ -225,6 +225,8 @@ class RowEncoder:
             self._timestamps = memoryview(source.now_ms.to_bytes(8, byteorder, signed=True) * count).cast("q")
         else:
             self._timestamps = _view(source.timestamps, "q")
+            if len(self._timestamps) < count:
+                raise ValueError(f"{len(self._timestamps)} timestamps are too few for {count} rows")
         self._sizes = memoryview(bytearray(4 * count)).cast("i")
 
     def partitions(
@@ -242,11 +244,13 @@ class RowEncoder:
         one partition after the other in runs of about `run_bytes`.
         """
         partitions = bytearray(chosen) if chosen is not None else bytearray(b"\xff" * (4 * self.count))
+        if len(partitions) < 4 * self.count:
+            raise ValueError(f"{len(partitions) // 4} partitions are too few for {self.count} rows")
         with memoryview(partitions).cast("i") as view:
             if keys is not None:
                 hashing.hash_rows(
                     None if keys.validity is None else _view(keys.validity, "B"),
-                    _view(keys.offsets, "i"),
+                    _offsets(keys.offsets, keys.validity, keys.first, self.count),
                     _view(keys.data, "B"),
                     keys.first,
                     self.count,
@@ -288,6 +292,7 @@ class RowEncoder:
                 self._value_lengths,
                 self._header_sizes,
                 self._timestamps,
+                self.count,
                 batch_size - HEADER_SIZE,
                 self._sizes,
             )
@@ -322,7 +327,10 @@ def rows_by_partition(partitions: Buffer, count: int, partition_count: int) -> l
     """(partition, its rows as int32 in their order) for each partition that has rows."""
     starts = memoryview(bytearray(4 * (partition_count + 2))).cast("i")
     rows = memoryview(bytearray(4 * count)).cast("i")
-    column_loops.sort_rows(_view(partitions, "i"), count, starts, rows)
+    view = _view(partitions, "i")
+    if len(view) < count:
+        raise ValueError(f"{len(view)} partitions are too few for {count} rows")
+    column_loops.sort_rows(view, count, starts, rows)
     return [
         (partition, rows[starts[partition] : starts[partition + 1]])
         for partition in range(partition_count)
@@ -337,8 +345,10 @@ def _located(column: BinaryColumn | None, count: int) -> tuple[memoryview, memor
         return memoryview(b""), starts, memoryview(b"\xff" * (4 * count)).cast("i")
     lengths = memoryview(bytearray(4 * count)).cast("i")
     validity = None if column.validity is None else _view(column.validity, "B")
-    column_loops.lengths_of(validity, _view(column.offsets, "i"), column.first, count, starts, lengths)
-    return _view(column.data, "B"), starts, lengths
+    data = _view(column.data, "B")
+    offsets = _offsets(column.offsets, column.validity, column.first, count)
+    column_loops.lengths_of(validity, offsets, len(data), column.first, count, starts, lengths)
+    return data, starts, lengths
 
 
 def _written_headers(column: HeadersColumn | None, count: int) -> tuple[memoryview, memoryview, memoryview]:
@@ -349,12 +359,12 @@ def _written_headers(column: HeadersColumn | None, count: int) -> tuple[memoryvi
         return memoryview(b"\x00"), starts, memoryview((1).to_bytes(4, byteorder) * count).cast("i")
     sizes = memoryview(bytearray(4 * count)).cast("i")
     validity = None if column.validity is None else _view(column.validity, "B")
-    offsets = _view(column.offsets, "i")
+    offsets = _offsets(column.offsets, column.validity, column.first, count)
     single = offsets[column.first + count] if count else 0
     keys, key_starts, key_lengths = _located(column.keys, single)
     values, value_starts, value_lengths = _located(column.values, single)
     total = column_loops.measure_headers(
-        validity, offsets, column.first, count, key_lengths, value_lengths, starts, sizes
+        validity, offsets, column.first, count, single, key_lengths, value_lengths, starts, sizes
     )
     target = bytearray(total)
     column_loops.write_headers(
@@ -371,6 +381,15 @@ def _written_headers(column: HeadersColumn | None, count: int) -> tuple[memoryvi
         values,
     )
     return memoryview(target), starts, sizes
+
+
+def _offsets(offsets: Buffer, validity: Buffer | None, first: int, count: int) -> memoryview:
+    """Compiled loops do not ask whether a row is there: so it is asked here."""
+    view = _view(offsets, "i")
+    bits = None if validity is None else 8 * len(_view(validity, "B"))
+    if first < 0 or first + count >= len(view) or (bits is not None and first + count > bits):
+        raise ValueError(f"a column with {len(view)} offsets has no {count} rows from {first} on")
+    return view
 
 
 def _view(buffer: Buffer, kind: str) -> memoryview:

@@ -8,7 +8,7 @@ cdef unsigned long long _M
 
 cpdef unsigned long long murmur2(bytes key)
 
-@cython.locals(row="Py_ssize_t", index="Py_ssize_t", start="Py_ssize_t")
+@cython.locals(row="Py_ssize_t", index="Py_ssize_t", start="Py_ssize_t", length="Py_ssize_t", size="Py_ssize_t")
 cpdef object hash_rows(
     const unsigned char[::1] validity,
     const int[::1] offsets,

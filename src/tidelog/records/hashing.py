@@ -27,14 +27,18 @@ def hash_rows(
     partitions: memoryview,
 ) -> None:
     """Write the partition of each key into `partitions` (int32), unless it has one; -1 stays where the key is null."""
+    size = len(data)
     for row in range(count):
         if partitions[row] >= 0:
             continue
         index = first + row
         if validity is None or validity[index >> 3] >> (index & 7) & 1:
             start = offsets[index]
+            length = offsets[index + 1] - start
+            if start < 0 or length < 0 or start + length > size:
+                raise ValueError(f"key {row} cannot be the {length} bytes from {start} of {size}")
             # Java clears the sign bit before it takes the remainder.
-            partitions[row] = (_murmur2(data, start, offsets[index + 1] - start) & 0x7FFFFFFF) % partition_count
+            partitions[row] = (_murmur2(data, start, length) & 0x7FFFFFFF) % partition_count
 
 
 def _murmur2(data: bytes | memoryview, start: int, length: int) -> int:
