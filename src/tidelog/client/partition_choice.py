@@ -15,7 +15,7 @@ from tidelog.client.partitioner import Partitioner, PartitionFunction, make_part
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Randomness
 
-_ALL: list[int] = []
+_KnownTopic = tuple[TopicMetadata, list[TopicPartition], list[int]]
 
 
 class PartitionChoice:
@@ -27,7 +27,7 @@ class PartitionChoice:
         accumulator: Accumulator,
     ) -> None:
         self._accumulator = accumulator
-        self._led: dict[str, tuple[TopicMetadata | None, list[int]]] = {}
+        self._topics: dict[str, _KnownTopic] = {}
         self._function: PartitionFunction | None = None
         self._partitioner: Partitioner | None = None
         if partitioner is None or isinstance(partitioner, str):
@@ -47,26 +47,37 @@ class PartitionChoice:
             accumulator.on_closed = self._tell_batch_closed
 
     def choose(self, topic: TopicMetadata, key: bytes | None, value: bytes | None, size: int) -> TopicPartition:
-        count = len(topic.partitions)
-        if self._partitioner is None:
+        # Called for each record, so it makes nothing that can be kept.
+        name = topic.name
+        known = self._topics.get(name)
+        if known is None or known[0] is not topic:
+            known = self._look_at(topic)
+        _, partitions, led = known
+        count = len(partitions)
+        partitioner = self._partitioner
+        if partitioner is None:
             assert self._function is not None
-            return _checked(topic, self._function(topic.name, key, value, count))
-        led = self._led_partitions(topic)
-        target = _checked(topic, self._partitioner.partition(topic.name, key, size, led, count))
-        if self._batch_closed is not None and self._accumulator.close_if_full(target, size):
-            # The first record of the next batch may as well go elsewhere.
-            target = _checked(topic, self._partitioner.partition(topic.name, key, size, led, count))
-        return target
+            chosen = self._function(name, key, value, count)
+        else:
+            chosen = partitioner.partition(name, key, size, led, count)
+            if (
+                self._batch_closed is not None
+                and 0 <= chosen < count
+                and self._accumulator.close_if_full(partitions[chosen], size)
+            ):
+                # The first record of the next batch may as well go elsewhere.
+                chosen = partitioner.partition(name, key, size, led, count)
+        if not 0 <= chosen < count:
+            raise WrongUse(f"the partitioner chose {chosen} for topic {name!r} with {count} partitions")
+        return partitions[chosen]
 
-    def _led_partitions(self, topic: TopicMetadata) -> list[int]:
-        """Those that have a leader; empty if all have one. Looked up once for each picture of the topic."""
-        seen, led = self._led.get(topic.name, (None, _ALL))
-        if seen is not topic:
-            led = [entry.partition for entry in topic.partitions if entry.leader != NO_NODE]
-            if len(led) == len(topic.partitions):
-                led = _ALL
-            self._led[topic.name] = (topic, led)
-        return led
+    def _look_at(self, topic: TopicMetadata) -> _KnownTopic:
+        """(the topic, its partitions, those that have a leader, or none if all have one)."""
+        led = [entry.partition for entry in topic.partitions if entry.leader != NO_NODE]
+        partitions = [TopicPartition(topic.name, entry.partition) for entry in topic.partitions]
+        known = (topic, partitions, [] if len(led) == len(partitions) else led)
+        self._topics[topic.name] = known
+        return known
 
     def _tell_batch_closed(self, partition: TopicPartition) -> None:
         assert self._batch_closed is not None
@@ -78,12 +89,4 @@ def named_partition(topic: TopicMetadata, partition: int) -> TopicPartition:
     count = len(topic.partitions)
     if not 0 <= partition < count:
         raise WrongUse(f"topic {topic.name!r} has the partitions 0 to {count - 1}, not {partition}")
-    return TopicPartition(topic.name, partition)
-
-
-def _checked(topic: TopicMetadata, partition: int) -> TopicPartition:
-    if not 0 <= partition < len(topic.partitions):
-        raise WrongUse(
-            f"the partitioner chose {partition} for topic {topic.name!r} with {len(topic.partitions)} partitions"
-        )
     return TopicPartition(topic.name, partition)
