@@ -24,7 +24,7 @@ from tidelog.storage.local_filesystem import LocalFileSystem
 
 # Nobody waits so long unless the test fails.
 PATIENCE_SECONDS = 20.0
-MANY = 60
+MANY = 120
 
 
 class StuckDisk(LocalFileSystem):

@@ -31,17 +31,20 @@ from tidelog.server.producer_ids import Block, ProducerIds
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.flusher import Flusher
-from tidelog.server.replicas.registry import MissingDirectories, Replicas
+from tidelog.server.replicas.registry import MissingLogs, Replicas
 from tidelog.server.replication.authority import QuorumAuthority
 from tidelog.server.replication.runtime import Replication
 from tidelog.server.topic_settings import TopicSettings
+from tidelog.storage.checkpoints import CorruptCheckpoint
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
 
-# Opening the log of a partition takes about a millisecond.
-TOPICS_PER_STEP = 20
+# What makes logs can be told to stop after so many.
+LOGS_PER_JOB = 50
+# Many topics are taken into use in steps, between which others are served.
+TOPICS_PER_STEP = 50
 
 
 class Node:
@@ -130,10 +133,10 @@ class Node:
         """Features this node can work with, as ranges of levels."""
         return SUPPORTED_FEATURES
 
-    def settings_of(self, topic: str) -> TopicSettings:
+    def settings_of(self, topic: str, image: ClusterImage | None = None) -> TopicSettings:
         """What the topic's own properties, and the broker's where it has none, come to."""
         return TopicSettings.of(
-            self._topic_defaults.with_overrides(self.control.metadata.image.topic_config(topic)),
+            self._topic_defaults.with_overrides((image or self.control.metadata.image).topic_config(topic)),
             producer_id_expiration_ms=self.config.producer_id_expiration_ms,
         )
 
@@ -152,18 +155,26 @@ class Node:
         )
 
     def prepare(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
-        """Have a thread make the directories of new partitions, before anybody hears of them."""
+        """Have a thread make the logs of new partitions, before anybody hears of them."""
         topics = dict.fromkeys(topic.name for topic in delta.topics_created)
         topics.update(dict.fromkeys(change.topic for change in delta.partitions if change.after is not None))
-        wanted = self.replicas.missing(image, topics)
-        return self._make_directories(wanted) if wanted else None
+        wanted = self.replicas.missing(image, lambda topic: self.settings_of(topic, image), topics)
+        return self._make_logs(wanted) if wanted else None
 
-    async def _make_directories(self, wanted: MissingDirectories) -> None:
+    async def _make_logs(self, wanted: MissingLogs) -> None:
         loop = asyncio.get_running_loop()
         for directory, logs in wanted:
-            # The directory is offline then, and so will be the partitions.
-            with contextlib.suppress(StorageFailure):
-                await loop.run_in_executor(None, directory.create_directories, logs, self.clock.now_ms())
+            for start in range(0, len(logs), LOGS_PER_JOB):
+                chunk = logs[start : start + LOGS_PER_JOB]
+                job = loop.run_in_executor(None, directory.create_logs, chunk, self.clock.now_ms())
+                try:
+                    # A failure shows again when the logs are to be used, and is dealt with there.
+                    with contextlib.suppress(StorageFailure, CorruptCheckpoint):
+                        await asyncio.shield(job)
+                except asyncio.CancelledError:
+                    # The thread does not hear of it, and nobody must close the directory while it works there.
+                    await asyncio.gather(job, return_exceptions=True)
+                    raise
 
     def follow(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
         """Act on a new image: at once, or, where many topics come or go, in steps between which others are served."""

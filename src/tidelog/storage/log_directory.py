@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
@@ -59,13 +59,24 @@ class LoadReport:
     failures: dict[TopicPartition, Exception] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLog:
+    """A log that is to be made."""
+
+    topic_partition: TopicPartition
+    topic_id: Uuid
+    config: LogConfig
+
+
 class _NoLock:
     def release(self) -> None:
         pass
 
 
 class LogDirectory:
-    """Used by one thread at a time, except for the `write_*` methods, which only read numbers of the logs."""
+    """Used by one thread at a time, except for the `write_*` methods, which only read numbers of the logs, and for
+    `create_logs`, which is about logs that nobody uses yet.
+    """
 
     def __init__(self, environment: LogEnvironment, lock: Lock, meta: MetaProperties | None) -> None:
         self.path = environment.path
@@ -197,15 +208,17 @@ class LogDirectory:
             )
         return log
 
-    def create_directories(self, wanted: Iterable[tuple[TopicPartition, Uuid]], now_ms: int) -> None:
-        """Make the directories of new logs, with the ids of their topics, so that `open_log` has nothing to wait for.
+    def create_logs(self, wanted: Sequence[NewLog], now_ms: int) -> None:
+        """Make and open new logs, so that `open_log` has nothing to wait for.
 
-        In any thread, as long as nobody opens these logs meanwhile. Raises StorageFailure.
+        In any thread, as long as nobody opens these logs meanwhile. Raises StorageFailure, CorruptCheckpoint.
         """
         with self._guard:
-            for topic_partition, topic_id in wanted:
-                self._create_directory(topic_partition, topic_id, now_ms)
+            for new in wanted:
+                self._create_directory(new.topic_partition, new.topic_id, now_ms)
             self._filesystem.sync_directory(self.path)
+        for new in wanted:
+            self.open_log(new.topic_partition, new.topic_id, new.config, now_ms)
 
     def _create_directory(self, topic_partition: TopicPartition, topic_id: Uuid | None, now_ms: int) -> bool:
         """Unless it is there; then the directory around it has to be synced as well.

@@ -22,14 +22,14 @@ from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.checkpoints import CorruptCheckpoint
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log import Log
-from tidelog.storage.log_directory import LogDirectory
+from tidelog.storage.log_directory import LogDirectory, NewLog
 from tidelog.storage.removal import DirectoryRemoval, FileRemoval
 
 logger = logging.getLogger(__name__)
 
 Removal = FileRemoval | DirectoryRemoval
 # What is to be made in which log directory.
-MissingDirectories = list[tuple[LogDirectory, list[tuple[TopicPartition, Uuid]]]]
+MissingLogs = list[tuple[LogDirectory, list[NewLog]]]
 LeadershipListener = Callable[[Replica], None]
 
 
@@ -107,25 +107,30 @@ class Replicas:
 
     # -- following the image -------------------------------------------------------------------------------------
 
-    def missing(self, image: ClusterImage, topics: Iterable[str]) -> MissingDirectories:
-        """The directories that `reconcile` would have to make for these topics, and where it will look for them."""
+    def missing(
+        self, image: ClusterImage, settings_of: Callable[[str], TopicSettings], topics: Iterable[str]
+    ) -> MissingLogs:
+        """The logs that `reconcile` would have to make for these topics, and where it will look for them."""
         self._placed.clear()
-        wanted: dict[int, list[tuple[TopicPartition, Uuid]]] = {}
+        wanted: dict[int, list[NewLog]] = {}
         for name in topics:
             topic = image.topics.get(name)
-            for number, partition in topic.partitions.items() if topic is not None else ():
-                topic_partition = TopicPartition(name, number)
-                if self._broker_id not in partition.replicas or self._exists(topic_partition):
-                    continue
-                healthy = [
+            ours = [] if topic is None else _partitions_on(topic, self._broker_id)
+            fresh = [number for number in ours if not self._exists(TopicPartition(name, number))]
+            if topic is None or not fresh:
+                continue
+            config = settings_of(name).log
+            for number in fresh:
+                loads = [
                     (len(directory.logs) + len(wanted.get(at, ())), at)
                     for at, directory in enumerate(self._directories)
                     if directory.failure is None
                 ]
-                if healthy and topic is not None:
-                    _, at = min(healthy)
-                    wanted.setdefault(at, []).append((topic_partition, topic.id))
-                    self._placed[topic_partition] = self._directories[at]
+                if loads:
+                    _, at = min(loads)
+                    new = NewLog(topic_partition=TopicPartition(name, number), topic_id=topic.id, config=config)
+                    wanted.setdefault(at, []).append(new)
+                    self._placed[new.topic_partition] = self._directories[at]
         return [(self._directories[at], each) for at, each in wanted.items()]
 
     def _exists(self, topic_partition: TopicPartition) -> bool:
@@ -349,6 +354,10 @@ class Replicas:
             self.storage_failed(replica, failure)
             return
         replica.wake_readers()
+
+
+def _partitions_on(topic: TopicImage, broker: int) -> list[int]:
+    return [number for number, partition in topic.partitions.items() if broker in partition.replicas]
 
 
 def _replicas_of(topic: TopicImage, partition: int) -> tuple[int, ...]:
