@@ -15,6 +15,7 @@ import pytest
 
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.progress import PartitionProgress
+from tidelog.server.coordinators.groups import GroupCoordinator
 from tidelog.server.handlers import fetch
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.server.startup import RunningNode
@@ -130,6 +131,20 @@ def forget_producers_on_fail_over(patch: pytest.MonkeyPatch) -> None:
     wrap(patch, Replica, "_begin_to_lead", begin)
 
 
+# -- mistakes with transactions --------------------------------------------------------------------------------------
+
+
+def show_open_transactions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Replica, "readable_end", lambda self, isolation_level: self.log.high_watermark)
+
+
+def keep_offsets_of_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
+    def ended(original: Any, self: GroupCoordinator, partition: int, producer_id: int, *, commit: bool) -> None:
+        original(self, partition, producer_id, commit=True)
+
+    wrap(patch, GroupCoordinator, "transaction_ended", ended)
+
+
 ENDS = (FaultKind.KILL, FaultKind.RESTART)
 CUTS = (FaultKind.PARTITION, FaultKind.ONE_WAY_PARTITION, FaultKind.PAUSE)
 
@@ -140,8 +155,8 @@ PLANTED = {
     "forget producers on restart": Planted(
         plant=forget_producers_on_restart,
         nodes=1,
-        faults=(FaultKind.KILL, FaultKind.DUPLICATION),
-        shows_as=frozenset({"I4"}),
+        faults=(FaultKind.CRASH_IN_CALL,),
+        shows_as=frozenset({"I3", "I4"}),
     ),
     "cut too much in recovery": Planted(
         plant=cut_too_much_in_recovery, nodes=1, faults=(FaultKind.KILL,), shows_as=frozenset({"I1", "I2"})
@@ -163,6 +178,13 @@ PLANTED = {
     ),
     "forget producers on fail-over": Planted(
         plant=forget_producers_on_fail_over, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I4"})
+    ),
+    "show open transactions": Planted(plant=show_open_transactions, nodes=1, faults=(), shows_as=frozenset({"I3"})),
+    "keep offsets of aborted transactions": Planted(
+        plant=keep_offsets_of_aborted_transactions,
+        nodes=3,
+        faults=(*ENDS, *CUTS),
+        shows_as=frozenset({"I8"}),
     ),
 }
 

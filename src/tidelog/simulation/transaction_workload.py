@@ -250,8 +250,10 @@ class CopyingClient:
                 await session.produce(TopicPartition(self._target, partition.partition), derived)
             await session.send_offsets(consumer.group_metadata(), offsets)
             outcome = Outcome.UNKNOWN
-            self._history.add(Ending(self._loop.time(), name, commit=True))
-            outcome = await session.end(commit=True)
+            # With an abort the offsets have to be forgotten together with the records.
+            commit = self.hurry or self._chance.random() >= ABORTED
+            self._history.add(Ending(self._loop.time(), name, commit))
+            outcome = await session.end(commit=commit)
         finally:
             self._history.add(Ended(self._loop.time(), name, outcome))
         if outcome is Outcome.COMMITTED:
