@@ -88,14 +88,15 @@ class ClassicMember:
     def rejoin(self) -> None:
         self._call_for_join()
 
-    def commit_refused(self, code: ErrorCode) -> bool:
-        if code in _OUT:
-            self._forget()
-            self._lost = True
-        elif code == ErrorCode.FENCED_INSTANCE_ID:
+    def commit_refused(self, code: ErrorCode, group: ConsumerGroupMetadata) -> bool:
+        if code == ErrorCode.FENCED_INSTANCE_ID:
             self._die(_fenced(self._config.group_instance_id))
-            return False
-        self._call_for_join()
+        elif self._joining is None and group == self._group_metadata:
+            # Else it is an earlier generation that is over, and this member has gone on already.
+            if code in _OUT:
+                self._forget()
+                self._lost = True
+            self._call_for_join()
         return False
 
     def next_step(self) -> Coroutine[Any, Any, None] | None:

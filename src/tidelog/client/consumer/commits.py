@@ -147,7 +147,7 @@ class Commits:
                     raise
                 failures += 1
                 pause_ms = self._cluster.retry_pause_ms(failures)
-                again = member is not None and member.commit_refused(error.code)
+                again = member is not None and member.commit_refused(error.code, group)
                 if not again or self._cluster.clock.monotonic_ms() + pause_ms >= deadline:
                     raise CommitFailed(
                         f"group {group.group_id!r} did not take the offsets ({error}): it has rebalanced, and the "

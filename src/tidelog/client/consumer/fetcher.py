@@ -157,8 +157,9 @@ class Fetcher:
 
     async def _fetch(self, node: int, entries: list[PartitionPosition], *, may_wait: bool) -> None:
         await self._refresh_if_stale()
-        # A seek or a rebalance may have come first.
-        entries = [entry for entry in entries if self._positions.current(entry) and entry.may_fetch()]
+        entries = [entry for entry in entries if self._still_wanted(entry)]
+        if not entries:
+            return
         session = self._sessions[node]
         plan = session.plan({entry.partition: self._wanted(entry) for entry in entries})
         asked = {entry.partition: (entry, entry.fetch_offset, entry.jumps) for entry in entries}
@@ -201,6 +202,12 @@ class Fetcher:
             # Nothing was said about these although all were asked for: their topic has another id than we think.
             session.failed()
             self._try_later(entry for entry, _, _ in asked.values())
+
+    def _still_wanted(self, entry: PartitionPosition) -> bool:
+        """While the metadata was looked at, a seek, a rebalance or a new leader may have come first."""
+        leader = self._cluster.metadata.leader_of(entry.partition)
+        ready = leader is not None and not entry.needs_check(leader)
+        return ready and self._positions.current(entry) and entry.may_fetch()
 
     async def _refresh_if_stale(self) -> None:
         try:

@@ -33,8 +33,8 @@ class GroupMember(Protocol):
     def rejoin(self) -> None:
         """The user wants a rebalance, or knows that the group has moved on."""
 
-    def commit_refused(self, code: ErrorCode) -> bool:
-        """Hear of a refusal; whether the same commit may succeed if it is tried again as `group_metadata` says."""
+    def commit_refused(self, code: ErrorCode, group: ConsumerGroupMetadata) -> bool:
+        """Hear that offsets committed as `group` were refused; whether another try, as it is now, may succeed."""
 
     async def leave(self, leave_group: bool | None) -> None:
         """Stop being a member. None: as is usual, that is, static members keep their place for their session."""

@@ -100,7 +100,7 @@ class ReconcilingMember:
         """There are no rebalances that a member could ask for; only what it has not told yet can be told."""
         self._wake.set()
 
-    def commit_refused(self, code: ErrorCode) -> bool:
+    def commit_refused(self, code: ErrorCode, group: ConsumerGroupMetadata) -> bool:
         """An epoch that was right a moment ago may be stale now; the next heartbeat brings the right one."""
         self._wake.set()
         return code == ErrorCode.STALE_MEMBER_EPOCH and self._state.state is State.MEMBER
