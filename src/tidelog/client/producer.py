@@ -77,6 +77,8 @@ class Producer:
         batch_size = min(self._config.batch_size, self._config.max_request_size)
         self._accumulator = Accumulator(batch_size=batch_size, linger_ms=self._config.linger_ms)
         self._choice = PartitionChoice(partitioner, self._config, self._cluster.randomness, self._accumulator)
+        self._buffer_memory = self._config.buffer_memory
+        self._largest_record = min(self._config.max_request_size, self._buffer_memory) - HEADER_SIZE
         self._sender: Sender | None = None
         self._transactions: Transactions | None = None
         # Dictionaries of objects keep their order; sets have another one in every run.
@@ -137,15 +139,20 @@ class Producer:
 
         Waits while the topic is not known and while the buffer is full, up to max.block.ms. Text is sent as UTF-8.
         """
-        sender = self._ready_sender()
-        key_bytes, value_bytes = as_bytes("key", key), as_bytes("value", value)
+        # This runs for each record: what is almost always true is asked in place, and calls are for the rest.
+        sender = self._sender
+        if sender is None or self._closing or self._transactions is not None:
+            sender = self._ready_sender()
+        key_bytes = key if key is None or type(key) is bytes else as_bytes("key", key)
+        value_bytes = value if value is None or type(value) is bytes else as_bytes("value", value)
         header_list = as_headers(headers) if headers else ()
         size = size_of_record(key_bytes, value_bytes, header_list)
-        self._check_size(size + HEADER_SIZE)
+        if size > self._largest_record:
+            self._check_size(size + HEADER_SIZE)
         found = self._cluster.metadata.topics.get(topic)
         if found is None or not found.partitions:
             found = await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
-        if self._accumulator.pending_bytes + size > self._config.buffer_memory:
+        if self._accumulator.pending_bytes + size > self._buffer_memory:
             await self._wait_for_room(size)
         if self._transactions is not None:
             # The transaction may have ended or failed while this record waited.

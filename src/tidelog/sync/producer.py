@@ -73,39 +73,41 @@ class _Handover:
     def __init__(self, background: Background, producer: AsyncProducer) -> None:
         self._background = background
         self._producer = producer
+        # Appending to and taking from a deque need no lock. The threads agree by the order in which they look: a user's
+        # thread appends and then asks whether the loop's is awake; that one falls asleep and then looks once more.
         self._records: deque[tuple[Delivery, _Arguments]] = deque()
-        self._lock = threading.Lock()
-        self._running = False
+        self._awake = False
+        self._task: asyncio.Task[None] | None = None
         self._room = threading.Event()
         self._idle: list[asyncio.Future[None]] = []
         self.first_failure: Delivery | None = None
 
     def put(self, delivery: Delivery, arguments: _Arguments) -> None:
-        with self._lock:
-            self._records.append((delivery, arguments))
-            start = not self._running
-            self._running = True
-            full = len(self._records) >= MOST_HANDED_OVER
-            if full:
-                self._room.clear()
-        if start:
+        self._records.append((delivery, arguments))
+        if not self._awake:
+            self._awake = True
             self._background.loop.call_soon_threadsafe(self._start)
-        if full:
-            self._room.wait()
+        if len(self._records) >= MOST_HANDED_OVER:
+            self._room.clear()
+            if len(self._records) >= MOST_HANDED_OVER:
+                self._room.wait()
 
     def _start(self) -> None:
-        self._task = asyncio.ensure_future(self._hand_over())
+        # Two threads may have found the loop's asleep.
+        if self._task is None:
+            self._task = self._background.loop.create_task(self._hand_over())
 
     async def _hand_over(self) -> None:
         while True:
-            with self._lock:
+            if not self._records:
+                self._awake = False
+                self._room.set()
                 if not self._records:
-                    self._running = False
-                    self._room.set()
                     break
-                delivery, (topic, value, key, headers, partition, timestamp_ms) = self._records.popleft()
-                if len(self._records) == _HANDED_OVER_AGAIN:
-                    self._room.set()
+                self._awake = True
+            delivery, (topic, value, key, headers, partition, timestamp_ms) = self._records.popleft()
+            if len(self._records) == _HANDED_OVER_AGAIN:
+                self._room.set()
             try:
                 taken = await self._producer.send(
                     topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
@@ -116,6 +118,7 @@ class _Handover:
                     self.first_failure = delivery
             else:
                 delivery._taken(taken, None)
+        self._task = None
         waiting, self._idle = self._idle, []
         for waiter in waiting:
             if not waiter.done():
@@ -123,7 +126,8 @@ class _Handover:
 
     async def empty(self) -> None:
         """Wait until all records so far are in their batches, or have been refused."""
-        while self._running:
+        while self._task is not None or self._records:
+            self._start()
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._idle.append(waiter)
             await waiter
