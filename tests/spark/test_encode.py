@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from tidelog.client.partitioner import partition_for_key
 from tidelog.records.batch import parse_header
+from tidelog.records.columns import BinaryColumn
 from tidelog.records.record import Record, decode_batch
 from tidelog.spark.encode import TaskEncoder
-from tidelog.spark.encode_columns import ContentDigest
+from tidelog.spark.encode_columns import ContentDigest, binary_column
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_errors import InvalidColumns, MessageTooLarge, UnknownTopic
 from tidelog.spark.sink_options import sink_options
@@ -50,6 +51,19 @@ def encode(plan: SinkPlan, *pieces: pa.RecordBatch, task: int = 0) -> tuple[Writ
         encoder.add(piece)
     encoder.finish()
     return written, batches
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.string(), pa.large_binary(), pa.large_string()])
+def test_a_slice_of_any_kind_of_text_or_bytes_is_written_from_its_first_row(kind: pa.DataType) -> None:
+    column = pa.array(["a", "bb", "ccc"]).cast(kind).slice(1)
+
+    assert binary_cells(binary_column(column), 2) == [b"bb", b"ccc"]
+
+
+def binary_cells(column: BinaryColumn, count: int) -> list[bytes]:
+    offsets = memoryview(column.offsets).cast("B").cast("i")
+    data = bytes(column.data)
+    return [data[offsets[column.first + row] : offsets[column.first + row + 1]] for row in range(count)]
 
 
 def test_rows_with_keys_go_where_java_would_put_them() -> None:

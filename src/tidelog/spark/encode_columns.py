@@ -22,7 +22,9 @@ def as_binary(column: pa.Array) -> pa.Array:
 
 
 def binary_column(column: pa.Array) -> BinaryColumn:
-    validity, offsets, data = as_binary(column).buffers()
+    # A copy of a slice, which large offsets make necessary, begins at its own first row.
+    column = as_binary(column)
+    validity, offsets, data = column.buffers()
     return BinaryColumn(
         None if column.null_count == 0 else validity,
         b"\x00" * 4 if offsets is None else offsets,
