@@ -23,7 +23,7 @@ from tidelog.spark.pipelines.reading import pipeline_from
 from tidelog.spark.pipelines.run import StopRequest, plan_job, watch
 
 # A JVM is started on a machine that may be busy.
-REACH_SECONDS = 280.0
+REACH_SECONDS = 600.0
 
 _MASTER = "local[2]"
 _JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
