@@ -126,7 +126,7 @@ def _tell_coverage(campaign: Campaign, coverage: Coverage, seconds: float) -> No
         f"{campaign.seeds} seeds in {seconds:.1f} s ({campaign.seeds / seconds * 60:.0f} per minute), "
         f"{coverage.virtual_seconds:.0f} virtual seconds, {coverage.events} events"
     )
-    sections = {"faults": "fault ", "error codes": "error ", "history": "history "}
+    sections = {"faults": "fault ", "error codes": "error ", "transactions": "transaction ", "history": "history "}
     for title, prefix in sections.items():
         _print(f"{title}: {_listed(coverage.with_prefix(prefix))}")
     others = {
