@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -123,3 +125,13 @@ async def test_a_consumer_counts_what_it_reads_and_how_far_it_is_behind(
     assert found["fetch-latency-avg"] > 0
     assert found["assigned-partitions"] == 1
     assert later["records-consumed-total"] > 4
+
+
+async def test_the_reference_names_every_metric(tidelog_session_broker: BrokerThread) -> None:
+    servers = tidelog_session_broker.bootstrap_servers
+    async with Producer(servers) as producer, Consumer(bootstrap_servers=servers) as consumer:
+        measured = {*producer.metrics(), *consumer.metrics()}
+    reference = Path(__file__).parents[2] / "docs" / "reference" / "client-metrics.md"
+    rows = [line.split("|")[1] for line in reference.read_text().splitlines() if line.startswith("| `")]
+
+    assert {name for row in rows for name in re.findall("`([^`]+)`", row)} == measured
