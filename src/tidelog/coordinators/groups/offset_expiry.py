@@ -50,7 +50,7 @@ def on_expiry_timer(state: ShardState, now: Moment, draft: Draft) -> None:
 def delete_offsets_of(state: ShardState, partitions: Collection[TopicPartition], draft: Draft) -> None:
     """The partitions were deleted; under the same name another topic may come."""
     draft.atomic = False
-    for group_id in state.offsets.groups_with_offsets():
+    for group_id in sorted(state.offsets.groups_with_offsets()):
         for topic, partition in partitions:
             committed = state.offsets.committed.get(group_id, topic, partition)
             if committed is not None or state.offsets.is_pending(group_id, topic, partition):

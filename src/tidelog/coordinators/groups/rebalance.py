@@ -103,7 +103,7 @@ def on_sync_timer(state: ShardState, group: ClassicGroup, generation: int, now: 
     in_sync_phase = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
     if generation != group.generation or not in_sync_phase or synced_by_all:
         return
-    for member_id in list(group.pending_sync):
+    for member_id in sorted(group.pending_sync):
         state.remove_member(group, member_id)
     prepare_rebalance(state, group, now, draft)
 
