@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import confluent_kafka
 import pytest
-from support.apache_kafka import ApacheKafka
 from support.cutting_proxy import CuttingProxy, running_proxy
 from support.processes import free_port
 from support.reading import at_least, divided, fill, members, poll_all, poll_until, reader, topic_with, values
@@ -311,42 +309,6 @@ async def test_offsets_can_be_altered_from_outside(admin: Admin, servers: str, u
     await admin.alter_group_offsets(unique, {partition: OffsetAndMetadata(offset=6)})
     async with reader(servers, unique, group_id=unique) as consumer:
         assert values(await poll_until(consumer, at_least(4))) == [6, 7, 8, 9]
-
-
-# -- transactions ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.maven
-@pytest.mark.xdist_group("jvm")
-async def test_aborted_records_are_hidden_from_readers_of_committed_ones(
-    apache_kafka: ApacheKafka, unique: str
-) -> None:
-    """Written with librdkafka's transactions to Apache Kafka."""
-    servers = apache_kafka.bootstrap_servers
-    async with Admin(servers) as admin:
-        await admin.create_topic(unique, partitions=1)
-    await asyncio.to_thread(_write_transactions, servers, unique)
-    async with reader(servers, unique, isolation_level="read_committed") as consumer:
-        assert values(await poll_until(consumer, at_least(6))) == [0, 1, 4, 5, 8, 9]
-        # The position is behind the last marker, and at the end for this reader.
-        (partition,) = consumer.assignment()
-        assert await consumer.position(partition) == (await consumer.end_offsets(partition))[partition]
-    async with reader(servers, unique) as consumer:
-        assert values(await poll_until(consumer, at_least(10))) == list(range(10))
-
-
-def _write_transactions(servers: str, topic: str) -> None:
-    producer = confluent_kafka.Producer({"bootstrap.servers": servers, "transactional.id": topic, "linger.ms": 0})
-    producer.init_transactions(30)
-    for number in range(5):
-        producer.begin_transaction()
-        producer.produce(topic, b"%d" % (2 * number))
-        producer.produce(topic, b"%d" % (2 * number + 1))
-        producer.flush(30)
-        if number % 2 == 0:
-            producer.commit_transaction(30)
-        else:
-            producer.abort_transaction(30)
 
 
 # -- connections that are cut ----------------------------------------------------------------------------------------

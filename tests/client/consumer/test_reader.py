@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidelog.client.consumer.columns import as_record_batch
 from tidelog.client.consumer.positions import Positions
 from tidelog.client.consumer.reader import Reader
 from tidelog.client.errors import ClientError
@@ -119,10 +120,31 @@ def test_damage_is_told_with_the_place_and_fetched_again() -> None:
     data[-1] ^= 1
     positions.of(A).add_fetched(FetchedPartition(A, 4, data))
     reader = Reader(positions, 500)
+    # What comes before the damage is handed out; with the next call, the damage is told.
+    assert [record.offset for record in reader.take(100)] == [0, 1, 2, 3]
+    assert (positions.of(A).position, positions.of(A).fetch_offset) == (4, 4)
+    positions.of(A).add_fetched(FetchedPartition(A, 4, data))
     with pytest.raises(ClientError, match=r"partition t-0 cannot be read at offset 4.*seek\(\) past it"):
         reader.take(100)
-    assert positions.of(A).position == 4
-    assert positions.of(A).fetch_offset == 4
+    assert (positions.of(A).position, positions.of(A).fetch_offset) == (4, 4)
+
+
+def test_damage_in_one_partition_takes_nothing_from_another_one_as_columns() -> None:
+    pytest.importorskip("pyarrow")
+    positions = positions_with(a=4, b=4)
+    entry = positions.of(B)
+    entry.seek(4)
+    data = bytearray(batch(4, 4))
+    data[-1] ^= 1
+    entry.add_fetched(FetchedPartition(B, 4, data))
+    reader = Reader(positions, 500)
+    taken = reader.take_batches(100)
+    rows, used = as_record_batch(taken, with_headers=True, check_crcs=True)
+    assert (rows.num_rows, used, rows.column("partition").to_pylist()) == (4, 1, [0] * 4)
+    reader.return_batches(taken[used:])
+    assert (entry.position, entry.fetch_offset, entry.has_records) == (4, 4, False)
+    with pytest.raises(ClientError, match=r"partition t-1 cannot be read from offset 4 on"):
+        as_record_batch(taken[used:], with_headers=True, check_crcs=True)
 
 
 @given(

@@ -300,10 +300,15 @@ class Consumer:
         deadline = self._cluster.clock.monotonic_ms() + timeout_ms
         while True:
             if await self._look_after_things(deadline) and (taken := self._reader.take_batches(max_rows)):
-                self._fetch_what_was_used_up()
-                return as_record_batch(taken, with_headers=with_headers, check_crcs=self._config.check_crcs)
+                used = 0
+                try:
+                    rows, used = as_record_batch(taken, with_headers=with_headers, check_crcs=self._config.check_crcs)
+                finally:
+                    self._reader.return_batches(taken[used:])
+                    self._fetch_what_was_used_up()
+                return rows
             if not await self._sleep(deadline):
-                return as_record_batch([], with_headers=with_headers, check_crcs=False)
+                return as_record_batch([], with_headers=with_headers, check_crcs=False)[0]
 
     def __aiter__(self) -> Consumer:
         return self

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection
 
-from tidelog.client.consumer.positions import PartitionPosition, Positions
+from tidelog.client.consumer.positions import NO_EPOCH, PartitionPosition, Positions
 from tidelog.client.errors import ClientError
 from tidelog.client.fetched import BatchChunk, Chunk, ConsumerRecord
 from tidelog.model.ids import TopicPartition
@@ -35,16 +35,24 @@ class Reader:
         self._at = 0
 
     def take(self, limit: int, of: Collection[TopicPartition] = ()) -> list[ConsumerRecord]:
-        """Up to `limit` records from as many partitions as it takes."""
+        """Up to `limit` records from as many partitions as it takes.
+
+        What cannot be read is told when it is the first in line; what was taken before it is handed out.
+        """
         self._put_back()
         taken: list[ConsumerRecord] = []
         for entry in self._positions:
             if of and entry.partition not in of:
                 continue
-            while len(taken) < limit and (chunk := self._chunk_of(entry, limit - len(taken))) is not None:
-                entry.move(chunk.next_offset, chunk.leader_epoch)
-                taken += chunk.records
-                self._positions.rotate(entry)
+            try:
+                while len(taken) < limit and (chunk := self._chunk_of(entry, limit - len(taken))) is not None:
+                    entry.move(chunk.next_offset, chunk.leader_epoch)
+                    taken += chunk.records
+                    self._positions.rotate(entry)
+            except ClientError:
+                if not taken:
+                    raise
+                break
             if len(taken) >= limit:
                 break
         if taken:
@@ -64,7 +72,11 @@ class Reader:
                 try:
                     chunk = fetched.take_batches(_ANY_SIZE, limit)
                 except (CorruptBatch, ClientError) as error:
-                    raise _unreadable(entry, error) from error
+                    self.used_up = True
+                    problem = _unreadable(entry, error)
+                    if taken:
+                        return taken
+                    raise problem from error
                 if fetched.exhausted:
                     entry.fetched.popleft()
                     self.used_up = True
@@ -78,6 +90,14 @@ class Reader:
                     self._on_taken(records)
                     limit -= records
         return taken
+
+    def return_batches(self, batches: list[tuple[TopicPartition, BatchChunk]]) -> None:
+        """They were not handed out after all: go back to where they begin, and fetch them again."""
+        for partition, chunk in reversed(batches):
+            entry = self._positions.of(partition)
+            entry.move(chunk.first_offset, NO_EPOCH)
+            entry.drop_fetched()
+            self.used_up = True
 
     def next_record(self) -> ConsumerRecord | None:
         """The next record of the iteration, None when nothing has been fetched."""
