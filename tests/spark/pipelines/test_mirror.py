@@ -19,6 +19,9 @@ from tidelog.client.fetched import ConsumerRecord
 from tidelog.model.ids import TopicPartition
 from tidelog.testing.broker_thread import BrokerThread
 
+# The first query of a session takes long on a busy machine.
+pytestmark = pytest.mark.timeout(900)
+
 
 @pytest.fixture(params=["tidelog", pytest.param("apache kafka", marks=[pytest.mark.maven, pytest.mark.slow])])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:

@@ -5,6 +5,7 @@ import json
 import uuid
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 from support.client_reading import read_all
 from support.database_rows import query
@@ -14,6 +15,9 @@ from support.pipeline_runs import run_in_session
 from tidelog.spark.databases.options import parse_url
 from tidelog.spark.outbox.tables import OutboxSettings, open_outbox
 from tidelog.testing.broker_thread import BrokerThread
+
+# The first query of a session takes long on a busy machine.
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_events_come_in_order_to_the_topic_of_their_aggregate(

@@ -14,6 +14,9 @@ from support.pipeline_runs import run_in_session
 from tidelog.spark.pipelines.failure import explain
 from tidelog.testing.broker_thread import BrokerThread
 
+# The first query of a session takes long on a busy machine.
+pytestmark = pytest.mark.timeout(900)
+
 SCHEMA = "id BIGINT, name STRING, tags ARRAY<STRING>"
 
 

@@ -15,6 +15,9 @@ from tidelog.spark.pipelines.settings import InvalidSettings, Query
 from tidelog.spark.pipelines.transform import load_function
 from tidelog.testing.broker_thread import BrokerThread
 
+# The first query of a session takes long on a busy machine.
+pytestmark = pytest.mark.timeout(900)
+
 
 def test_sql_makes_topics_from_topics_and_restarts_add_only_what_is_new(
     spark: SparkSession, broker: BrokerThread, tmp_path: Path

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -166,6 +167,10 @@ def _last_batch(display: Display) -> int:
 @contextmanager
 def _stop_signals() -> Iterator[StopRequest]:
     request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        # Only the main thread may decide about signals; whoever runs pipelines elsewhere stops them by other means.
+        yield request
+        return
     before = {number: signal.signal(number, request.ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield request
