@@ -7,7 +7,9 @@
 | `disk` | files that forget what was not synced, and disks that fail |
 | `clock` | wall clocks that are wrong, randomness that repeats |
 | `faults`, `world` | what goes wrong when, and the machines that it happens to |
-| `workload`, `history`, `checkers` | what clients do, what they saw, and whether that was allowed |
+| `workload`, `transactional`, `transaction_workload` | what clients do |
+| `history`, `checkers` | what they saw, and whether that was allowed |
+| `scenario`, `setup`, `ending` | what a seed stands for, how it begins, and how it ends |
 | `run`, `campaign` | one seed, and many of them |
 
 Everything random is drawn from the seed, so a failure is repeated by its seed. Nothing here opens a socket or a file,
