@@ -11,7 +11,7 @@ RIGHT = {number: [expected_result(value) for value in values] for number, values
 
 
 def test_the_result_of_an_order_is_its_total() -> None:
-    assert expected_result(b'{"order": 7, "price": 250, "quantity": 3}') == b'{"order":7,"total":750}'
+    assert expected_result(b'{"id": 7, "price": 250, "quantity": 3}') == b'{"id":7,"total":750}'
 
 
 def test_orders_are_the_same_each_time() -> None:
@@ -65,6 +65,6 @@ def test_rows_in_another_order_or_partition_are_not_exact() -> None:
 
 
 def test_a_row_that_nobody_asked_for_is_foreign() -> None:
-    found = compare(SOURCE, {0: [*RIGHT[0], b'{"order":99,"total":1}'], 1: RIGHT[1]})
+    found = compare(SOURCE, {0: [*RIGHT[0], b'{"id":99,"total":1}'], 1: RIGHT[1]})
 
     assert (found.foreign, found.duplicates, found.exact) == (1, 0, False)

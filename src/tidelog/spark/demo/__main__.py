@@ -1,7 +1,7 @@
-"""`make run`: a broker, a Spark job on its orders, and a kill -9 in the middle of a commit.
+"""`make run`: a broker, a pipeline on Spark for its orders, and a kill -9 in the middle of a commit.
 
-The same job runs twice: exactly once, and the way Spark usually writes to Kafka, at least once. Each time its driver is
-killed in the middle of a commit and started again. Then output and input are compared, row by row.
+The same pipeline runs twice: exactly once, and the way Spark usually writes to Kafka, at least once. Each time its
+driver is killed in the middle of a commit and started again. Then output and input are compared, row by row.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class Demonstration:
     def run(self) -> int:
         # Imported here: where there is no Java, that is said at once.
         from tidelog.spark.demo.comparison import compare
+        from tidelog.spark.demo.pipeline import SQL
         from tidelog.spark.demo.report import comparison_table
         from tidelog.spark.demo.topics import create_topics, read_values, write_orders
         from tidelog.testing.broker_thread import BrokerThread
@@ -88,28 +89,34 @@ class Demonstration:
             asyncio.run(create_topics(self._servers, topics, partitions=PARTITIONS))
             with self._bar("orders written") as show:
                 asyncio.run(write_orders(self._servers, SOURCE, self._orders, show))
+            self._console.print(f"The pipeline `transform` will work on them: {SQL}", markup=False)
             source = read_values(self._servers, SOURCE)
             results = {}
             for way in WAYS:
-                self._console.print(Rule(f"the job, {way.title}"))
-                self._run_job(way)
+                self._console.print(Rule(f"the pipeline, {way.title}"))
+                self._run_pipeline(way)
                 results[way] = compare(source, read_values(self._servers, way.target))
         self._console.print(comparison_table({way.title: found for way, found in results.items()}))
         return 0 if results[EXACTLY_ONCE].exact else 1
 
-    def _run_job(self, way: Way) -> None:
-        arguments = {
-            "servers": self._servers,
-            "source": SOURCE,
-            "target": way.target,
-            "checkpoint": str(self._folder / f"checkpoint-{way.delivery}"),
-            "delivery": way.delivery,
-            "orders-per-batch": str(-(-self._orders // BATCHES)),
-        }
+    def _run_pipeline(self, way: Way) -> None:
+        from tidelog.spark.demo.pipeline import pipeline_file
+
+        pipeline = self._folder / f"{way.target}.toml"
+        pipeline.write_text(
+            pipeline_file(
+                servers=self._servers,
+                source=SOURCE,
+                target=way.target,
+                delivery=way.delivery,
+                checkpoint=self._folder / f"checkpoint-{way.delivery}",
+                orders_per_batch=-(-self._orders // BATCHES),
+            )
+        )
         log = self._folder / f"driver-{way.delivery}.log"
         self._console.print("Spark starts. Its driver will be killed.")
         killer = f"{CRASH_POINT}:{KILLED_IN_BATCH}"
-        with self._rows(way) as look, Driver(arguments, log=log, crash_point=killer) as driver:
+        with self._rows(way) as look, Driver(pipeline, log=log, crash_point=killer) as driver:
             driver.wait_for_crash_point(look)
             driver.kill()
         self._console.print(
@@ -117,7 +124,7 @@ class Demonstration:
             "broker, but Spark has not noted it."
         )
         self._console.print("Spark starts again, from its checkpoint.")
-        with self._rows(way) as look, Driver(arguments, log=log) as driver:
+        with self._rows(way) as look, Driver(pipeline, log=log) as driver:
             driver.wait_for_end(look)
 
     @contextmanager

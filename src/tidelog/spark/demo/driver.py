@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,12 +26,10 @@ class DriverFailed(Exception):
 class Driver:
     """Use with `with`: whatever happens, nothing of it is left behind."""
 
-    def __init__(self, arguments: Mapping[str, str], *, log: Path, crash_point: str | None = None) -> None:
+    def __init__(self, pipeline: Path, *, log: Path, crash_point: str | None = None) -> None:
         self._log = log
         self._crash_file = log.with_suffix(".crash-point")
-        command = [sys.executable, "-m", "tidelog.spark.demo.job"]
-        for name, value in arguments.items():
-            command += [f"--{name}", value]
+        command = [sys.executable, "-m", "tidelog.spark.pipelines", str(pipeline)]
         environment = dict(os.environ)
         if crash_point is not None:
             environment |= {CRASH_POINT: crash_point, CRASH_FILE: str(self._crash_file)}

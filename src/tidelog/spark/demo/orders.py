@@ -1,4 +1,4 @@
-"""The orders of the demonstration, and what the job has to make of them. No I/O."""
+"""The orders of the demonstration, and what the pipeline has to make of them. No I/O."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 CUSTOMERS = 97
-
-# What the job does, in Spark's words. `expected_result` says the same in Python's.
-TRANSFORM = (
-    "key",
-    "to_json(named_struct("
-    "'order', CAST(get_json_object(CAST(value AS STRING), '$.order') AS BIGINT), "
-    "'total', CAST(get_json_object(CAST(value AS STRING), '$.price') AS BIGINT) "
-    "* CAST(get_json_object(CAST(value AS STRING), '$.quantity') AS BIGINT)"
-    ")) AS value",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +22,7 @@ class Order:
 
     @property
     def value(self) -> bytes:
-        document = {"order": self.number, "price": self.price, "quantity": self.quantity}
+        document = {"id": self.number, "price": self.price, "quantity": self.quantity}
         return json.dumps(document).encode()
 
 
@@ -50,7 +40,7 @@ def make_orders(count: int) -> Iterator[Order]:
 def expected_result(order_value: bytes) -> bytes:
     """What the output has to hold for a value of the input."""
     order = json.loads(order_value)
-    document = {"order": order["order"], "total": order["price"] * order["quantity"]}
+    document = {"id": order["id"], "total": order["price"] * order["quantity"]}
     return json.dumps(document, separators=(",", ":")).encode()
 
 

@@ -21,7 +21,7 @@ _LINES: tuple[tuple[str, Callable[[Comparison], str], Callable[[Comparison], boo
 
 def comparison_table(results: dict[str, Comparison]) -> Table:
     """One column per way of delivery; what is as it should be is green."""
-    table = Table("", *results, title="the same job, killed at the same moment")
+    table = Table("", *results, title="the same pipeline, killed at the same moment")
     for label, shown, right in _LINES:
         cells = [f"[{'green' if right(found) else 'red'}]{shown(found)}[/]" for found in results.values()]
         table.add_row(label, *cells)
