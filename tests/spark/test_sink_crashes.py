@@ -16,6 +16,7 @@ from support.apache_kafka import kafka_jars, running_apache_kafka
 from support.cluster_processes import running_cluster
 from support.download_cache import Unavailable
 from support.sink_runs import Input, create_topic, sink_run, watching
+from support.spark_cluster import running_spark_cluster
 from support.tidelog_process import running_tidelog
 
 from tidelog.client.cluster import CoordinatorKind
@@ -33,13 +34,20 @@ MASTERS = ("local[2]", "local[3]", "local[1]")
 # Several batches for each partition, so that there is a half of them; files in every other run.
 OPTIONS = {"topic": "out", "kafka.batch.size": "2000"}
 STAGED = {"inlineBytes": "0"}
+# A second attempt as soon as the other task is done and this one takes longer.
 SPECULATION = {
     "spark.speculation": "true",
-    "spark.speculation.interval": "10ms",
+    "spark.speculation.interval": "100ms",
     "spark.speculation.multiplier": "1.01",
     "spark.speculation.quantile": "0.1",
     "spark.speculation.minTaskRuntime": "1ms",
-    "spark.task.maxFailures": "3",
+    "spark.speculation.efficiency.enabled": "false",
+    "spark.speculation.task.duration.threshold": "1s",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.executor.memory": "512m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
 }
 
 
@@ -55,7 +63,6 @@ def die_at_every_point(servers: str, directory: Path, points: tuple[str, ...]) -
                 master=MASTERS[number % len(MASTERS)],
                 source=source,
                 options={**options, **(STAGED if number % 2 else {})},
-                settings=SPECULATION if number % 3 == 1 else {},
                 halt_at=f"{point}:{number}",
             ) as run:
                 run.wait_until_halted()
@@ -118,3 +125,45 @@ def test_driver_goes_on_when_a_broker_of_a_cluster_dies_in_the_middle_of_a_commi
                 run.go_on()
                 run.wait_until_done()
             watcher.expect(source.expected(4), what="what is visible after the broker died")
+
+
+def test_task_that_runs_twice_at_once_on_a_spark_cluster_counts_once(tmp_path: Path) -> None:
+    with running_tidelog(tmp_path / "broker") as broker, running_spark_cluster(tmp_path / "spark") as master:
+        servers = broker.bootstrap_servers
+        source = Input(tmp_path / "input", 2)
+        create_topic(servers, "out")
+        options = {**OPTIONS, **STAGED, "kafka.bootstrap.servers": servers}
+        with watching(servers, "out") as watcher:
+            # The first attempt of a task hangs. Spark starts a second one on the other worker, whose output counts.
+            with sink_run(
+                tmp_path,
+                "speculation",
+                master=master,
+                source=source,
+                options=options,
+                settings=SPECULATION,
+                halt_at="in-write:0",
+                on_executors=True,
+            ) as run:
+                run.wait_until_halted()
+                run.wait_until_done()
+            watcher.expect(source.expected(2), what="what is visible after speculation")
+    assert not list((tmp_path / "checkpoint" / "tidelog-staging").iterdir())
+
+
+def test_transactions_of_tasks_are_completed_when_the_driver_dies_between_two_commits(tmp_path: Path) -> None:
+    with running_tidelog(tmp_path / "broker") as broker:
+        servers = broker.bootstrap_servers
+        source = Input(tmp_path / "input", 3)
+        create_topic(servers, "out")
+        options = {**OPTIONS, "atomicity": "task", "kafka.bootstrap.servers": servers}
+        with watching(servers, "out") as watcher:
+            with sink_run(
+                tmp_path, "dies", master="local[2]", source=source, options=options, halt_at="after-half-of-the-tasks:1"
+            ) as run:
+                run.wait_until_halted()
+                run.kill()
+            with sink_run(tmp_path, "last", master="local[2]", source=source, options=options) as run:
+                run.wait_until_done()
+            # Tasks write at the same time, so that their rows mingle.
+            watcher.expect(source.expected(3), what="what is visible in the end", in_order=False)

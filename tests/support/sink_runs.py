@@ -84,12 +84,16 @@ class Watcher:
     def seen(self) -> Partitions:
         return {number: list(self._seen[number]) for number in range(PARTITIONS)}
 
-    def expect(self, expected: Partitions, *, what: str, within_seconds: float = 60) -> None:
+    def expect(self, expected: Partitions, *, what: str, in_order: bool = True, within_seconds: float = 60) -> None:
         """All of this, in this order, and nothing else."""
         total = sum(map(len, expected.values()))
         with suppress(TimeoutError):
             wait_until(lambda: sum(map(len, self.seen().values())) >= total, within_seconds=within_seconds, what=what)
-        assert self.seen() == expected, what
+        seen = self.seen()
+        if in_order:
+            assert seen == expected, what
+        else:
+            assert _sorted(seen) == _sorted(expected), what
 
     def close(self) -> None:
         self._stop.set()
@@ -105,6 +109,10 @@ class Watcher:
                 self._seen[message.partition() or 0].append(value.decode())
 
 
+def _sorted(partitions: Partitions) -> Partitions:
+    return {number: sorted(rows) for number, rows in partitions.items()}
+
+
 class SinkRun:
     """One driver with its JVM and its workers."""
 
@@ -118,6 +126,7 @@ class SinkRun:
         options: Mapping[str, str],
         settings: Mapping[str, str] | None = None,
         halt_at: str | None = None,
+        on_executors: bool = False,
     ) -> None:
         self.output = directory / f"driver-{name}.log"
         self._crash_file = directory / f"crash-{name}"
@@ -128,7 +137,11 @@ class SinkRun:
         for key, value in (settings or {}).items():
             command += ["--setting", f"{key}={value}"]
         halt = {} if halt_at is None else {CRASH_POINT: halt_at, CRASH_FILE: str(self._crash_file)}
-        self._process = start_process(command, output=self.output, environment=halt)
+        if on_executors:
+            for key, value in halt.items():
+                command += ["--setting", f"spark.executorEnv.{key}={value}"]
+        environment = {"SPARK_LOCAL_IP": "127.0.0.1", **halt}
+        self._process = start_process(command, output=self.output, environment=environment)
 
     def wait_until_halted(self) -> int:
         """The process that has come to the point."""
