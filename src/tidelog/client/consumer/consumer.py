@@ -24,6 +24,7 @@ from tidelog.client.consumer.listeners import Holdings, Listener, RebalanceListe
 from tidelog.client.consumer.member import GroupMember
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import Positions
+from tidelog.client.consumer.questions import PartitionQuestions
 from tidelog.client.consumer.reader import Reader
 from tidelog.client.consumer.reconciling_member import ReconcilingMember
 from tidelog.client.consumer.subscription import Kind, Subscription
@@ -31,7 +32,6 @@ from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable,
 from tidelog.client.fetched import ConsumerRecord
 from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.metrics import ConsumerMetrics
-from tidelog.client.offsets import OffsetAndTimestamp, list_offsets
 from tidelog.client.options import CONSUMER
 from tidelog.client.places import EARLIEST, LATEST
 from tidelog.model.errors import ApiError, ErrorCode
@@ -51,7 +51,7 @@ _LONGEST_SLEEP_MS = 1_000.0
 OffsetToSet = int | OffsetAndMetadata
 
 
-class Consumer:
+class Consumer(PartitionQuestions):
     """`async with Consumer("topic", bootstrap_servers=..., group_id="g") as consumer: async for record in consumer:`
 
     Without `group_id` a consumer of topics reads all of their partitions by itself and commits nothing. One task at a
@@ -359,31 +359,6 @@ class Consumer:
         """What this consumer has measured of itself, by Kafka's names: see `tidelog.client.metrics`."""
         return self._metrics.snapshot()
 
-    # -- asking about topics and partitions ----------------------------------------------------------------------
-
-    async def topics(self) -> frozenset[str]:
-        """All topics that may be read."""
-        metadata = await self._cluster.fetch_metadata(None)
-        return frozenset(name for name, topic in metadata.topics.items() if not topic.internal)
-
-    async def partitions_for(self, topic: str) -> tuple[TopicPartition, ...]:
-        found = await self._cluster.topic(topic, timeout_ms=self._config.default_api_timeout_ms)
-        return tuple(TopicPartition(topic, entry.partition) for entry in found.partitions)
-
-    async def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """The first records at or after these times; partitions without one are left out."""
-        found = await self._offsets(times)
-        return {partition: entry for partition, entry in found.items() if entry.offset >= 0}
-
-    async def beginning_offsets(self, *partitions: TopicPartition) -> dict[TopicPartition, int]:
-        found = await self._offsets(dict.fromkeys(partitions, EARLIEST))
-        return {partition: entry.offset for partition, entry in found.items()}
-
-    async def end_offsets(self, *partitions: TopicPartition) -> dict[TopicPartition, int]:
-        """The ends as this reader sees them: of committed records only, if it reads only those."""
-        found = await self._offsets(dict.fromkeys(partitions, LATEST))
-        return {partition: entry.offset for partition, entry in found.items()}
-
     # -- inside --------------------------------------------------------------------------------------------------
 
     async def _look_after_things(self, deadline: float | None) -> bool:
@@ -501,15 +476,6 @@ class Consumer:
         except TimeoutError:
             self._look_around = True
         return True
-
-    async def _offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
-        found = await list_offsets(self._cluster, times, read_committed=self._config.read_committed)
-        good: dict[TopicPartition, OffsetAndTimestamp] = {}
-        for partition, result in found.items():
-            if isinstance(result, ApiError):
-                raise result
-            good[partition] = result
-        return good
 
     def _limit(self, max_records: int | None) -> int:
         if max_records is not None and max_records <= 0:
