@@ -59,6 +59,8 @@ def test_defaults_are_kafkas() -> None:
         ({"transactional.id": "t", "enable.idempotence": False}, "transactional.id='t' needs enable.idempotence=true"),
         ({"transactional.id": "t", "acks": 1}, "enable.idempotence=true needs acks=all, but acks=1"),
         ({"transactional.id": ""}, "transactional.id"),
+        ({"max.request.size": 60}, "max.request.size=60 leaves no room for even one record"),
+        ({"batch.size": 0, "buffer.memory": 10}, "buffer.memory=10 leaves no room for even one record"),
         ({"partitioner": "random"}, "partitioner=random: allowed is one of uniform-sticky, sticky, round-robin, hash"),
         (
             {"partitioner": "hash", "partitioner.class": "org.apache.kafka.clients.producer.RoundRobinPartitioner"},

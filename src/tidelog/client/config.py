@@ -23,10 +23,14 @@ from tidelog.client.options import (
 )
 from tidelog.client.partitioner import HASH, JAVA_PARTITIONERS
 from tidelog.config.definitions import ConfigDefinition, ConfigValue, InvalidConfig, unknown_name_problem
+from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression
+from tidelog.records.record import SMALLEST_RECORD
 
 DEFAULT_PORT = 9092
 MAX_IN_FLIGHT_IDEMPOTENT = 5
+# The header of a batch, and a record without key and value.
+SMALLEST_BATCH = HEADER_SIZE + SMALLEST_RECORD
 
 OptionValue = str | int | float | bool | Iterable[str] | None
 Options = Mapping[str, OptionValue]
@@ -237,6 +241,12 @@ def _check_transactions(values: dict[str, Any], given: frozenset[str]) -> None:
 
 def _check_sizes_and_times(values: dict[str, Any], given: frozenset[str]) -> None:
     problems = []
+    for name in ("max_request_size", "buffer_memory"):
+        if values[name] < SMALLEST_BATCH:
+            problems.append(
+                f"{name.replace('_', '.')}={values[name]} leaves no room for even one record: a batch with an empty one "
+                f"takes {SMALLEST_BATCH} bytes"
+            )
     if values["batch_size"] > values["buffer_memory"]:
         problems.append(
             f"batch.size={values['batch_size']} is larger than buffer.memory={values['buffer_memory']}: not even one "
