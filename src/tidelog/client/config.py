@@ -244,8 +244,8 @@ def _check_sizes_and_times(values: dict[str, Any], given: frozenset[str]) -> Non
     for name in ("max_request_size", "buffer_memory"):
         if values[name] < SMALLEST_BATCH:
             problems.append(
-                f"{name.replace('_', '.')}={values[name]} leaves no room for even one record: a batch with an empty one "
-                f"takes {SMALLEST_BATCH} bytes"
+                f"{name.replace('_', '.')}={values[name]} leaves no room for even one record: a batch with one that is "
+                f"empty takes {SMALLEST_BATCH} bytes"
             )
     if values["batch_size"] > values["buffer_memory"]:
         problems.append(
