@@ -1,0 +1,19 @@
+"""For all tests: those that share something expensive stay together when several workers run them."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let `xdist_group` work with pytest 9.2, where each worker would otherwise start every cluster.
+
+    xdist 3.8 appends the group's name to `_nodeid`, and distributes tests by what `nodeid` says. Since pytest 9.2 the
+    latter is made from another attribute.
+    """
+    for item in items:
+        grouped = getattr(item, "_nodeid", None)
+        identity = getattr(item, "_id", None)
+        if grouped is not None and identity is not None and grouped != item.nodeid:
+            item._id = type(identity).parse(grouped)  # type: ignore[attr-defined]
