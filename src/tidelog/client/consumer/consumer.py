@@ -367,7 +367,7 @@ class Consumer(PartitionQuestions):
         Returns whether records may be handed out: not while a rebalance takes partitions away.
         """
         self._check_open()
-        self._look_around = self._look_around or self._news.is_set()
+        self._look_around = self._look_around or self._news.is_set() or self._reader.used_up
         self._news.clear()
         await self._commits.call_back()
         await self._keep_metadata()
@@ -464,6 +464,8 @@ class Consumer(PartitionQuestions):
 
     async def _sleep(self, deadline: float | None) -> bool:
         """Wait for news; False when the time is over."""
+        # Replies may have held nothing that the reader gets to see.
+        self._fetch_what_was_used_up()
         pause_ms = _LONGEST_SLEEP_MS
         if deadline is not None:
             left_ms = deadline - self._cluster.clock.monotonic_ms()
