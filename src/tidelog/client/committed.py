@@ -84,9 +84,14 @@ async def commit_offsets(
     group: ConsumerGroupMetadata,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     *,
+    may_be_gone: bool = False,
     timeout_ms: float | None = None,
 ) -> None:
-    """Commit all, or raise ApiError with the first refusal."""
+    """Commit all, or raise ApiError with the first refusal.
+
+    A partition that the broker does not know may be so new that it has not heard of it: then it is asked again. Whoever
+    has read from all of them knows better: with `may_be_gone` such partitions count as deleted, and are passed over.
+    """
     by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
     for partition, position in offsets.items():
         by_topic[partition.topic].append(
@@ -118,7 +123,8 @@ async def commit_offsets(
         )
         for topic in reply.topics:
             for entry in topic.partitions:
-                if entry.error_code != ErrorCode.NONE:
+                gone = may_be_gone and entry.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if entry.error_code != ErrorCode.NONE and not gone:
                     raise _commit_error(entry.error_code, TopicPartition(topic.name, entry.partition_index))
 
     if offsets:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 import pytest
 from support.cutting_proxy import running_proxy
 from support.processes import free_port
-from support.reading import at_least, divided, members, poll_all, poll_until, reader, topic_with
+from support.reading import at_least, divided, fill, members, poll_all, poll_until, reader, topic_with, values
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
@@ -110,3 +110,23 @@ async def test_commits_get_over_lost_connections_or_end_in_time() -> None:
                 proxy.cut_requests.clear()
                 await consumer.commit({partition: 2})
                 assert (await consumer.committed(partition))[partition].offset == 2
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+async def test_a_group_reads_on_when_one_of_its_topics_is_deleted(
+    admin: Admin, servers: str, unique: str, protocol: str
+) -> None:
+    gone, stays = f"{unique}-gone", f"{unique}-stays"
+    for topic in (gone, stays):
+        await topic_with(admin, servers, topic, 10)
+    taken_away: list[TopicPartition] = []
+    options: dict[str, object] = {"group_protocol": protocol, "metadata_max_age_ms": 300, "auto_commit_interval_ms": 50}
+    async with reader(servers, group_id=unique, allow_auto_create_topics=False, **options) as consumer:
+        consumer.subscribe([gone, stays], on_partitions_revoked=taken_away.extend, on_partitions_lost=taken_away.extend)
+        await poll_until(consumer, at_least(20))
+        Admin.raise_any(await admin.delete_topics([gone]))
+        await poll_until(consumer, lambda _: consumer.assignment() == {TopicPartition(stays, 0)})
+        assert TopicPartition(gone, 0) in taken_away
+        await fill(servers, stays, 5, first=10)
+        assert values(await poll_until(consumer, at_least(5))) == [10, 11, 12, 13, 14]
+    assert (await admin.list_group_offsets(unique))[TopicPartition(stays, 0)].offset == 15

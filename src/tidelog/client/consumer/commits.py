@@ -77,7 +77,7 @@ class Commits:
         if now < self._next_ms or self.member.rebalancing or not len(self._positions):
             return
         self.wait_an_interval()
-        self._automatic = self._begin(None, None)
+        self._automatic = self._begin(None, None, may_be_gone=True)
         self._automatic.add_done_callback(self._automatic_over)
 
     def wait_an_interval(self) -> None:
@@ -88,7 +88,8 @@ class Commits:
         """The last automatic commit, and all that are under way."""
         if self._config.enable_auto_commit and self.member is not None and not self.member.rebalancing:
             try:
-                await self.commit(None, self._config.request_timeout_ms)
+                # Partitions may be given up because their topic was deleted.
+                await asyncio.shield(self._begin(None, self._config.request_timeout_ms, may_be_gone=True))
             except (ApiError, ClientError, ConnectionProblem) as error:
                 logger.warning("the last commit before giving up partitions: %s", error)
         await self.settle()
@@ -111,17 +112,19 @@ class Commits:
     def _chosen(self, offsets: Offsets | None) -> Offsets:
         return self._positions.to_commit() if offsets is None else offsets
 
-    def _begin(self, offsets: Offsets | None, timeout_ms: float | None) -> asyncio.Task[None]:
+    def _begin(
+        self, offsets: Offsets | None, timeout_ms: float | None, *, may_be_gone: bool = False
+    ) -> asyncio.Task[None]:
         # What is wrong with the call itself is told at once.
         _ = self.group_metadata
         before = self._last
-        task = asyncio.create_task(self._commit_behind(before, self._chosen(offsets), timeout_ms))
+        task = asyncio.create_task(self._commit_behind(before, self._chosen(offsets), timeout_ms, may_be_gone))
         task.add_done_callback(_looked_at)
         self._last = task
         return task
 
     async def _commit_behind(
-        self, before: asyncio.Task[None] | None, offsets: Offsets, timeout_ms: float | None
+        self, before: asyncio.Task[None] | None, offsets: Offsets, timeout_ms: float | None, may_be_gone: bool
     ) -> None:
         if before is not None:
             await asyncio.wait((before,))
@@ -140,7 +143,7 @@ class Commits:
                 )
             left_ms = deadline - self._cluster.clock.monotonic_ms()
             try:
-                await commit_offsets(self._cluster, group, offsets, timeout_ms=max(left_ms, 0))
+                await commit_offsets(self._cluster, group, offsets, may_be_gone=may_be_gone, timeout_ms=max(left_ms, 0))
                 return
             except ApiError as error:
                 if error.code not in _GROUP_HAS_MOVED_ON:
