@@ -66,7 +66,9 @@ def jars() -> Path:
 
 @pytest.fixture(scope="session")
 def apache_kafka(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
-    with running_apache_kafka(jars, tmp_path_factory.mktemp("apache-kafka"), QUICK_HEARTBEATS) as broker:
+    # It looks for transactions whose time is up every ten seconds only.
+    quick = {**QUICK_HEARTBEATS, "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+    with running_apache_kafka(jars, tmp_path_factory.mktemp("apache-kafka"), quick) as broker:
         yield broker
 
 
