@@ -11,15 +11,23 @@ import typer
 from tidelog.cli.output import print_lines
 from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, split_properties
 
-ON_A_CLUSTER = """On a Spark cluster, describe the pipeline in a file and submit it (tidelog has to be installed there):
+_HELP = """Run a ready pipeline on Spark: exactly once, and after a crash it goes on where it was.
 
-spark-submit --master spark://host:7077 "$(tidelog pipeline entry-point)" orders.toml"""
+Examples:
+
+tidelog pipeline sink-db --name orders --topic orders --url sqlite:///orders.db --table orders
+
+tidelog pipeline run orders.toml
+
+spark-submit --master spark://host:7077 "$(tidelog pipeline entry-point)" orders.toml
+
+The last one is for a Spark cluster; tidelog has to be installed on its machines."""
 
 pipeline = typer.Typer(
-    help="Run a ready pipeline on Spark: exactly once, and after a crash it goes on where it was.\n\n" + ON_A_CLUSTER,
+    help=_HELP,
     add_completion=False,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
 
@@ -110,7 +118,9 @@ def sink_db(
 ) -> None:
     """Topics into a table of PostgreSQL or SQLite: rows and offsets in one transaction of the database.
 
-    Example: tidelog pipeline sink-db --name orders --topic orders --schema 'id BIGINT, total DOUBLE'
+    Examples:
+
+    tidelog pipeline sink-db --name orders --topic orders --schema 'id BIGINT, total DOUBLE'
     --url sqlite:///orders.db --table orders --key id
     """
     _run_settings(
@@ -161,7 +171,9 @@ def transform(
 ) -> None:
     """Topics through SQL, or a Python function, into topics.
 
-    Example: tidelog pipeline transform --name big --topic orders --schema 'id BIGINT, total DOUBLE' --to big-orders
+    Examples:
+
+    tidelog pipeline transform --name big --topic orders --schema 'id BIGINT, total DOUBLE' --to big-orders
     --sql "SELECT record.key, to_json(struct(id, total)) AS value FROM records WHERE total > 100"
     """
     _run_settings(
@@ -206,7 +218,9 @@ def outbox(
 ) -> None:
     """Events of an outbox table into topics, with Debezium's columns, routing and options.
 
-    Example: tidelog pipeline outbox --name shop-events --url postgresql://app@127.0.0.1/shop --create-table
+    Examples:
+
+    tidelog pipeline outbox --name shop-events --url postgresql://app@127.0.0.1/shop --create-table
     """
     _run_settings(
         "outbox",
@@ -251,7 +265,9 @@ def mirror(
 ) -> None:
     """Topics of one cluster into another: same partitions, order, headers and timestamps; groups find their place.
 
-    Example: tidelog pipeline mirror --name to-backup -b live:9092 --to-bootstrap-server backup:9092
+    Examples:
+
+    tidelog pipeline mirror --name to-backup -b live:9092 --to-bootstrap-server backup:9092
     --topic-pattern 'orders.*'
     """
     _run_settings(
