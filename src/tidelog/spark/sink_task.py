@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 _SPECULATION = "spark.speculation"
 _ABORT_SECONDS = 10.0
+_COMMITS_AT_ONCE = 16
 
 
 class TaskMode(SinkMode):
@@ -149,11 +150,24 @@ async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[T
                 await producer.send_offsets({marker_partition(options): position}, name)
     crash_point("before-end-txn", batch)
     open_ones = [task.transaction for task in tasks if task.transaction is not None]
-    for number, transaction in enumerate(open_ones):
-        if number == len(open_ones) // 2:
-            crash_point("after-half-of-the-tasks", batch)
-        await end_transaction(options.client, transaction, commit=True)
+    half = (len(open_ones) + 1) // 2
+    await _commit_all(options, open_ones[:half])
+    crash_point("after-half-of-the-tasks", batch)
+    await _commit_all(options, open_ones[half:])
     crash_point("after-end-txn", batch)
+
+
+async def _commit_all(options: SinkOptions, open_ones: Sequence[OpenTransaction]) -> None:
+    """Some at a time. The first refusal is raised after all of them have an answer."""
+    turns = asyncio.Semaphore(_COMMITS_AT_ONCE)
+
+    async def commit(transaction: OpenTransaction) -> None:
+        async with turns:
+            await end_transaction(options.client, transaction, commit=True)
+
+    for outcome in await asyncio.gather(*map(commit, open_ones), return_exceptions=True):
+        if outcome is not None:
+            raise outcome
 
 
 async def _fence(options: SinkOptions, name: str, batch: int) -> bool:
