@@ -30,14 +30,15 @@ def trace_of(hash_seed: str, nodes: int, seeds: int) -> str:
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=500,
         check=True,
     )
     return done.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("nodes", "seeds"), [(1, 6), (3, 5)])
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("nodes", "seeds"), [(1, 3), (3, 4)])
 def test_the_trace_is_the_same_in_another_process(nodes: int, seeds: int) -> None:
     """Another seed for hashes also gives sets another order, and another process other addresses."""
     first = trace_of("1", nodes, seeds)

@@ -54,6 +54,7 @@ def test_two_hundred_seeds_of_a_cluster_with_all_faults(first_seed: int) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_cluster_of_five_with_all_faults() -> None:
     assert problems(Campaign(first_seed=1, seeds=3, seconds=60, nodes=5)) == {}
 
