@@ -117,3 +117,43 @@ async def _in_sync(cluster: Nodes, brokers: set[int]) -> None:
 
     await cluster.until(as_wanted, f"that {brokers} are in sync")
     await asyncio.sleep(0)
+
+
+# -- a topic made anew -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("group_id", [None, "g"])
+async def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
+    admin: Admin, servers: str, unique: str, group_id: str | None
+) -> None:
+    """Its offsets and leader epochs begin again; only its id tells that it is another one."""
+    await topic_with(admin, servers, unique, 10)
+    options: dict[str, object] = {"metadata_max_age_ms": 300, "allow_auto_create_topics": False}
+    if group_id is not None:
+        options["group_id"] = unique
+    async with reader(servers, unique, **options) as consumer:
+        assert len(await poll_until(consumer, at_least(10))) == 10
+        Admin.raise_any(await admin.delete_topics([unique]))
+        await poll_until(consumer, lambda _: consumer.assignment() == frozenset())
+        await topic_with(admin, servers, unique, 3)
+        assert values(await poll_until(consumer, at_least(3))) == [0, 1, 2]
+
+
+async def test_a_reader_notices_that_a_topic_was_made_anew_behind_its_back(
+    admin: Admin, servers: str, unique: str
+) -> None:
+    """By the name alone it would go on in the middle of records that it has never seen."""
+    (partition,) = await topic_with(admin, servers, unique, 10)
+    async with reader(servers) as resetting, reader(servers, auto_offset_reset="none") as strict:
+        for consumer in (resetting, strict):
+            consumer.assign([partition])
+            consumer.seek(partition, 0)
+            assert len(await poll_until(consumer, at_least(10))) == 10
+        Admin.raise_any(await admin.delete_topics([unique]))
+        await topic_with(admin, servers, unique, 20)
+        assert values(await poll_until(resetting, at_least(20))) == list(range(20))
+        for _ in range(2):
+            with pytest.raises(LogTruncated, match="was deleted and made anew while the reader was at offset 10"):
+                await poll_until(strict, at_least(1))
+        strict.seek(partition, 15)
+        assert values(await poll_until(strict, at_least(5))) == [15, 16, 17, 18, 19]

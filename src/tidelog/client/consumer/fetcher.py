@@ -16,7 +16,7 @@ from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.fetch_session import FetchPlan, FetchSession, WantedPartition
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import PartitionPosition, Positions
-from tidelog.client.errors import ClientError, api_error
+from tidelog.client.errors import ClientError, LogTruncated, api_error
 from tidelog.client.fetched import FetchedPartition
 from tidelog.client.metrics import ConsumerMetrics
 from tidelog.model.errors import ApiError, ErrorCode
@@ -98,6 +98,8 @@ class Fetcher:
             leader = self._cluster.metadata.leader_of(entry.partition)
             if leader is None:
                 leaderless = True
+                continue
+            if self._is_of_another_topic(entry):
                 continue
             if entry.needs_check(leader):
                 self._positioning.find_what_is_missing()
@@ -206,7 +208,7 @@ class Fetcher:
     def _still_wanted(self, entry: PartitionPosition) -> bool:
         """While the metadata was looked at, a seek, a rebalance or a new leader may have come first."""
         leader = self._cluster.metadata.leader_of(entry.partition)
-        ready = leader is not None and not entry.needs_check(leader)
+        ready = leader is not None and not self._is_of_another_topic(entry) and not entry.needs_check(leader)
         return ready and self._positions.current(entry) and entry.may_fetch()
 
     async def _refresh_if_stale(self) -> None:
@@ -320,6 +322,26 @@ class Fetcher:
                 f"partition {entry.partition} has no offset {offset} (any more), and auto.offset.reset=none",
             )
         )
+
+    def _is_of_another_topic(self, entry: PartitionPosition) -> bool:
+        """Whether the topic was deleted and made anew. Then the position says nothing, and is found or told."""
+        topic = self._cluster.metadata.topics.get(entry.partition.topic)
+        if topic is None or entry.position is None or entry.belongs_to(topic.topic_id):
+            return False
+        position = entry.position
+        if self._positioning.reset(entry):
+            logger.warning("topic %r was deleted and made anew: resetting", topic.name)
+            return True
+        self._fail(
+            LogTruncated(
+                f"topic {topic.name!r} was deleted and made anew while the reader was at offset {position} of "
+                f"{entry.partition}, and auto.offset.reset=none. seek() to go on",
+                partition=entry.partition,
+                offset=position,
+                diverged_at=0,
+            )
+        )
+        return True
 
     def _forget_replica(self, entries: Iterable[PartitionPosition], node: int) -> None:
         for entry in entries:

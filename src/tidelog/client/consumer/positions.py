@@ -9,7 +9,7 @@ from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.errors import WrongUse
 from tidelog.client.fetched import Chunk, FetchedPartition
 from tidelog.client.metadata import PartitionMetadata
-from tidelog.model.ids import TopicPartition
+from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 
 NO_EPOCH = -1
 # Fetched replies that wait to be read: one that is being read, and one that comes next.
@@ -41,6 +41,7 @@ class PartitionPosition:
         "preferred_until_ms",
         "put_back",
         "reset_to",
+        "topic_id",
     )
 
     def __init__(self, partition: TopicPartition) -> None:
@@ -67,6 +68,8 @@ class PartitionPosition:
         # Where the leader sent us to read from (KIP-392), and until when that holds.
         self.preferred_replica: int | None = None
         self.preferred_until_ms = 0.0
+        # Whose offsets these are: a topic that was deleted and made anew has another id, and other records.
+        self.topic_id = ZERO_UUID
 
     @property
     def has_records(self) -> bool:
@@ -77,6 +80,7 @@ class PartitionPosition:
         self.leader_epoch = leader_epoch
         self.reset_to = None
         self.not_before_ms = 0.0
+        self.topic_id = ZERO_UUID
         self.checked_epoch = None
         self.drop_fetched()
 
@@ -86,6 +90,7 @@ class PartitionPosition:
         self.leader_epoch = NO_EPOCH
         self.reset_to = reset_to
         self.not_before_ms = 0.0
+        self.topic_id = ZERO_UUID
         self.drop_fetched()
 
     def drop_fetched(self) -> None:
@@ -129,6 +134,12 @@ class PartitionPosition:
         if self.position is None or self.paused or len(self.fetched) >= MOST_FETCHED:
             return False
         return not self.fetched or self.fetched[-1].problem is None
+
+    def belongs_to(self, topic_id: Uuid) -> bool:
+        """Whether the position is one in this topic. The first id that is known after a seek is that of its topic."""
+        if self.topic_id == ZERO_UUID:
+            self.topic_id = topic_id
+        return topic_id in (self.topic_id, ZERO_UUID)
 
     def needs_check(self, leader: PartitionMetadata) -> bool:
         """Whether the leader is a new one that has not confirmed the position yet.
