@@ -58,6 +58,12 @@ def test_file_that_the_driver_does_not_see_is_explained(tmp_path: Path) -> None:
         read_staged(StagedFile(path=f"{tmp_path}/nowhere", size=1, checksum=1))
 
 
+@pytest.mark.parametrize("place", ["unheard-of://somewhere/checkpoint", "/dev/null/checkpoint"])
+def test_place_where_no_folder_can_be_made_is_explained(place: str) -> None:
+    with pytest.raises(StagingFailed, match=r"cannot be made: .*Set the option stagingLocation"):
+        plan_folder(options(checkpointLocation=place))
+
+
 def test_zombie_cannot_write_after_its_folder_was_removed(tmp_path: Path) -> None:
     folder = plan_folder(options(checkpointLocation=str(tmp_path)))
     remove_folder(folder)

@@ -60,8 +60,16 @@ def plan_folder(options: SinkOptions) -> StagingFolder:
         # say that they do not see it.
         root = options.staging_location or tempfile.gettempdir()
         folder = StagingFolder(parent=f"{_trimmed(root)}/{_FOLDER_NAME}", name=name, exclusive=False)
-    filesystem, path = _resolve(folder.path)
-    filesystem.create_dir(path, recursive=True)
+    try:
+        filesystem, path = _resolve(folder.path)
+        filesystem.create_dir(path, recursive=True)
+    except (OSError, ValueError) as error:
+        # Arrow's errors are ValueErrors, such as about a kind of file system that it does not know.
+        raise StagingFailed(
+            f"the folder {folder.path}, through which tasks hand large outputs to the driver, cannot be made: {error}. "
+            "Set the option stagingLocation to a place that the driver and all workers see, such as s3://bucket/folder "
+            "or a network drive"
+        ) from error
     return folder
 
 
