@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 
+_SETTINGS: Mapping[str, str] = {
+    # Workers are forked with tidelog's modules in them, which saves them half of the time that they need to start.
+    "spark.python.daemon.module": "tidelog.spark.daemon",
+}
+
 _LOCAL_SETTINGS: Mapping[str, str] = {
+    **_SETTINGS,
     # A driver on one's own machine talks to itself only.
     "spark.driver.host": LOOPBACK,
     "spark.driver.bindAddress": LOOPBACK,
@@ -57,7 +63,7 @@ def spark_session(
 
     builder = SparkSession.builder.appName(name)
     chosen = master if master is not None or _was_submitted() else "local[*]"
-    options: dict[str, str] = {}
+    options = dict(_SETTINGS)
     if chosen is not None:
         builder = builder.master(chosen)
         if chosen.startswith("local"):
