@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -94,7 +95,10 @@ def bury(world: World) -> None:
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        world.bury()
+        with warnings.catch_warnings():
+            # A process may have died between making a coroutine and awaiting it.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            world.bury()
     finally:
         logging.disable(before)
 
