@@ -20,8 +20,8 @@ import tidelog.client.arrow
 import tidelog.client.fetched
 import tidelog.client.offsets
 import tidelog.client.producer
-import tidelog.spark.crash_points
 import tidelog.spark.options
+import tidelog.spark.sink
 import tidelog.spark.source_ranges
 
 # Loaded for the workers; nothing here uses them.

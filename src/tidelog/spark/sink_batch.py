@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.spark.crash_points import crash_point
-from tidelog.spark.encode import TaskEncoder
 from tidelog.spark.publish import Publication, publish
 from tidelog.spark.sink_modes import Messages, SinkMode, TaskPlace, all_of, check_places, run
 from tidelog.spark.sink_options import SinkOptions
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 class BatchMode(SinkMode):
     def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> TaskOutput:
+        # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
+        from tidelog.spark.encode import TaskEncoder
+
         name = f"{place.query_id}.{place.batch}.{place.task}.{place.attempt}"
         assert plan.folder is not None
         staged = StagingWriter(plan.folder, name, plan.options.inline_bytes)

@@ -12,7 +12,6 @@ import uvloop
 
 from tidelog.client.producer import Producer
 from tidelog.spark.crash_points import crash_point
-from tidelog.spark.encode import TaskEncoder
 from tidelog.spark.publish_errors import BROKER_ERRORS, explain
 from tidelog.spark.sink_modes import Messages, SinkMode, TaskPlace
 from tidelog.spark.sink_options import SinkOptions
@@ -72,6 +71,9 @@ class AtLeastOnceMode(SinkMode):
     """Rows are stored when their task ends. What is run again, is stored again."""
 
     def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> TaskSent:
+        # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
+        from tidelog.spark.encode import TaskEncoder
+
         options = plan.options
         try:
             with TaskProducer(options.without_transactions()) as sender:

@@ -25,7 +25,6 @@ from tidelog.client.errors import FencedError
 from tidelog.client.producer import Producer
 from tidelog.client.transactions.handover import OpenTransaction, end_transaction
 from tidelog.spark.crash_points import crash_point
-from tidelog.spark.encode import TaskEncoder
 from tidelog.spark.marker import Marker, Refuse, decide_tasks
 from tidelog.spark.marker_store import ensure_marker_topic, fetch_marker, marker_partition
 from tidelog.spark.publish_errors import BROKER_ERRORS, explain
@@ -91,6 +90,8 @@ def _write(
     committed: bool,
 ) -> TaskTransaction:
     """Rows that are in the topics are only read again, to see whether they are the same."""
+    # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
+    from tidelog.spark.encode import TaskEncoder
 
     def look_only(topic: str, partition: int, count: int, content: bytes) -> None:
         return
