@@ -158,6 +158,9 @@ class ClassicMember:
                     await asyncio.sleep(self._cluster.retry_pause_ms(failures) / 1000)
         self._counts_assigned = joined.counts
         self._heartbeats = asyncio.create_task(self._send_heartbeats())
+        # A topic that the broker did not know when partitions were counted may have appeared in the meantime. Nobody
+        # would look again before the metadata is out of date.
+        self._look_at_partition_counts()
         return joined
 
     async def _finish(self) -> None:
