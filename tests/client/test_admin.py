@@ -146,13 +146,16 @@ async def test_records_beyond_the_end_cannot_be_deleted(admin: Admin, unique: st
 
 async def test_every_broker_tells_its_versions_and_directories(admin: Admin, unique: str) -> None:
     await admin.create_topic(unique, partitions=1)
-    (versions,) = await admin.broker_versions()
-    served = {api.api_key: (api.min_version, api.max_version) for api in versions.apis}
-    assert served[18][0] == 0
-    assert versions.problem is None
+    brokers = await admin.broker_versions()
+    for versions in brokers:
+        served = {api.api_key: (api.min_version, api.max_version) for api in versions.apis}
+        assert served[18][0] == 0
+        assert versions.problem is None
 
     async def check() -> None:
-        directories = Admin.raise_any(await admin.describe_log_dirs())[versions.node.node_id]
+        by_broker = Admin.raise_any(await admin.describe_log_dirs())
+        assert set(by_broker) == {versions.node.node_id for versions in brokers}
+        directories = [directory for several in by_broker.values() for directory in several]
         assert TopicPartition(unique, 0) in {part for directory in directories for part in directory.sizes}
 
     await eventually(check)

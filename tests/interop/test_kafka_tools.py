@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from support.clients.contract import ForeignClient
 from support.clients.json_lines import JavaClient
-from support.processes import ProcessFailed
+from support.processes import ProcessFailed, wait_until
 
 pytestmark = [pytest.mark.maven, pytest.mark.xdist_group("jvm")]
 
@@ -133,8 +133,13 @@ def test_a_groups_progress_is_described_and_reset(java: JavaClient, topic: str) 
 
 def test_log_directories_and_api_versions_are_listed(java: JavaClient, topic: str) -> None:
     java.run_tool(TOPICS, "--create", "--topic", topic)
-    output = java.run_tool(LOG_DIRECTORIES, "--describe", "--topic-list", topic)
-    (broker,) = json.loads(output.splitlines()[-1])["brokers"]
-    (directory,) = broker["logDirs"]
-    assert [partition["partition"] for partition in directory["partitions"]] == [f"{topic}-0"]
+
+    def listed() -> list[str]:
+        output = java.run_tool(LOG_DIRECTORIES, "--describe", "--topic-list", topic)
+        (broker,) = json.loads(output.splitlines()[-1])["brokers"]
+        (directory,) = broker["logDirs"]
+        return [partition["partition"] for partition in directory["partitions"]]
+
+    # The topic exists a moment before its directory does.
+    assert wait_until(listed, within_seconds=60, what="the directory of the partition") == [f"{topic}-0"]
     assert "Produce(0): 0 to 13" in java.run_tool(API_VERSIONS)

@@ -131,6 +131,11 @@ async def _producer_epoch(bootstrap_servers: str, topic: str) -> int:
         wanted = TopicRequest(name=topic, partition_indexes=[0])
         response = await raw.ask(DescribeProducersRequest(topics=[wanted]))
         (entry,) = response.topics[0].partitions[0].active_producers
+        # The commit is answered before its marker is in the partition.
+        while entry.current_txn_start_offset >= 0:
+            await asyncio.sleep(0.02)
+            response = await raw.ask(DescribeProducersRequest(topics=[wanted]))
+            (entry,) = response.topics[0].partitions[0].active_producers
         return int(entry.producer_epoch)
 
 
