@@ -21,6 +21,13 @@ from tidelog.protocol.messages.create_topics_request import CreatableTopic, Crea
 
 THREE = dict.fromkeys((1, 2, 3), "broker,controller")
 PARTITIONS = 6
+# What a broker says that has not heard yet of a topic, or that it leads a partition of it; clients ask again.
+NOT_HEARD_YET = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 async def create_replicated(client: RawClient, name: str) -> None:
@@ -40,6 +47,21 @@ def leader_of(running: Nodes, topic: str, partition: int) -> int:
     return image.topics[topic].partitions[partition].leader
 
 
+async def until_known(running: Nodes, topic: str) -> None:
+    """Until all brokers have heard of the topic, and each leader leads."""
+
+    def is_known() -> bool:
+        everyone = {number: each.node for number, each in running.running.items()}
+        return all(topic in node.image.topics for node in everyone.values()) and all(
+            not isinstance(everyone[leader_of(running, topic, number)].replicas.leader(topic, number), ErrorCode)
+            for number in range(len(everyone[1].image.topics[topic].partitions))
+        )
+
+    async with asyncio.timeout(30):
+        while not is_known():
+            await asyncio.sleep(0.02)
+
+
 def coordinator_of(running: Nodes, transactional_id: str) -> int:
     return leader_of(running, TRANSACTION_STATE_TOPIC, partition_for(transactional_id, 3))
 
@@ -56,7 +78,9 @@ async def init(producer: RawProducer) -> None:
 async def test_coordinator_and_partition_leader_are_different_brokers(tmp_path: Path, protocol: int) -> None:
     async with cluster(tmp_path) as running, raw_client(running.address(1)) as any_broker:
         await create_replicated(any_broker, "t")
+        await until_known(running, "t")
         await RawProducer(any_broker, "warm-up").init()
+        await until_known(running, TRANSACTION_STATE_TOPIC)
         coordinator = coordinator_of(running, "payments")
         others = [number for number in range(PARTITIONS) if leader_of(running, "t", number) != coordinator]
         async with raw_client(running.address(coordinator)) as at_coordinator:
@@ -77,7 +101,9 @@ async def test_coordinator_and_partition_leader_are_different_brokers(tmp_path: 
 async def test_requests_in_flight_keep_their_order_while_a_distant_coordinator_is_asked(tmp_path: Path) -> None:
     async with cluster(tmp_path) as running, raw_client(running.address(1)) as any_broker:
         await create_replicated(any_broker, "t")
+        await until_known(running, "t")
         await RawProducer(any_broker, "warm-up").init()
+        await until_known(running, TRANSACTION_STATE_TOPIC)
         coordinator = coordinator_of(running, "payments")
         partition = next(number for number in range(PARTITIONS) if leader_of(running, "t", number) != coordinator)
         async with (
@@ -106,7 +132,7 @@ async def write(
 ) -> None:
     topic = "t"
     if producer.protocol == 1:
-        while (code := await producer.add(topic, partition)) is ErrorCode.CONCURRENT_TRANSACTIONS:
+        while (code := await producer.add(topic, partition)) in (*NOT_HEARD_YET, ErrorCode.CONCURRENT_TRANSACTIONS):
             await asyncio.sleep(0.01)
         assert code is ErrorCode.NONE
     there = producer.copy()
@@ -114,6 +140,7 @@ async def write(
     key = (producer.producer_id, producer.producer_epoch, partition)
     sequence = sequences[key]
     while (code := await there.produce(topic, value, partition=partition, sequence=sequence)) in (
+        *NOT_HEARD_YET,
         ErrorCode.NOT_ENOUGH_REPLICAS,
         ErrorCode.CONCURRENT_TRANSACTIONS,
     ):
