@@ -168,9 +168,9 @@ WORK = [
     (compaction_of_unflushed_segments, COMPACTED, 7_500),
 ]
 RECOVERY_WORK = [
-    (append_and_flush, CONFIG, 2_800),
+    (append_and_flush, CONFIG, 2_700),
     (truncate, CONFIG, 2_000),
-    (compaction, COMPACTED, 4_900),
+    (compaction, COMPACTED, 4_400),
 ]
 MOST_PER_POINT = 750
 # Of the states that recovery starts from, and within each of these recoveries.

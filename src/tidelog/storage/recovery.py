@@ -283,13 +283,27 @@ class _Loader:
             )
             checked_bytes += segment.size
             end_offset = recovered.next_offset
-            if recovered.valid_bytes < segment.size:
+            damaged = recovered.valid_bytes < segment.size
+            if damaged:
                 self._cut(segment, recovered.valid_bytes, end_offset, recovered.problem)
+            self._write_again(segment)
+            if damaged:
                 break
             segment.release()
         self._epochs_changed = True
         self._recovered = True
         return end_offset
+
+    def _write_again(self, segment: Segment) -> None:
+        """What was read may be in memory only: after a failed sync the kernel takes pages for written that are not.
+
+        Records that are synced later would lie behind a hole, and be lost with it when the power goes.
+        """
+        position = 0
+        if self._recovery_point > segment.base_offset:
+            found = segment.locate(self._recovery_point)
+            position = segment.size if found is None else found.position
+        segment.write_again_from(position)
 
     def _first_batch(self, segment: Segment | None) -> BatchHeader | None:
         """None if there is none that can be read."""

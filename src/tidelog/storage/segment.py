@@ -32,6 +32,7 @@ from tidelog.storage.transaction_index import TransactionIndex
 
 # Offsets in the indexes are relative to the segment's first one, in 31 bits.
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
+_WRITTEN_AT_A_TIME = 1 << 20
 _UNKNOWN = -2
 # Positions of the latest batches, remembered so that readers at the end of the log need no index.
 _RECENT_BATCHES = 64
@@ -335,6 +336,16 @@ class Segment:
         if size == 0:
             self._first_timestamp = NO_TIMESTAMP
             self._recent_after = self.base_offset - 1
+
+    def write_again_from(self, position: int) -> None:
+        """Write what lies there once more, so that the next sync has something to sync; for recovery."""
+        file = self.open_log()
+        while position < self.size:
+            data = file.read(position, min(_WRITTEN_AT_A_TIME, self.size - position))
+            if not data:
+                break
+            file.write(position, data)
+            position += len(data)
 
     # Lifetime
 
