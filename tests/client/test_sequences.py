@@ -88,11 +88,23 @@ def test_a_new_producer_id_is_unknown_again_but_a_new_epoch_is_not() -> None:
     assert not sequences.may_send(batch_of(1))
 
 
-def test_in_a_transaction_the_first_batch_does_not_go_alone() -> None:
+def test_in_transactions_too_the_first_batch_goes_alone() -> None:
+    """A leader that does not know the partition yet remembers no number, and may know it when the second one comes."""
     sequences = Sequences(transactional=True)
     sequences.restart(7, 0)
-    sequences.assign(batch_of(1))
+    first = batch_of(1)
+    sequences.assign(first)
+    assert not sequences.may_send(batch_of(1))
+    sequences.stored(first)
+    # The leader takes nothing but zero as the first number of the next epoch, so nothing has to wait.
+    sequences.restart(7, 1)
+    second = batch_of(1)
+    sequences.assign(second)
+    assert (second.producer_epoch, second.base_sequence) == (1, 0)
     assert sequences.may_send(batch_of(1))
+    sequences.restart(8, 0)
+    sequences.assign(batch_of(1))
+    assert not sequences.may_send(batch_of(1))
 
 
 def test_a_transaction_never_numbers_anew() -> None:

@@ -1,4 +1,4 @@
-"""A disk that fails to sync, after which the kernel takes for written what is not: it can be read until the power goes."""
+"""A disk that fails to sync: the kernel takes for written what is not, and shows it until the power goes."""
 
 from __future__ import annotations
 

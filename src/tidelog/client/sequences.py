@@ -14,7 +14,9 @@ its old number until it is stored or its time is over.
 
 A leader that does not know a producer yet takes any number as its first. So the first batch goes alone: if it had to
 be sent again, because the leader was not ready for it, the second one would be taken for the first, and the first one
-refused for ever. Transactions need no such care, since KIP-890 has leaders remember what was tried.
+refused for ever. KIP-890 has leaders remember the first number that was tried in a transaction, but a leader that did
+not yet know of the partition remembers nothing, so transactions take the same care. Once the leader has stored
+something of the producer, it takes nothing but zero as the first number of a later epoch.
 
 In a transaction nothing is numbered anew: a batch that is given up makes the whole transaction fail, those behind it
 with it, and the next transaction starts with another epoch, which the coordinator gives (`restart`).
@@ -49,7 +51,7 @@ class Refusal(Enum):
 class _Partition:
     __slots__ = ("broken", "epoch", "gap_may_close", "known", "next_sequence", "producer_id", "unresolved")
 
-    def __init__(self, producer_id: int, epoch: int) -> None:
+    def __init__(self, producer_id: int, epoch: int, *, known: bool = False) -> None:
         self.producer_id = producer_id
         self.epoch = epoch
         self.next_sequence = 0
@@ -60,7 +62,7 @@ class _Partition:
         # The batch with that number may still reach the leader.
         self.gap_may_close = False
         # The leader has stored something of this producer id.
-        self.known = False
+        self.known = known
 
 
 class Sequences:
@@ -90,7 +92,11 @@ class Sequences:
 
     def restart(self, producer_id: int, epoch: int) -> None:
         """Go on under another identity, all numbers from zero. Nothing is on its way."""
-        self._partitions.clear()
+        self._partitions = {
+            name: _Partition(producer_id, epoch, known=True)
+            for name, partition in self._partitions.items()
+            if partition.known and partition.producer_id == producer_id
+        }
         self.initialize(producer_id, epoch)
 
     def may_send(self, batch: ProducerBatch) -> bool:
@@ -109,7 +115,7 @@ class Sequences:
         stale = (partition.producer_id, partition.epoch) != (self.producer_id, self.epoch)
         if stale and partition.unresolved:
             return False
-        if not partition.known and not self._transactional:
+        if not partition.known:
             return not partition.unresolved
         return len(partition.unresolved) < MAX_UNRESOLVED
 
