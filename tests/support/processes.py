@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +25,9 @@ Result = TypeVar("Result")
 _PR_SET_PDEATHSIG = 1
 # Loaded here because nothing may be imported between fork and exec when other threads are running.
 _LIBC = ctypes.CDLL(None)
+# The thread that starts them all, and lives as long as this process does. The threads of an event loop end with their
+# test, while a broker that was started in one may be shared by many tests.
+_starter = ThreadPoolExecutor(1, thread_name_prefix="starter")
 
 
 class ProcessFailed(Exception):
@@ -76,7 +80,8 @@ def start_process(
 ) -> subprocess.Popen[bytes]:
     """Start a process in a group of its own, with both of its output streams going to the file `output`."""
     with output.open("wb") as sink:
-        return subprocess.Popen(
+        starting = _starter.submit(
+            subprocess.Popen,
             command,
             stdin=subprocess.DEVNULL,
             stdout=sink,
@@ -86,6 +91,7 @@ def start_process(
             start_new_session=True,
             preexec_fn=_die_with_parent if sys.platform == "linux" else None,
         )
+        return starting.result()
 
 
 def wait_for_server(process: subprocess.Popen[bytes], port: int, *, within_seconds: float, output: Path) -> None:
