@@ -20,6 +20,10 @@ async def main(bootstrap_servers: str, topic: str) -> None:
     async with tidelog.Admin(bootstrap_servers) as admin:
         if topic not in {found.name for found in await admin.list_topics()}:
             await admin.create_topic(topic, partitions=PARTITIONS)
+    async with tidelog.Producer(bootstrap_servers) as producer:
+        # The leaders of new partitions need a moment, in which records would pile up to large batches.
+        for partition in range(PARTITIONS):
+            await (await producer.send(topic, "first", partition=partition))
     for name in ("round-robin", "sticky", "uniform-sticky"):
         async with tidelog.Producer(bootstrap_servers, partitioner=name, linger_ms=5) as producer:
             deliveries = []
