@@ -159,7 +159,6 @@ def test_what_the_cluster_refuses_is_said_in_one_line(at_broker: Command, topic:
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
     with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
-        cluster.heal()
         yield cluster
 
 

@@ -51,8 +51,6 @@ def tidelog_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tidelo
 def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
     """Whoever kills a node of it heals it."""
     with running_cluster(tmp_path_factory.mktemp("three-nodes"), QUICK_HEARTBEATS) as cluster:
-        # The first tests want topics with three replicas: all three have to be registered.
-        cluster.heal()
         yield cluster
 
 

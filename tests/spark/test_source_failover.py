@@ -20,7 +20,6 @@ RECORDS_PER_BATCH = 100
 
 def test_a_task_reads_every_record_once_although_the_leader_is_killed(tmp_path: Path) -> None:
     with running_cluster(tmp_path) as cluster:
-        cluster.heal()
         cluster.create_topic("orders", [1, 2, 3])
         topics = FilledTopics(cluster.bootstrap_servers)
         topics.transaction("orders", ["aborted"], commit=False)

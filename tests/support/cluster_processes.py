@@ -226,6 +226,8 @@ def running_cluster(directory: Path, properties: Mapping[str, str] | None = None
     cluster = ClusterProcesses(directory, properties)
     try:
         cluster.start()
+        # A node listens before it is registered, and a topic with three replicas needs three that are.
+        cluster.heal()
         yield cluster
     finally:
         cluster.close()
