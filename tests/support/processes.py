@@ -6,7 +6,6 @@ What the processes are lives elsewhere: `support.apache_kafka`, `support.tidelog
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -20,11 +19,15 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-# The kernel sends this to a child when the thread that started it dies (Linux). It is the last line of defence: a test
-# run that is killed with SIGKILL has no chance to end its brokers itself.
-_PR_SET_PDEATHSIG = 1
-# Loaded here because nothing may be imported between fork and exec when other threads are running.
-_LIBC = ctypes.CDLL(None)
+# The kernel kills a child when the thread that started it dies (Linux: PR_SET_PDEATHSIG is 1). It is the last line of
+# defence: a test run that is killed with SIGKILL has no chance to end its brokers itself. The child asks for it in a
+# program of its own, not in a copy of this process: such a copy tears down what belongs to other threads, which shuts
+# the connections to Spark's JVM.
+_DIE_WITH_PARENT = f"""
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, {int(signal.SIGKILL)})
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 # The thread that starts them all, and lives as long as this process does. The threads of an event loop end with their
 # test, while a broker that was started in one may be shared by many tests.
 _starter = ThreadPoolExecutor(1, thread_name_prefix="starter")
@@ -82,14 +85,13 @@ def start_process(
     with output.open("wb") as sink:
         starting = _starter.submit(
             subprocess.Popen,
-            command,
+            [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, *command] if sys.platform == "linux" else command,
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
             cwd=directory,
             env={**os.environ, **(environment or {})},
             start_new_session=True,
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
         )
         return starting.result()
 
@@ -142,7 +144,3 @@ def tail(path: Path, lines: int = 40) -> str:
     if not path.exists():
         return "(no output)"
     return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
-
-
-def _die_with_parent() -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
