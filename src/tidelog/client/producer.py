@@ -34,6 +34,7 @@ from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.sender import Sender
 from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.client.transactions.prepared import PreparedTransactionState
+from tidelog.client.transactions.states import State
 from tidelog.client.transactions.transactions import Transactions
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
@@ -140,8 +141,12 @@ class Producer:
         Waits while the topic is not known and while the buffer is full, up to max.block.ms. Text is sent as UTF-8.
         """
         # This runs for each record: what is almost always true is asked in place, and calls are for the rest.
-        sender = self._sender
-        if sender is None or self._closing or self._transactions is not None:
+        sender, transactions = self._sender, self._transactions
+        if (
+            sender is None
+            or self._closing
+            or (transactions is not None and transactions.state is not State.IN_TRANSACTION)
+        ):
             sender = self._ready_sender()
         key_bytes = key if key is None or type(key) is bytes else as_bytes("key", key)
         value_bytes = value if value is None or type(value) is bytes else as_bytes("value", value)
@@ -154,9 +159,9 @@ class Producer:
             found = await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
         if self._accumulator.pending_bytes + size > self._buffer_memory:
             await self._wait_for_room(size)
-        if self._transactions is not None:
-            # The transaction may have ended or failed while this record waited.
-            self._transactions.check_send()
+        if transactions is not None and transactions.state is not State.IN_TRANSACTION:
+            # It has ended or failed while this record waited.
+            transactions.check_send()
         if partition is None:
             target = self._choice.choose(found, key_bytes, value_bytes, size)
         else:

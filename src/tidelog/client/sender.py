@@ -186,7 +186,7 @@ class Sender:
     def _drop_what_is_doomed(self) -> None:
         """A transaction that has failed or is being aborted takes with it what has not been sent."""
         transactions = self.transactions
-        if transactions is None:
+        if transactions is None or not transactions.has_doomed:
             return
         doomed = [batch for batch in self._accumulator.waiting() if transactions.drops(batch)]
         for batch in doomed:

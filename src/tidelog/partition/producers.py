@@ -273,7 +273,10 @@ class ProducerStates:
         return len(expired)
 
     def _plan_usual(self, header: BatchHeader, first_offset: int, origin: AppendOrigin) -> ProducerPlan | None:
-        """What nearly all batches need, at about half the cost: no producer, or the next batch of a known one."""
+        """What nearly all batches need, at about half the cost: no producer, or the next batch of a known one.
+
+        In a transaction that is open here, or without one: the first batch of a transaction is not that usual.
+        """
         if header.producer_id < 0:
             return ProducerPlan(_end_of(header, first_offset, origin), _NO_ENTRIES)
         entry = self._entries.get(header.producer_id)
@@ -281,8 +284,7 @@ class ProducerStates:
             entry is not None
             and origin is AppendOrigin.CLIENT
             and entry.epoch == header.producer_epoch
-            and entry.transaction_first_offset < 0
-            and not header.attributes & _SPECIAL
+            and header.attributes & _SPECIAL == (TRANSACTIONAL_MASK if entry.transaction_first_offset >= 0 else 0)
             and entry.expects_sequence(header.base_sequence)
             and self._verifications.get(header.producer_id) is None
         ):

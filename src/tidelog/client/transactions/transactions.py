@@ -35,6 +35,10 @@ SECOND_PROTOCOL = 2
 # The last version of Produce that does not add partitions to a transaction by itself.
 PRODUCE_V1 = 11
 
+# In these states what waits to be sent is dropped: all of it, or part of it.
+_DROPPING_EVERYTHING = frozenset({State.FATAL, State.INITIALIZING})
+_DROPPING = _DROPPING_EVERYTHING | {State.FAILED, State.ABORTING, State.ABORT_UNKNOWN}
+
 # Waits until nothing is on its way any more.
 Settle = Callable[[], Awaitable[None]]
 
@@ -201,19 +205,20 @@ class Transactions:
         """A request is about to be written."""
         self._started = True
 
+    @property
+    def has_doomed(self) -> bool:
+        """Whether there may be batches that `drops` tells of: asked often, while almost always there are none."""
+        return self.state in _DROPPING
+
     def drops(self, batch: ProducerBatch) -> bool:
         """Whether a batch that waits will never be sent.
 
         With the first protocol what has been sent once is tried until its fate is known: the producer may keep its
         epoch, and a request that is still on its way would then be taken for part of a later transaction.
         """
-        match self.state:
-            case State.FATAL | State.INITIALIZING:
-                return True
-            case State.FAILED | State.ABORTING | State.ABORT_UNKNOWN:
-                return self.second_protocol or not batch.has_sequence
-            case _:
-                return False
+        if self.state in _DROPPING_EVERYTHING:
+            return True
+        return self.state in _DROPPING and (self.second_protocol or not batch.has_sequence)
 
     def why_dropped(self) -> DeliveryFailed:
         if self.error is not None:

@@ -46,8 +46,12 @@ def topic_name(node: Node, topic: TopicProduceData) -> str | None:
 
 
 def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admission | Awaitable[Admission]:
-    """Ask for all transactional batches of a request at once. What else is wrong with them is found out later."""
-    writes: list[Write] = []
+    """Ask for all transactional batches of a request at once. What else is wrong with them is found out later.
+
+    Most of them go on with a transaction that is open in their partition, and need nobody's consent.
+    """
+    to_ask: list[Write] = []
+    partitions: list[TopicPartition] = []
     producers: set[ProducerIdentity] = set()
     for topic in request.topic_data:
         name = topic_name(node, topic)
@@ -61,14 +65,16 @@ def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admissio
                 continue
             if header.is_transactional and header.producer_id >= 0:
                 producers.add(ProducerIdentity(header.producer_id, header.producer_epoch))
-                writes.append(Write(replica, header.base_sequence))
-    if not writes:
-        return Admission()
+                partitions.append(replica.topic_partition)
+                states = replica.log.producer_states
+                if not states.has_open_transaction(header.producer_id, header.producer_epoch):
+                    to_ask.append(Write(replica, header.base_sequence))
     if len(producers) > 1:
-        mixed = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        return Admission(refused={write.replica.topic_partition: mixed for write in writes})
+        return Admission(refused=dict.fromkeys(partitions, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+    if not to_ask:
+        return Admission()
     assert request.transactional_id is not None
-    return admit(node, request.transactional_id, producers.pop(), writes, _level(version))
+    return admit(node, request.transactional_id, producers.pop(), to_ask, _level(version))
 
 
 def guard_to_show(
@@ -76,8 +82,8 @@ def guard_to_show(
 ) -> Shown | WriteRefusal:
     """For a transactional batch that is about to be appended."""
     if admission is None or (partition not in admission.guards and partition not in admission.refused):
-        # Nobody was asked, because the request names no transactional id: it is refused unless its transaction is
-        # open in the partition already.
+        # Nobody was asked, because the transaction is open in the partition already, or because the request names no
+        # transactional id: then the append refuses it.
         return Shown(guard=NO_GUARD if node.config.transaction_partition_verification_enable else None)
     code = admission.refused.get(partition)
     if code is None:
