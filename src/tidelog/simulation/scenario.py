@@ -69,7 +69,10 @@ def draw_scenario(seed: int, *, seconds: float, nodes: int, faults: Collection[F
         nodes=nodes,
         kinds=kinds,
         partitions=chance.choice((1, 2, 3)),
-        broker_properties=_broker_properties(chance, replication, durable=bool(flush)),
+        broker_properties={
+            **_broker_properties(chance, replication, durable=bool(flush)),
+            **_snapshot_properties(draw_from(seed, "snapshots")),
+        },
         topic_properties={
             "segment.bytes": str(chance.choice((2_000, 20_000, 1 << 20))),
             "min.insync.replicas": str(max(1, replication - 1)),
@@ -109,6 +112,16 @@ def _broker_properties(chance: random.Random, replication: int, *, durable: bool
     if durable:
         properties["log.flush.interval.messages"] = "1"
     return properties
+
+
+def _snapshot_properties(chance: random.Random) -> dict[str, str]:
+    """In every other run snapshots of the metadata log, whose old records go: who lags behind has to fetch one."""
+    if chance.random() < 0.5:
+        return {}
+    return {
+        "metadata.log.max.record.bytes.between.snapshots": str(chance.choice((500, 2_000, 8_000))),
+        "metadata.max.retention.bytes": "1",
+    }
 
 
 def _producer(chance: random.Random, *, first: bool) -> ProducerSettings:
