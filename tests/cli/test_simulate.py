@@ -6,6 +6,7 @@ import pytest
 from support.tidelog_command import run_tidelog
 from typer.testing import CliRunner
 
+from tidelog.cli import simulate
 from tidelog.cli.main import app
 from tidelog.server.replicas.replica import Replica
 
@@ -19,6 +20,14 @@ def test_seeds_are_run_and_their_coverage_is_told() -> None:
     assert "kill " in lines["faults"]
     assert "acknowledged " in lines["history"]
     assert {"error codes", "transactions", "other events"} <= set(lines)
+
+
+def test_long_runs_without_a_terminal_say_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulate, "_TELL_EVERY_SECONDS", 0.0)
+    arguments = ["simulate", "--seeds", "2", "--seconds", "1", "--nodes", "1", "--faults", "none"]
+    ended = CliRunner().invoke(app, arguments)
+    assert "1 of 2 seeds, " in ended.output
+    assert "2 of 2 seeds, " in ended.output
 
 
 def test_a_failure_ends_with_one_and_names_the_command_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Violations of one seed that are printed; the trace has all of them.
 _SHOWN_VIOLATIONS = 5
+# How often a run whose output is no terminal says how far it is.
+_TELL_EVERY_SECONDS = 30.0
 
 
 def simulate(
@@ -88,7 +90,7 @@ def _run(campaign: Campaign) -> bool:
     console = Console(highlight=False)
     coverage = Coverage()
     failed: list[RunReport] = []
-    began = time.monotonic()
+    began = told = time.monotonic()
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -103,8 +105,12 @@ def _run(campaign: Campaign) -> bool:
             if report.failed:
                 failed.append(report)
                 _tell_failure(console.print, campaign, report)
-            speed = number / (time.monotonic() - began) * 60
-            progress.update(bar, completed=number, speed=f"{speed:.0f} seeds per minute")
+            now = time.monotonic()
+            speed = f"{number / (now - began) * 60:.0f} seeds per minute"
+            progress.update(bar, completed=number, speed=speed)
+            if not console.is_terminal and now - told >= _TELL_EVERY_SECONDS:
+                told = now
+                _print(f"{number} of {campaign.seeds} seeds, {speed}")
     _tell_coverage(campaign, coverage, time.monotonic() - began)
     if failed:
         _print(f"{len(failed)} of {campaign.seeds} seeds failed: {', '.join(str(report.seed) for report in failed)}")
@@ -141,3 +147,4 @@ def _listed(counts: dict[str, int]) -> str:
 
 def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
+    sys.stdout.flush()
