@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.cluster_processes import ClusterProcesses, running_cluster
-from support.processes import free_port
+from support.processes import free_port, wait_until
 from support.tidelog_command import Command
 
 from tidelog.cli.cluster_report import NAMED_PARTITIONS, ClusterReport, report_json, report_lines
@@ -237,13 +237,19 @@ def test_a_dead_node_is_shown_as_fenced_and_can_be_unregistered(
     nodes.create_topic(topic, (1, 2, 3))
     nodes.kill(3)
     nodes.wait_for_in_sync(topic, (1, 2), at=1)
+
+    def statuses() -> dict[int, str]:
+        return {node["id"]: node["status"] for node in state_of(tidelog, nodes)["nodes"]}
+
+    # It is out of the in-sync set when it lags, and fenced when its session has ended.
+    expected = {1: "unfenced", 2: "unfenced", 3: "fenced"}
+    wait_until(lambda: statuses() == expected, within_seconds=30, what="that the dead node is fenced")
     state = state_of(tidelog, nodes)
-    assert [node["status"] for node in state["nodes"]] == ["unfenced", "unfenced", "fenced"]
     assert topic in [one["topic"] for one in state["partitions"]["underReplicated"]]
     lines = tidelog("cluster", "-b", nodes.address(1), "--under-replicated-partitions").stdout
     assert f"Topic: {topic}\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2" in lines
     tidelog("cluster", "-b", nodes.address(1), "--unregister", "3")
-    assert [node["id"] for node in state_of(tidelog, nodes)["nodes"]] == [1, 2]
+    wait_until(lambda: list(statuses()) == [1, 2], within_seconds=30, what="that node 1 has forgotten the dead one")
 
 
 # -- format ------------------------------------------------------------------------------------------------------------

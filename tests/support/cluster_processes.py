@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -201,7 +202,15 @@ class ClusterProcesses:
         return leader
 
     def coordinator(self, kind: CoordinatorKind, key: str) -> int:
-        return self.ask(lambda admin: admin._cluster.coordinator(kind, key))
+        def found() -> int | None:
+            # The first question makes the topic, whose partitions need a leader.
+            with contextlib.suppress(ApiError):
+                return self.ask(lambda admin: admin._cluster.coordinator(kind, key))
+            return None
+
+        node = wait_until(found, within_seconds=HEAL_SECONDS, what=f"that somebody coordinates {key}")
+        assert node is not None
+        return node
 
     def _sees_everything_in_sync(self, number: int) -> bool:
         async def question(admin: Admin) -> bool:
