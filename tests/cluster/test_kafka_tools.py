@@ -69,6 +69,8 @@ def test_preferred_leaders_are_elected(java: JavaClient, cluster: ClusterProcess
     cluster.wait_for_in_sync(topic, NUMBERS, at=2)
     output = java.run_tool(LEADER_ELECTION, *of_partition)
     assert f"Successfully completed leader election (PREFERRED) for partitions {topic}-0" in output
+    for number in NUMBERS:
+        cluster.wait_for(topic, lambda partition: partition.leader == 1, at=number)
     assert described(java, topic)[0]["Leader"] == "1"
     assert "Valid replica already elected" in java.run_tool(LEADER_ELECTION, *of_partition)
 
@@ -82,7 +84,10 @@ def test_partitions_are_reassigned(java: JavaClient, cluster: ClusterProcesses, 
     assert f"Successfully started partition reassignment for {topic}-0" in java.run_tool(
         REASSIGN, "--execute", *from_file
     )
-    cluster.wait_for(topic, lambda partition: partition.replicas == (3, 2) and set(partition.in_sync) == {2, 3}, at=1)
+    for number in NUMBERS:
+        cluster.wait_for(
+            topic, lambda partition: partition.replicas == (3, 2) and set(partition.in_sync) == {2, 3}, at=number
+        )
     assert f"Reassignment of partition {topic}-0 is completed." in java.run_tool(REASSIGN, "--verify", *from_file)
     assert "No partition reassignments found." in java.run_tool(REASSIGN, "--list")
     assert described(java, topic)[0]["Replicas"] == "3,2"
