@@ -50,6 +50,8 @@ def described(java: JavaClient, topic: str) -> list[dict[str, str]]:
 
 def test_topics_are_spread_over_the_nodes(java: JavaClient, cluster: ClusterProcesses, topic: str) -> None:
     java.run_tool(TOPICS, "--create", "--topic", topic, "--partitions", "6", "--replication-factor", "3")
+    for number in NUMBERS:
+        cluster.wait_for(topic, lambda partition: partition.leader is not None, at=number)
     partitions = described(java, topic)
     assert sorted(one["Leader"] for one in partitions) == ["1", "1", "2", "2", "3", "3"]
     assert all(sorted(one["Replicas"].split(",")) == ["1", "2", "3"] for one in partitions)
