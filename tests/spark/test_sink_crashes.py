@@ -85,13 +85,13 @@ def die_at_every_point(servers: str, directory: Path, points: tuple[str, ...]) -
     assert not list(staging.iterdir()), "staged files are left behind"
 
 
-def test_every_row_arrives_once_wherever_the_driver_dies(tmp_path: Path) -> None:
+def test_scenario_25_every_row_arrives_once_wherever_the_driver_dies(tmp_path: Path) -> None:
     with running_tidelog(tmp_path / "broker") as broker:
         die_at_every_point(broker.bootstrap_servers, tmp_path, DRIVER_CRASH_POINTS)
 
 
 @pytest.mark.maven
-def test_the_same_on_apache_kafka(tmp_path: Path) -> None:
+def test_scenario_25_the_same_on_apache_kafka(tmp_path: Path) -> None:
     try:
         jars = kafka_jars()
     except Unavailable as problem:
@@ -101,7 +101,7 @@ def test_the_same_on_apache_kafka(tmp_path: Path) -> None:
         die_at_every_point(kafka.bootstrap_servers, tmp_path, points)
 
 
-def test_driver_goes_on_when_a_broker_of_a_cluster_dies_in_the_middle_of_a_commit(tmp_path: Path) -> None:
+def test_scenario_25_driver_goes_on_when_a_broker_of_a_cluster_dies_in_the_middle_of_a_commit(tmp_path: Path) -> None:
     (tmp_path / "cluster").mkdir()
     with running_cluster(tmp_path / "cluster") as cluster:
         servers = cluster.bootstrap_servers
@@ -127,7 +127,7 @@ def test_driver_goes_on_when_a_broker_of_a_cluster_dies_in_the_middle_of_a_commi
             watcher.expect(source.expected(4), what="what is visible after the broker died")
 
 
-def test_task_that_runs_twice_at_once_on_a_spark_cluster_counts_once(tmp_path: Path) -> None:
+def test_scenario_25_task_that_runs_twice_at_once_on_a_spark_cluster_counts_once(tmp_path: Path) -> None:
     with running_tidelog(tmp_path / "broker") as broker, running_spark_cluster(tmp_path / "spark") as master:
         servers = broker.bootstrap_servers
         source = Input(tmp_path / "input", 2)
