@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from support.class_archives import small_spark_jvm
 from support.filled_topics import FilledTopics
 
 from tidelog.spark.java import JavaMissing
@@ -14,7 +15,6 @@ from tidelog.testing.broker_thread import BrokerThread
 
 # Small and quickly started: tests move thousands of rows, not millions.
 _TEST_SETTINGS = {
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.log.level": "ERROR",
@@ -33,7 +33,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = spark_session(
             "tidelog tests",
             master="local[2]",
-            settings={**_TEST_SETTINGS, "spark.sql.warehouse.dir": str(warehouse)},
+            settings={
+                **_TEST_SETTINGS,
+                "spark.driver.extraJavaOptions": small_spark_jvm(),
+                "spark.sql.warehouse.dir": str(warehouse),
+            },
         )
     except JavaMissing as problem:
         pytest.skip(str(problem))

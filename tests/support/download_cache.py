@@ -30,9 +30,9 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidelog"
 
 
-def cached(name: str, fill: Callable[[Path], None]) -> Path:
+def cached(name: str, fill: Callable[[Path], None], *, within: Path | None = None) -> Path:
     """The cache's folder `name`. If it is not there, `fill` makes its content in a temporary folder beside it."""
-    folder = cache_folder() / name
+    folder = (within or cache_folder()) / name
     if folder.is_dir():
         return folder
     try:

@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 from pyspark.sql import SparkSession
+from support.class_archives import small_spark_jvm
 from support.processes import ProcessFailed, start_process, tail, wait_until
 from support.tidelog_process import tidelog_command
 
@@ -26,11 +27,10 @@ from tidelog.spark.pipelines.run import StopRequest, plan_job, watch
 REACH_SECONDS = 600.0
 
 _MASTER = "local[2]"
-_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-_SPARK = f"""
+_SPARK = """
 [spark]
-master = "{_MASTER}"
-config."spark.driver.extraJavaOptions" = "{_JAVA_OPTIONS}"
+master = "{master}"
+config."spark.driver.extraJavaOptions" = "{java_options}"
 """
 
 
@@ -51,14 +51,15 @@ class PipelineRun:
         self, directory: Path, name: str, toml: str, *, halt_at: str | None = None, submit: bool = False
     ) -> None:
         settings = directory / f"{name}.toml"
-        settings.write_text(toml if submit else toml + _SPARK)
+        java_options = small_spark_jvm()
+        settings.write_text(toml if submit else toml + _SPARK.format(master=_MASTER, java_options=java_options))
         self.output = directory / f"{name}.log"
         self._crash_file = directory / f"crash-{name}"
         halt = {} if halt_at is None else {CRASH_POINT: halt_at, CRASH_FILE: str(self._crash_file)}
         command = [tidelog_command(), "pipeline", "run", str(settings)]
         if submit:
             program = str(Path(sys.executable).with_name("spark-submit"))
-            java = ["--driver-java-options", _JAVA_OPTIONS, "--conf", "spark.driver.bindAddress=127.0.0.1"]
+            java = ["--driver-java-options", java_options, "--conf", "spark.driver.bindAddress=127.0.0.1"]
             command = [program, "--master", _MASTER, *java, tidelog.spark.pipelines.__main__.__file__, str(settings)]
             halt |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         self.process: subprocess.Popen[bytes] = start_process(command, output=self.output, environment=halt)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 from confluent_kafka import Consumer, TopicPartition
+from support.class_archives import small_spark_jvm
 from support.processes import ProcessFailed, start_process, tail, wait_until
 
 from tidelog.client.admin import Admin
@@ -134,7 +135,7 @@ class SinkRun:
         command += ["--checkpoint", str(directory / "checkpoint")]
         for key, value in options.items():
             command += ["--option", f"{key}={value}"]
-        for key, value in (settings or {}).items():
+        for key, value in {"spark.driver.extraJavaOptions": small_spark_jvm(), **(settings or {})}.items():
             command += ["--setting", f"{key}={value}"]
         halt = {} if halt_at is None else {CRASH_POINT: halt_at, CRASH_FILE: str(self._crash_file)}
         if on_executors:

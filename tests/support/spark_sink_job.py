@@ -13,7 +13,6 @@ from tidelog.spark.session import spark_session
 
 # Small and quickly started: it moves hundreds of rows.
 _SETTINGS = {
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.files.openCostInBytes": "1",
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.metricsEnabled": "false",

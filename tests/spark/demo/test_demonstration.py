@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from support.class_archives import small_spark_jvm
 
 from tidelog.spark.demo.__main__ import Demonstration
 from tidelog.spark.java import find_java
@@ -27,7 +28,10 @@ def table_cells(text: str) -> Iterator[tuple[str, list[str]]]:
             yield label, cells
 
 
-def test_output_equals_input_exactly_beside_duplicates_of_at_least_once(tmp_path: Path) -> None:
+def test_output_equals_input_exactly_beside_duplicates_of_at_least_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", small_spark_jvm())
     written = io.StringIO()
     console = Console(file=written, width=120, force_terminal=False)
 
