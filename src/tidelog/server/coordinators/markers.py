@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 COMMIT_TIMEOUT_SECONDS = 30.0
 
 MarkerCodes = Mapping[TopicPartition, ErrorCode]
+MarkerOutcome = ErrorCode | asyncio.Future[ErrorCode]
 
 
 class OffsetsListener(Protocol):
@@ -59,8 +60,8 @@ class MarkerAppends:
         marker: EndTransactionMarker,
         *,
         transaction_version: int,
-    ) -> ErrorCode | Awaitable[ErrorCode]:
-        """NONE once the marker is committed: at once, or to be awaited."""
+    ) -> MarkerOutcome:
+        """NONE once the marker is committed: at once, or when `settled` has waited for it."""
         replica = self._replicas.leader(*at)
         if isinstance(replica, ErrorCode):
             return replica
@@ -90,14 +91,29 @@ class MarkerAppends:
             self._offsets.transaction_ended(at.partition, producer.producer_id, commit=marker.commit)
         if replica.all_committed():
             return ErrorCode.NONE
-        return self._settle(replica.when_committed(result.last_offset + 1))
+        return replica.when_committed(result.last_offset + 1)
 
-    async def _settle(self, waiting: asyncio.Future[ErrorCode]) -> ErrorCode:
-        try:
-            async with asyncio.timeout(COMMIT_TIMEOUT_SECONDS):
-                return await waiting
-        except TimeoutError:
-            return ErrorCode.REQUEST_TIMED_OUT
+
+async def settled(outcomes: Mapping[TopicPartition, MarkerOutcome]) -> dict[TopicPartition, ErrorCode]:
+    """Wait, within a bound, until the markers are committed.
+
+    They wait as futures and not as coroutines: a task that is cancelled before its first step leaves no coroutine
+    behind that nobody has awaited.
+    """
+    waiting = [outcome for outcome in outcomes.values() if not isinstance(outcome, ErrorCode)]
+    codes: dict[TopicPartition, ErrorCode] = {}
+    try:
+        if waiting:
+            await asyncio.wait(waiting, timeout=COMMIT_TIMEOUT_SECONDS)
+        for at, outcome in outcomes.items():
+            if isinstance(outcome, ErrorCode):
+                codes[at] = outcome
+            else:
+                codes[at] = outcome.result() if outcome.done() else ErrorCode.REQUEST_TIMED_OUT
+    finally:
+        for future in waiting:
+            future.cancel()
+    return codes
 
 
 class Markers:
@@ -118,36 +134,31 @@ class Markers:
 
     def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Awaitable[MarkerCodes]:
         marker = EndTransactionMarker(commit=work.commit, coordinator_epoch=work.coordinator_epoch)
-        codes: dict[TopicPartition, ErrorCode] = {}
-        waiting: dict[TopicPartition, Awaitable[ErrorCode]] = {}
+        outcomes: dict[TopicPartition, MarkerOutcome] = {}
         elsewhere: set[TopicPartition] = set()
         for partition in sorted(partitions):
             if not self._exists(partition):
-                codes[partition] = ErrorCode.NONE
+                outcomes[partition] = ErrorCode.NONE
             elif self._remote is not None and not self._leads(partition):
                 elsewhere.add(partition)
             else:
-                outcome = self._appends.append(
+                outcomes[partition] = self._appends.append(
                     partition, work.producer, marker, transaction_version=work.transaction_version
                 )
-                if isinstance(outcome, ErrorCode):
-                    codes[partition] = outcome
-                else:
-                    waiting[partition] = outcome
-        if not waiting and not elsewhere:
+        codes = {at: outcome for at, outcome in outcomes.items() if isinstance(outcome, ErrorCode)}
+        if len(codes) == len(outcomes) and not elsewhere:
             return codes
-        return self._gather(work, codes, waiting, frozenset(elsewhere))
+        return self._gather(work, outcomes, frozenset(elsewhere))
 
     async def _gather(
         self,
         work: MarkerWork,
-        codes: dict[TopicPartition, ErrorCode],
-        waiting: dict[TopicPartition, Awaitable[ErrorCode]],
+        outcomes: Mapping[TopicPartition, MarkerOutcome],
         elsewhere: frozenset[TopicPartition],
     ) -> MarkerCodes:
         # Both at once: neither the replicas here nor the brokers there have to wait for the other.
         there = asyncio.ensure_future(self._remote.write(work, elsewhere)) if self._remote and elsewhere else None
-        codes.update(zip(waiting, await asyncio.gather(*waiting.values()), strict=True))
+        codes = await settled(outcomes)
         if there is not None:
             codes.update(await there)
         return codes

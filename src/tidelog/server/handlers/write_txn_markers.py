@@ -6,7 +6,6 @@ that is due (KIP-1228).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -23,23 +22,24 @@ from tidelog.protocol.messages.write_txn_markers_response import (
 )
 from tidelog.records.control import EndTransactionMarker
 from tidelog.server.context import RequestContext
+from tidelog.server.coordinators.markers import MarkerOutcome, settled
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
 
-Outcomes = dict[TopicPartition, ErrorCode | Awaitable[ErrorCode]]
+Outcomes = dict[TopicPartition, MarkerOutcome]
 
 
 def handle(
     node: Node, request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]:
     written = [(marker.producer_id, _write(node, marker)) for marker in request.markers]
-    if all(isinstance(code, ErrorCode) for _, outcomes in written for code in outcomes.values()):
-        settled = [
-            (producer_id, {at: code for at, code in outcomes.items() if isinstance(code, ErrorCode)})
-            for producer_id, outcomes in written
-        ]
-        return _response(settled)
+    at_once = [
+        (producer_id, {at: code for at, code in outcomes.items() if isinstance(code, ErrorCode)})
+        for producer_id, outcomes in written
+    ]
+    if all(len(codes) == len(outcomes) for (_, codes), (_, outcomes) in zip(at_once, written, strict=True)):
+        return _response(at_once)
     return _response_later(written)
 
 
@@ -56,16 +56,10 @@ def _write(node: Node, marker: WritableTxnMarker) -> Outcomes:
 
 
 async def _response_later(written: list[tuple[int, Outcomes]]) -> WriteTxnMarkersResponse:
-    settled = []
-    for producer_id, outcomes in written:
-        waiting = {at: code for at, code in outcomes.items() if not isinstance(code, ErrorCode)}
-        codes = {at: code for at, code in outcomes.items() if isinstance(code, ErrorCode)}
-        codes.update(zip(waiting, await asyncio.gather(*waiting.values()), strict=True))
-        settled.append((producer_id, codes))
-    return _response(settled)
+    return _response([(producer_id, await settled(outcomes)) for producer_id, outcomes in written])
 
 
-def _response(settled: list[tuple[int, dict[TopicPartition, ErrorCode]]]) -> WriteTxnMarkersResponse:
+def _response(written: list[tuple[int, dict[TopicPartition, ErrorCode]]]) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(
@@ -81,6 +75,6 @@ def _response(settled: list[tuple[int, dict[TopicPartition, ErrorCode]]]) -> Wri
                     for topic, partitions in groupby(sorted(codes), key=lambda at: at.topic)
                 ],
             )
-            for producer_id, codes in settled
+            for producer_id, codes in written
         ]
     )
