@@ -26,6 +26,7 @@ from tidelog.client.partitioner import partition_for_key
 from tidelog.client.producer import Delivery, Producer
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.records.record import encode_batch
 
 PRODUCE = 0
 INIT_PRODUCER_ID = 22
@@ -90,10 +91,23 @@ async def test_null_key_and_null_value(admin: Admin, servers: str, unique: str) 
 
 async def test_a_partition_can_be_named(admin: Admin, servers: str, unique: str) -> None:
     await admin.create_topic(unique, partitions=3)
-    async with Producer(servers) as producer:
+    async with Producer(servers, max_block_ms=2000) as producer:
         assert (await (await producer.send(unique, b"x", key=b"k", partition=2))).partition == 2
         with pytest.raises(WrongUse, match="has the partitions 0 to 2, not 3"):
             await producer.send(unique, b"x", partition=3)
+        with pytest.raises(WrongUse, match="has the partitions 0 to 2, not 4"):
+            await producer.publish(unique, 4, encode_batch([(1_700_000_000_000, None, b"x", ())]))
+        with pytest.raises(WrongUse, match="has the partitions 0 to 2, not -1"):
+            await producer.send(unique, b"x", partition=-1)
+
+
+async def test_a_partition_that_was_added_is_waited_for(admin: Admin, servers: str, unique: str) -> None:
+    await admin.create_topic(unique, partitions=1)
+    async with Producer(servers) as producer:
+        await (await producer.send(unique, b"x"))
+        assert len((await producer.partitions_for(unique)).partitions) == 1
+        Admin.raise_any(await admin.create_partitions({unique: 3}))
+        assert (await (await producer.send(unique, b"y", partition=2))).partition == 2
 
 
 async def test_a_missing_topic_is_created_by_sending(servers: str, unique: str) -> None:

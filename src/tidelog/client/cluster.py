@@ -162,17 +162,17 @@ class Cluster:
         if self._stale:
             await self.refresh()
 
-    async def topic(self, name: str, *, timeout_ms: float) -> TopicMetadata:
-        """A topic with at least one partition; waits for it to appear, since it may be just being created."""
+    async def topic(self, name: str, *, timeout_ms: float, at_least: int = 1) -> TopicMetadata:
+        """A topic with at least so many partitions; waits for them, since they may be just being created."""
         self._topics.add(name)
         known = self.metadata.topics.get(name)
-        if known is not None and known.partitions:
+        if known is not None and len(known.partitions) >= at_least:
             return known
 
         async def attempt() -> TopicMetadata:
             await self.refresh()
             found = self.metadata.topics.get(name)
-            if found is not None and found.partitions:
+            if found is not None and len(found.partitions) >= at_least:
                 return found
             code = self.metadata.topic_errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             raise ApiError(code, f"topic {name!r}")

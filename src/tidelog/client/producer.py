@@ -18,6 +18,7 @@ from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.config import Options, OptionValue, producer_config
 from tidelog.client.delivery import Delivery, RecordMetadata, all_done, settle
 from tidelog.client.errors import (
+    ApiTimeout,
     BufferExhausted,
     ClientError,
     FatalError,
@@ -138,7 +139,8 @@ class Producer:
     ) -> Delivery:
         """Put a record into its batch; await the result to know that it is stored.
 
-        Waits while the topic is not known and while the buffer is full, up to max.block.ms. Text is sent as UTF-8.
+        Waits while the topic or the named partition is not known and while the buffer is full, up to max.block.ms. Text
+        is sent as UTF-8.
         """
         # This runs for each record: what is almost always true is asked in place, and calls are for the rest.
         sender, transactions = self._sender, self._transactions
@@ -155,8 +157,8 @@ class Producer:
         if size > self._largest_record:
             self._check_size(size + HEADER_SIZE)
         found = self._cluster.metadata.topics.get(topic)
-        if found is None or not found.partitions:
-            found = await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
+        if found is None or not found.partitions or (partition is not None and partition >= len(found.partitions)):
+            found = await self._find_topic(topic, partition)
         if self._accumulator.pending_bytes + size > self._buffer_memory:
             await self._wait_for_room(size)
         if transactions is not None and transactions.state is not State.IN_TRANSACTION:
@@ -188,7 +190,7 @@ class Producer:
         self._ready_sender()
         header = check_finished(batch)
         self._check_size(len(batch))
-        found = await self._cluster.topic(topic, timeout_ms=self._config.max_block_ms)
+        found = await self._find_topic(topic, partition)
         target = named_partition(found, partition)
         while self._accumulator.pending_bytes + len(batch) > self._config.buffer_memory:
             await self._wait_for_room(len(batch))
@@ -378,6 +380,17 @@ class Producer:
             raise RecordTooLarge(
                 f"a record of about {whole} bytes is larger than buffer.memory={self._config.buffer_memory}"
             )
+
+    async def _find_topic(self, name: str, partition: int | None) -> TopicMetadata:
+        """Wait for a topic that is not known yet, or for a partition that may just have been added to it."""
+        limit_ms = self._config.max_block_ms
+        try:
+            return await self._cluster.topic(name, timeout_ms=limit_ms, at_least=max(1, (partition or 0) + 1))
+        except ApiTimeout:
+            known = self._cluster.metadata.topics.get(name)
+            if known is None or not known.partitions:
+                raise
+            return known
 
     async def _wait_for_room(self, size: int) -> None:
         limit = self._config.max_block_ms
