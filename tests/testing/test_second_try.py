@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,8 +29,12 @@ def outcome(root: Path, folder: str, *, needed: int, workers: int) -> tuple[int,
     file.write_text(FAILS_AT_FIRST.format(needed=needed))
     (root / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\n")
     (root / "conftest.py").write_text('pytest_plugins = ["support.second_try"]\n')
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", str(workers), str(file)]
-    finished = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=False)
+    plugins = ["-p", "no:cacheprovider", "-p", "xdist", "-p", "rerunfailures"]
+    command = [sys.executable, "-m", "pytest", *plugins, "-n", str(workers), str(file)]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    finished = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     return finished.returncode, finished.stdout
 
 
