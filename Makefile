@@ -9,6 +9,9 @@ STAMP := $(VENV)/.installed
 # What is compiled where a C compiler is there. A compiled module whose source has changed is not used any more.
 CODEC := hatch_build.py $(patsubst %.pxd,%.py,$(wildcard src/tidelog/records/*.pxd)) $(wildcard src/tidelog/records/*.pxd)
 
+# One more than the two cores that CI has: a third of the tests wait for elections, timeouts and other processes.
+WORKERS ?= 3
+
 .PHONY: help setup run tour test test-fast check format bench clean
 
 help:  ## what can be made
@@ -32,10 +35,10 @@ tour: setup  ## start a broker, produce to it, consume from it, look inside
 	$(BIN)/python -m tidelog.cli.tour
 
 test: setup  ## the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-fast: setup  ## the suite without its slow tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
 
 check: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
