@@ -81,7 +81,7 @@ def test_many_threads_may_send(servers: str, topic: str) -> None:
 
 
 def test_a_record_that_cannot_be_sent_is_told_by_its_delivery_and_by_flush(servers: str, topic: str) -> None:
-    with Producer(servers, max_request_size=1_000) as producer:
+    with Producer(servers, max_request_size=1_000, max_block_ms=500) as producer:
         good = producer.send(topic, b"x")
         refused = producer.send(topic, bytes(2_000))
         producer.send(topic, b"x", partition=9)
@@ -96,7 +96,7 @@ def test_a_record_that_cannot_be_sent_is_told_by_its_delivery_and_by_flush(serve
 
 
 def test_a_failure_that_nobody_asked_about_ends_the_block(servers: str, topic: str) -> None:
-    with pytest.raises(WrongUse, match="not 9"), Producer(servers) as producer:
+    with pytest.raises(WrongUse, match="not 9"), Producer(servers, max_block_ms=500) as producer:
         producer.send(topic, b"x", partition=9)
 
 
@@ -116,7 +116,7 @@ def test_a_closed_producer_takes_nothing(servers: str, topic: str) -> None:
 
 
 def test_transactions_commit_or_abort(servers: str, topic: str) -> None:
-    with Producer(servers, transactional_id=f"{topic}-writer") as producer:
+    with Producer(servers, transactional_id=f"{topic}-writer", max_block_ms=5_000) as producer:
         producer.init_transactions()
         with producer.transaction():
             producer.send(topic, b"kept", partition=0)
