@@ -127,6 +127,11 @@ class ConfluentTransactions:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except KafkaException as problem:
-        error = problem.args[0]
+    except (KafkaException, SystemError) as problem:
+        # If a fatal error is served before the failed delivery, confluent-kafka calls our callback with the exception
+        # set already, which Python reports as a SystemError that the exception has caused.
+        reason = problem.__cause__ if isinstance(problem, SystemError) else problem
+        if not isinstance(reason, KafkaException):
+            raise
+        error = reason.args[0]
         raise (Fenced if error.code() in _FENCING else Refused)(str(error)) from problem
