@@ -21,7 +21,7 @@ START_TIMEOUT_SECONDS = 90
 TOOL_TIMEOUT_SECONDS = 120
 
 # A node of a few hundred records needs no parallel collector and no optimising compiler; both cost start-up time.
-_SMALL_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _POM = f"""\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -89,7 +89,7 @@ def kafka_jars() -> Path:
 
 
 def java_command(jars: Path, *arguments: str, options: Sequence[str] = ()) -> list[str]:
-    return [require_java(), *_SMALL_JVM, *options, "-cp", f"{jars}{os.sep}*", *arguments]
+    return [require_java(), "-Xmx512m", *SMALL_JVM, *options, "-cp", f"{jars}{os.sep}*", *arguments]
 
 
 def run_tool(

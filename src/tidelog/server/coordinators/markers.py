@@ -94,6 +94,12 @@ class MarkerAppends:
         return replica.when_committed(result.last_offset + 1)
 
 
+def known_at_once(outcomes: Mapping[TopicPartition, MarkerOutcome]) -> dict[TopicPartition, ErrorCode] | None:
+    """The codes, if no marker has to be waited for."""
+    codes = {at: outcome for at, outcome in outcomes.items() if isinstance(outcome, ErrorCode)}
+    return codes if len(codes) == len(outcomes) else None
+
+
 async def settled(outcomes: Mapping[TopicPartition, MarkerOutcome]) -> dict[TopicPartition, ErrorCode]:
     """Wait, within a bound, until the markers are committed.
 
@@ -145,8 +151,8 @@ class Markers:
                 outcomes[partition] = self._appends.append(
                     partition, work.producer, marker, transaction_version=work.transaction_version
                 )
-        codes = {at: outcome for at, outcome in outcomes.items() if isinstance(outcome, ErrorCode)}
-        if len(codes) == len(outcomes) and not elsewhere:
+        codes = known_at_once(outcomes)
+        if codes is not None and not elsewhere:
             return codes
         return self._gather(work, outcomes, frozenset(elsewhere))
 

@@ -22,7 +22,7 @@ from tidelog.protocol.messages.write_txn_markers_response import (
 )
 from tidelog.records.control import EndTransactionMarker
 from tidelog.server.context import RequestContext
-from tidelog.server.coordinators.markers import MarkerOutcome, settled
+from tidelog.server.coordinators.markers import MarkerOutcome, known_at_once, settled
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
@@ -35,10 +35,9 @@ def handle(
 ) -> WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]:
     written = [(marker.producer_id, _write(node, marker)) for marker in request.markers]
     at_once = [
-        (producer_id, {at: code for at, code in outcomes.items() if isinstance(code, ErrorCode)})
-        for producer_id, outcomes in written
+        (producer_id, codes) for producer_id, outcomes in written if (codes := known_at_once(outcomes)) is not None
     ]
-    if all(len(codes) == len(outcomes) for (_, codes), (_, outcomes) in zip(at_once, written, strict=True)):
+    if len(at_once) == len(written):
         return _response(at_once)
     return _response_later(written)
 
