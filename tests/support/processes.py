@@ -40,17 +40,22 @@ class ProcessFailed(Exception):
 # Below the range from which the system takes the ports of outgoing connections (32768 and up on Linux): a port of that
 # range may be gone between looking and listening.
 _PORTS = range(12_000, 32_000)
+# Given out by this process: a caller may draw several before it uses the first.
+_drawn: set[int] = set()
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface that nobody uses now.
+    """A TCP port of the loopback interface that nobody uses now, and that was not given out before.
 
     Another process may take it before we do; callers that start a server check that theirs is the one that answers.
     """
     while True:
         port = _PORTS[int.from_bytes(os.urandom(4), "big") % len(_PORTS)]
+        if port in _drawn:
+            continue
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
+            _drawn.add(port)
             return port
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidelog.model.principal import ANONYMOUS, Principal
 from tidelog.network.server_connection import ServerConnection
 
 
@@ -16,6 +17,13 @@ class RequestContext:
     correlation_id: int
     client_id: str | None
     connection: ServerConnection
+    # The request as it came, header included: what goes on to another node goes on unchanged.
+    frame: bytearray
+
+    @property
+    def principal(self) -> Principal:
+        """Who asks. No listener asks for credentials yet."""
+        return ANONYMOUS
 
     @property
     def listener(self) -> str:

@@ -77,6 +77,7 @@ class Router:
             correlation_id=correlation_id,
             client_id=header.client_id,
             connection=connection,
+            frame=frame,
         )
         outcome = found.handle(self._node, request, context)
         if outcome is None or isinstance(outcome, Message):

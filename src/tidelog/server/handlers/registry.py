@@ -10,6 +10,8 @@ A handler is a module of this package, named after its API, with a function
 
 It may be asynchronous; if it can answer at once it should not be, since a plain call costs no task. None means that
 the request gets no reply. Modules are imported when their API is called for the first time.
+
+APIs that the active controller answers have no module: `tidelog.server.forwarding` passes them on.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.schema import Message, Versions, covers
+from tidelog.server import forwarding
+from tidelog.server.quorum.envelope import FORWARDED
 
 if TYPE_CHECKING:
     from tidelog.server.context import RequestContext
@@ -103,11 +107,17 @@ def route(api_key: int, version: int) -> Route | None:
     if served is None or not covers(served, version):
         return None
     request = request_class(key)
-    module = import_module(f"tidelog.server.handlers.{key.name.lower()}")
     return Route(
         api_key=key,
         version=version,
         request=request,
         flexible=covers(request.SCHEMA.flexible, version),
-        handle=module.handle,
+        handle=_handler(key),
     )
+
+
+def _handler(key: ApiKey) -> Handler:
+    if key in FORWARDED:
+        return forwarding.handle
+    handler: Handler = import_module(f"tidelog.server.handlers.{key.name.lower()}").handle
+    return handler

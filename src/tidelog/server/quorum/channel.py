@@ -13,9 +13,12 @@ from typing import TypeVar, cast
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.api import response_class
+from tidelog.protocol.messages.envelope_request import EnvelopeRequest
+from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
 from tidelog.server.metrics import error_codes
 from tidelog.server.quorum.active_controller import ActiveController
+from tidelog.server.quorum.answers import answer_envelope
 from tidelog.server.quorum.peers import Peers, UnknownPeer
 from tidelog.server.quorum.runtime import QuorumRuntime
 
@@ -28,11 +31,24 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
 class ControllerChannel:
-    def __init__(self, *, node_id: int, quorum: QuorumRuntime, local: ActiveController | None, peers: Peers) -> None:
+    """`forwarding` are connections of their own: replies keep their order, and a heartbeat must not wait behind a
+    client's request that takes long.
+    """
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        quorum: QuorumRuntime,
+        local: ActiveController | None,
+        peers: Peers,
+        forwarding: Peers,
+    ) -> None:
         self._node_id = node_id
         self._quorum = quorum
         self._local = local
         self._peers = peers
+        self._forwarding = forwarding
 
     @property
     def controller_id(self) -> int | None:
@@ -63,6 +79,10 @@ class ControllerChannel:
                 raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"the controller does not answer: {problem}")
             await asyncio.sleep(RETRY_SECONDS)
 
+    async def forward(self, envelope: EnvelopeRequest, timeout_seconds: float) -> EnvelopeResponse:
+        """A client's request to whoever is the controller, this node included. Raises ApiError as `ask` does."""
+        return await self.ask(envelope, EnvelopeResponse, timeout_seconds)
+
     async def try_once(self, request: Message, expected: type[R], timeout_seconds: float) -> R:
         """One attempt, for those who come back anyway. Raises ApiError or ConnectionProblem."""
         return cast(R, await self._try(request, timeout_seconds))
@@ -74,6 +94,9 @@ class ControllerChannel:
         if leader == self._node_id:
             if self._local is None:
                 raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is no controller")
+            if isinstance(request, EnvelopeRequest):
+                return await answer_envelope(self._local, request)
             return await self._local.perform(request)
         expected = response_class(request.SCHEMA.api_key)
-        return await self._peers.ask(leader, request, expected, max(1.0, timeout_seconds * 1000))
+        peers = self._forwarding if isinstance(request, EnvelopeRequest) else self._peers
+        return await peers.ask(leader, request, expected, max(1.0, timeout_seconds * 1000))

@@ -95,8 +95,13 @@ class ControlPlane:
                 randomness=ports.randomness,
             )
         self._channel_peers = Peers(ports.network, voters.get, connection)
+        self._forwarding_peers = Peers(ports.network, voters.get, connection)
         self.channel = ControllerChannel(
-            node_id=config.node_id, quorum=self.quorum, local=self.controller, peers=self._channel_peers
+            node_id=config.node_id,
+            quorum=self.quorum,
+            local=self.controller,
+            peers=self._channel_peers,
+            forwarding=self._forwarding_peers,
         )
         # Told when another node, or this one, has become the controller.
         self.on_controller: Callable[[], None] | None = None
@@ -122,6 +127,7 @@ class ControlPlane:
         await self.quorum.stop()
         await self.metadata.publisher.stop()
         self._channel_peers.close()
+        self._forwarding_peers.close()
 
     async def abandon(self) -> None:
         if self.controller is not None:
@@ -130,3 +136,4 @@ class ControlPlane:
         await self.quorum.abandon()
         await self.metadata.publisher.stop()
         self._channel_peers.close()
+        self._forwarding_peers.close()

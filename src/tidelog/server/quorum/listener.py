@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable
 
-from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.errors import ErrorCode
 from tidelog.network.server_connection import Reply, ServerConnection
 from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
 from tidelog.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.schema import Message, covers
 from tidelog.server.quorum.active_controller import ActiveController
+from tidelog.server.quorum.answers import answer_envelope, answer_request
+from tidelog.server.quorum.envelope import ENVELOPE_ROOM_BYTES, FORWARDED
 from tidelog.server.quorum.runtime import QuorumRuntime
-from tidelog.server.refusals import refuse
 
 logger = logging.getLogger(__name__)
 
@@ -29,28 +31,20 @@ _QUORUM_APIS = frozenset(
         ApiKey.FETCH_SNAPSHOT,
     }
 )
-_CONTROLLER_APIS = frozenset(
+# What brokers ask for themselves.
+_BROKER_APIS = frozenset(
     {
-        ApiKey.CREATE_TOPICS,
-        ApiKey.DELETE_TOPICS,
-        ApiKey.CREATE_PARTITIONS,
-        ApiKey.ALTER_CONFIGS,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.ALTER_PARTITION,
-        ApiKey.ELECT_LEADERS,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS,
         ApiKey.ALLOCATE_PRODUCER_IDS,
         ApiKey.BROKER_REGISTRATION,
         ApiKey.BROKER_HEARTBEAT,
-        ApiKey.UNREGISTER_BROKER,
-        ApiKey.UPDATE_FEATURES,
-        ApiKey.DESCRIBE_QUORUM,
     }
 )
 SERVED = {
-    key: request_class(key).SCHEMA.valid for key in sorted({ApiKey.API_VERSIONS, *_QUORUM_APIS, *_CONTROLLER_APIS})
+    key: request_class(key).SCHEMA.valid
+    for key in sorted({ApiKey.API_VERSIONS, ApiKey.ENVELOPE, *_QUORUM_APIS, *_BROKER_APIS, *FORWARDED})
 }
+_ENVELOPE_KEY = ApiKey.ENVELOPE.to_bytes(2, "big")
 
 
 class ControllerService:
@@ -62,6 +56,9 @@ class ControllerService:
         self._connections: dict[ServerConnection, None] = {}
 
     def frame_limit(self, first_bytes: memoryview) -> int:
+        # A broker takes control requests of this size from its clients; in an envelope they are a little larger.
+        if len(first_bytes) < 2 or first_bytes == _ENVELOPE_KEY:
+            return MAX_FRAME_BYTES + ENVELOPE_ROOM_BYTES
         return MAX_FRAME_BYTES
 
     def may_pipeline(self, frame: bytearray) -> bool:
@@ -95,11 +92,10 @@ class ControllerService:
     async def _answer(self, api_key: int, version: int, correlation_id: int, request: Message) -> Reply:
         if api_key in _QUORUM_APIS:
             response = await self._quorum.ask(request)
+        elif isinstance(request, EnvelopeRequest):
+            response = await answer_envelope(self._controller, request)
         else:
-            try:
-                response = await self._controller.perform(request)
-            except ApiError as error:
-                response = refuse(request, error)
+            response = await answer_request(self._controller, request, version)
         return response_frame(api_key, version, correlation_id, response)
 
     def _api_versions(self, version: int, correlation_id: int) -> Reply:

@@ -1,0 +1,63 @@
+"""How the active controller answers an administrative request: in the version in which it was asked.
+
+The same for requests that clients send to the controller's own listener and for those that brokers pass on.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from tidelog.protocol.messages.envelope_request import EnvelopeRequest
+from tidelog.protocol.messages.envelope_response import EnvelopeResponse
+from tidelog.protocol.schema import Message
+from tidelog.server.metrics import error_codes
+from tidelog.server.quorum.envelope import seal_reply, unseal
+from tidelog.server.refusals import refuse
+
+logger = logging.getLogger(__name__)
+
+# Clients of older versions do not know TOPIC_DELETION_DISABLED.
+FIRST_VERSION_WITH_DELETION_DISABLED = 3
+
+
+class Controller(Protocol):
+    async def perform(self, request: Message) -> Message:
+        """Raises ApiError."""
+        ...
+
+
+async def answer_request(controller: Controller, request: Message, version: int) -> Message:
+    """Always a reply: whatever goes wrong becomes an error in the shape of the API."""
+    try:
+        response = await controller.perform(request)
+    except ApiError as error:
+        response = refuse(request, error)
+    except Exception:
+        # One request that cannot be carried out must not cost the connection that others share with it.
+        logger.exception("%s failed", type(request).__name__)
+        response = refuse(request, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the controller failed; see its log"))
+    if isinstance(response, DeleteTopicsResponse) and version < FIRST_VERSION_WITH_DELETION_DISABLED:
+        return DeleteTopicsResponse(responses=[_in_older_words(result) for result in response.responses])
+    return response
+
+
+async def answer_envelope(controller: Controller, envelope: EnvelopeRequest) -> EnvelopeResponse:
+    try:
+        forwarded = unseal(envelope)
+    except ApiError as error:
+        logger.warning("refusing an envelope with %s: %s", error.code.name, error.message)
+        return EnvelopeResponse(error_code=error.code)
+    response = await answer_request(controller, forwarded.request, forwarded.version)
+    if ErrorCode.NOT_CONTROLLER in error_codes(response):
+        # Meant for the broker, which asks the next controller. The client does not know who that is.
+        return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    return seal_reply(forwarded, response)
+
+
+def _in_older_words(result: DeletableTopicResult) -> DeletableTopicResult:
+    if result.error_code != ErrorCode.TOPIC_DELETION_DISABLED:
+        return result
+    return DeletableTopicResult(name=result.name, topic_id=result.topic_id, error_code=ErrorCode.INVALID_REQUEST)
