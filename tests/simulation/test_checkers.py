@@ -11,6 +11,7 @@ from tidelog.model.ids import TopicPartition
 from tidelog.simulation.checkers import check
 from tidelog.simulation.history import (
     Acknowledged,
+    Administered,
     Ended,
     Ending,
     Event,
@@ -24,6 +25,7 @@ from tidelog.simulation.history import (
     ReplicaLog,
     Sent,
     StoredRecord,
+    TopicState,
 )
 
 PARTITION = TopicPartition("records", 0)
@@ -277,6 +279,35 @@ def test_output_must_equal_input(output: tuple[int, ...], expected: set[str]) ->
     ]
     with_output = replace(final, committed=[*final.committed, *derived], derived={"output": "records"})
     assert found(events, with_output) == expected
+
+
+GROWN = TopicState(2, (("retention.ms", "1"),))
+
+
+@pytest.mark.parametrize(
+    ("told", "known", "on_node_2", "expected"),
+    [
+        (GROWN, True, GROWN, set()),
+        (None, True, None, set()),
+        (GROWN, True, None, {"I9"}),
+        (None, True, GROWN, {"I9"}),
+        (GROWN, True, TopicState(1, GROWN.configs), {"I9"}),
+        (GROWN, True, TopicState(2, ()), {"I9"}),
+        # Nobody was told anything.
+        (GROWN, False, None, set()),
+    ],
+)
+def test_what_an_administrator_was_told_must_hold_on_every_node(
+    told: TopicState | None, known: bool, on_node_2: TopicState | None, expected: set[str]
+) -> None:
+    events, final = good_history()
+    events += [
+        Administered(1, "administrator", "t", "CreateTopics 2", True, TopicState(1, ())),
+        Administered(2, "administrator", "t", "another", known, told),
+    ]
+    views = {"node-1": told if known else on_node_2, "node-2": on_node_2}
+    topics = {node: {} if state is None else {"t": state} for node, state in views.items()}
+    assert found(events, replace(final, topics=topics)) == expected
 
 
 def test_the_number_of_messages_is_bounded() -> None:

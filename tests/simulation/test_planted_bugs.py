@@ -15,8 +15,13 @@ import pytest
 
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.progress import PartitionProgress
+from tidelog.protocol.api import response_class
+from tidelog.protocol.schema import Message
+from tidelog.server import forwarding
+from tidelog.server.context import RequestContext
 from tidelog.server.coordinators.groups import GroupCoordinator
 from tidelog.server.handlers import fetch
+from tidelog.server.node import Node
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.server.startup import RunningNode
 from tidelog.simulation.faults import FaultKind
@@ -145,6 +150,18 @@ def keep_offsets_of_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
     wrap(patch, GroupCoordinator, "transaction_ended", ended)
 
 
+# -- mistakes between nodes ------------------------------------------------------------------------------------------
+
+
+def forward_in_the_newest_version(patch: pytest.MonkeyPatch) -> None:
+    """Fields that only the client's version has get lost."""
+
+    async def forward(node: Node, request: Message, context: RequestContext, request_data: bytes) -> Message:
+        return await node.controller.ask(request, response_class(context.api_key))
+
+    patch.setattr(forwarding, "forward", forward)
+
+
 ENDS = (FaultKind.KILL, FaultKind.RESTART)
 CUTS = (FaultKind.PARTITION, FaultKind.ONE_WAY_PARTITION, FaultKind.PAUSE)
 
@@ -178,6 +195,9 @@ PLANTED = {
     ),
     "forget producers on fail-over": Planted(
         plant=forget_producers_on_fail_over, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I4"})
+    ),
+    "forward in the newest version": Planted(
+        plant=forward_in_the_newest_version, nodes=3, faults=(), shows_as=frozenset({"I9"}), seeds=10
     ),
     "show open transactions": Planted(plant=show_open_transactions, nodes=1, faults=(), shows_as=frozenset({"I3"})),
     "keep offsets of aborted transactions": Planted(

@@ -1,4 +1,4 @@
-"""Whether a history was allowed: the invariants I1 to I8, each a pure function over what clients saw.
+"""Whether a history was allowed: the invariants I1 to I9, each a pure function over what clients saw.
 
 I1 one value per partition and offset, whoever reads it, whenever.
 I2 an acknowledged record is never lost; a transaction with one visible record is visible whole.
@@ -8,6 +8,7 @@ I5 a reader never skips or goes back within its assignment.
 I6 one producer's records in one partition keep their order.
 I7 after faults heal, every replica converges and every reader reaches the end within a bound.
 I8 consume-process-produce: the output equals the input exactly, per partition in order.
+I9 what an administrator was told holds on every node: topics that are created, changed or deleted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import NamedTuple
 from tidelog.model.ids import TopicPartition
 from tidelog.simulation.history import (
     Acknowledged,
+    Administered,
     Ended,
     Ending,
     FinalState,
@@ -31,6 +33,7 @@ from tidelog.simulation.history import (
     Read,
     ReplicaLog,
     Sent,
+    TopicState,
 )
 
 # Of each invariant so many violations are told; the first ones say most.
@@ -67,6 +70,8 @@ class _Facts:
         self.transactions: dict[str, _Transaction] = defaultdict(_Transaction)
         # Reads and positions with their place in the history.
         self.reading: list[tuple[int, Read | Positioned]] = []
+        # The last word on each topic of an administrator.
+        self.administered: dict[str, Administered] = {}
         for index, event in enumerate(history.events):
             if isinstance(event, Read | Positioned):
                 self.reading.append((index, event))
@@ -74,6 +79,8 @@ class _Facts:
                 self.sent[event.value] = event
                 if event.transaction is not None:
                     self.transactions[event.transaction].values.append(event.value)
+            elif isinstance(event, Administered):
+                self.administered[event.topic] = event
             elif isinstance(event, Acknowledged):
                 self.acknowledged[event.value] = event
             elif isinstance(event, Ending):
@@ -282,6 +289,25 @@ def _output_equals_input(facts: _Facts) -> Iterator[str]:
                 yield _difference(output, partition, expected, found)
 
 
+def _administrators_were_told_the_truth(facts: _Facts) -> Iterator[str]:
+    for event in facts.administered.values():
+        if not event.known:
+            continue
+        for node, topics in facts.final.topics.items():
+            found = topics.get(event.topic)
+            if found != event.state:
+                yield (
+                    f"{event.topic} is {_describe(found)} on {node}, but {event.administrator} was told at "
+                    f"{event.time:.3f} s that it is {_describe(event.state)} ({event.request})"
+                )
+
+
+def _describe(state: TopicState | None) -> str:
+    if state is None:
+        return "not there"
+    return f"there with {state.partitions} partitions and {dict(state.configs)}"
+
+
 def derive(value: bytes) -> bytes:
     """What consume-process-produce makes of a record."""
     return b"from " + value
@@ -309,4 +335,5 @@ CHECKERS: dict[str, Callable[[_Facts], Iterator[str]]] = {
     "I6": _order_kept,
     "I7": _all_converged,
     "I8": _output_equals_input,
+    "I9": _administrators_were_told_the_truth,
 }

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import iterate_headers
 from tidelog.records.record import decode_batch
-from tidelog.simulation.history import FinalState, Isolation, Read, ReplicaLog, StoredRecord
+from tidelog.simulation.history import FinalState, Isolation, Read, ReplicaLog, StoredRecord, TopicState
+from tidelog.simulation.node import SimulatedNode
 from tidelog.simulation.setup import Client, Clients
 from tidelog.simulation.workload import EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
 from tidelog.simulation.world import SimulatedClient, World
@@ -50,6 +51,7 @@ async def finish(end: Finish) -> FinalState:
         uncommitted=views[Isolation.UNCOMMITTED],
         committed=views[Isolation.COMMITTED],
         derived=end.derived,
+        topics=await _administered_topics(end),
         unfinished=end.unfinished,
     )
 
@@ -150,6 +152,29 @@ async def _readers_caught_up(end: Finish, views: Mapping[Isolation, Sequence[Rea
                 end.unfinished.append(f"{reader.name} does not reach the end: {reader.positions} instead of {last}")
                 break
             await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _administered_topics(end: Finish) -> dict[str, dict[str, TopicState]]:
+    """What each node knows, once all know the same; else as it is when the time is up."""
+    deadline = end.world.loop.time() + STEP_SECONDS
+    while True:
+        known = {node.host: _known_topics(end, node) for node in end.world.nodes.values()}
+        first = next(iter(known.values()))
+        if all(each == first for each in known.values()) or end.world.loop.time() > deadline:
+            return known
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _known_topics(end: Finish, node: SimulatedNode) -> dict[str, TopicState]:
+    if node.running is None:
+        return {}
+    image = node.running.node.image
+    names = tuple(f"{client.name}-" for client in end.clients.administrators)
+    return {
+        topic.name: TopicState(len(topic.partitions), tuple(sorted(image.topic_config(topic.name).items())))
+        for topic in image.topics.values()
+        if topic.name.startswith(names)
+    }
 
 
 async def _converged_replicas(end: Finish) -> list[ReplicaLog]:

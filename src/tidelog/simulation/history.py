@@ -100,7 +100,29 @@ class Read(NamedTuple):
     isolation: Isolation
 
 
-Event = Sent | Acknowledged | Refused | Ending | Ended | Positioned | Read
+class TopicState(NamedTuple):
+    """What an administrator knows of a topic: how many partitions it has, and its own properties in order."""
+
+    partitions: int
+    configs: tuple[tuple[str, str], ...]
+
+
+class Administered(NamedTuple):
+    """An administrator asked for something. If `known`, it was told that the topic is now as `state` says.
+
+    A topic whose state is None is gone. What is not known stays so: the topic is not touched again.
+    """
+
+    time: float
+    administrator: str
+    topic: str
+    # API, version and node.
+    request: str
+    known: bool
+    state: TopicState | None
+
+
+Event = Sent | Acknowledged | Refused | Ending | Ended | Positioned | Read | Administered
 
 
 @dataclass(slots=True)
@@ -141,5 +163,7 @@ class FinalState:
     uncommitted: Sequence[Read] = ()
     # Topics whose records were made of those of another one, exactly once: output to input.
     derived: Mapping[str, str] = field(default_factory=dict)
+    # What each node knows of the topics of administrators.
+    topics: Mapping[str, Mapping[str, TopicState]] = field(default_factory=dict)
     # What did not come to its end within the bound, in words.
     unfinished: Sequence[str] = ()

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.model.ids import TopicPartition
+from tidelog.simulation.administration import AdministratorSettings
 from tidelog.simulation.clock import draw_from
 from tidelog.simulation.faults import FaultKind, choose_kinds
 from tidelog.simulation.history import Isolation
@@ -38,6 +39,7 @@ class Scenario:
     group_isolation: Isolation
     transactional: tuple[TransactionalSettings, ...] = ()
     copiers: tuple[TransactionalSettings, ...] = ()
+    administrators: tuple[AdministratorSettings, ...] = ()
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -84,6 +86,7 @@ def draw_scenario(seed: int, *, seconds: float, nodes: int, faults: Collection[F
         group_isolation=chance.choice(tuple(Isolation)),
         transactional=tuple(_transactional(chance) for _ in range(chance.choice((0, 1, 1, 2)))),
         copiers=tuple(_transactional(chance) for _ in range(chance.choice((0, 0, 1, 2)))),
+        administrators=_administrators(draw_from(seed, "administrators")),
     )
 
 
@@ -122,6 +125,11 @@ def _snapshot_properties(chance: random.Random) -> dict[str, str]:
         "metadata.log.max.record.bytes.between.snapshots": str(chance.choice((500, 2_000, 8_000))),
         "metadata.max.retention.bytes": "1",
     }
+
+
+def _administrators(chance: random.Random) -> tuple[AdministratorSettings, ...]:
+    count = chance.choice((0, 1))
+    return tuple(AdministratorSettings(pause_seconds=chance.choice((1.0, 3.0))) for _ in range(count))
 
 
 def _producer(chance: random.Random, *, first: bool) -> ProducerSettings:

@@ -10,6 +10,7 @@ from typing import Protocol
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid, format_uuid
+from tidelog.simulation.administration import AdministeringClient
 from tidelog.simulation.clock import SeededRandomness, draw_from
 from tidelog.simulation.filesystem import ProcessFileSystem
 from tidelog.simulation.history import History
@@ -54,11 +55,12 @@ class Clients:
     copiers: Sequence[CopyingClient]
     readers: Sequence[ReadingClient]
     members: Sequence[GroupClient]
+    administrators: Sequence[AdministeringClient]
     world: World
 
     @property
     def writing(self) -> list[Client]:
-        return [*self.producers, *self.transactional]
+        return [*self.producers, *self.transactional, *self.administrators]
 
     @property
     def reading(self) -> list[Client]:
@@ -176,11 +178,17 @@ def add_clients(world: World, scenario: Scenario, history: History) -> Clients:
     for number in range(1, scenario.group_members + 1):
         client = world.add_client(f"member-{number}")
         members.append(GroupClient(client, history, servers, TOPIC, GROUP, scenario.group_isolation))
+    administrators = []
+    for number, administration in enumerate(scenario.administrators, 1):
+        client = world.add_client(f"administrator-{number}")
+        chance = draw_from(scenario.seed, client.name, "workload")
+        administrators.append(AdministeringClient(client, history, list(world.nodes), administration, chance))
     return Clients(
         producers=producers,
         transactional=transactional,
         copiers=copiers,
         readers=readers,
         members=members,
+        administrators=administrators,
         world=world,
     )
