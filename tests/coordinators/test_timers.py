@@ -21,9 +21,9 @@ def test_a_later_deadline_replaces_an_earlier_one() -> None:
     timers: Timers[str] = Timers()
     timers.schedule("session", 10)
     timers.schedule("session", 20)
-    assert timers.due(15) == []
+    assert timers.take_due(15) is None
     assert timers.next_deadline() == 20
-    assert timers.due(20) == ["session"]
+    assert timers.take_due(20) == "session"
     assert timers.next_deadline() is None
 
 
@@ -31,7 +31,7 @@ def test_what_was_cancelled_is_never_due() -> None:
     timers: Timers[str] = Timers()
     timers.schedule("session", 10)
     timers.cancel("session")
-    assert timers.due(100) == []
+    assert timers.take_due(100) is None
     assert len(timers) == 0
 
 
@@ -49,7 +49,7 @@ def test_behaves_like_a_dictionary_of_deadlines(steps: list[tuple[str, ...]]) ->
                 model.pop(key, None)
             case ("due", at):
                 expected = {key: deadline for key, deadline in model.items() if deadline <= float(at)}
-                found = timers.due(float(at))
+                found = list(iter(lambda: timers.take_due(float(at)), None))
                 assert sorted(found) == sorted(expected)
                 assert [expected[key] for key in found] == sorted(expected.values())
                 model = {key: deadline for key, deadline in model.items() if key not in expected}

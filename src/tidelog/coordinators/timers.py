@@ -12,6 +12,9 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
+# When a timer whose decision failed fires again (Kafka's coordinator runtime waits as long).
+FAILED_TIMER_RETRY_MS = 500.0
+
 
 class Timers(Generic[K]):
     """At most one deadline for each key."""
@@ -23,6 +26,8 @@ class Timers(Generic[K]):
         self._queued: dict[K, float] = {}
         # Breaks ties in the order of scheduling, so that keys need not be comparable.
         self._count = 0
+        # What the deadlines were before each change since the last savepoint; None until there is one.
+        self._changes: list[tuple[K, float | None]] | None = None
 
     def __len__(self) -> int:
         return len(self._deadlines)
@@ -32,21 +37,22 @@ class Timers(Generic[K]):
 
     def schedule(self, key: K, deadline_ms: float) -> None:
         """Set the deadline of `key`, whatever it was before."""
+        self._note(key)
         self._deadlines[key] = deadline_ms
         queued = self._queued.get(key)
         if queued is None or deadline_ms < queued:
             self._push(key, deadline_ms)
 
     def cancel(self, key: K) -> None:
+        self._note(key)
         self._deadlines.pop(key, None)
 
     def next_deadline(self) -> float | None:
         """Nothing is due before this. It may be early, never late; `due` makes it exact."""
         return self._heap[0][0] if self._heap else None
 
-    def due(self, now_ms: float) -> list[K]:
-        """Take out all keys whose deadline has come, earliest first."""
-        found: list[K] = []
+    def take_due(self, now_ms: float) -> K | None:
+        """Take out the key with the earliest deadline that has come."""
         while self._heap and self._heap[0][0] <= now_ms:
             queued, _, key = heappop(self._heap)
             if self._queued.get(key) != queued:
@@ -58,9 +64,27 @@ class Timers(Generic[K]):
             if deadline > queued:
                 self._push(key, deadline)
                 continue
+            self._note(key)
             del self._deadlines[key]
-            found.append(key)
-        return found
+            return key
+        return None
+
+    def set_savepoint(self) -> None:
+        """`roll_back` returns to here. There is one savepoint at a time."""
+        self._changes = []
+
+    def roll_back(self) -> None:
+        """Undo all changes since the savepoint. What they left in the heap fires early and finds nothing."""
+        changes, self._changes = self._changes or [], None
+        for key, deadline_ms in reversed(changes):
+            if deadline_ms is None:
+                self.cancel(key)
+            else:
+                self.schedule(key, deadline_ms)
+
+    def _note(self, key: K) -> None:
+        if self._changes is not None:
+            self._changes.append((key, self._deadlines.get(key)))
 
     def _push(self, key: K, deadline_ms: float) -> None:
         self._count += 1

@@ -11,7 +11,9 @@ import pytest
 from support.memory_coordinator_log import MemoryCoordinatorLog
 
 from tidelog.coordinators.consumer_groups.topics import TopicTable
+from tidelog.coordinators.groups import presence
 from tidelog.coordinators.groups.settings import GroupSettings
+from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
@@ -74,6 +76,16 @@ async def loaded(log: MemoryCoordinatorLog, **options: int) -> GroupCoordinator:
 async def ask(coordinator: GroupCoordinator, message: Any, version: int = 9) -> Any:
     outcome: Message | Awaitable[Message] = coordinator.ask(GROUP, message, Client(version=version))
     return outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, 10)
+
+
+async def ask_as(coordinator: GroupCoordinator, group: str, message: Any, version: int = 9) -> Any:
+    """The same request for another group."""
+    outcome = coordinator.ask(group, replace_fields(message, group_id=group), Client(version=version))
+    return outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, 10)
+
+
+def replace_fields(message: Any, **changes: Any) -> Any:
+    return type(message)(**{name: getattr(message, name) for name in message.__slots__} | changes)
 
 
 def commit_of(offset: int, partitions: int = 1, metadata: str = "") -> OffsetCommitRequest:
@@ -269,16 +281,68 @@ async def test_a_client_that_goes_away_leaves_nothing_behind_but_its_member() ->
     assert len(rejoined.members) == 2
 
 
-async def test_a_shard_in_which_something_breaks_is_loaded_anew() -> None:
+async def test_an_exception_costs_its_request_and_nobody_elses() -> None:
+    """Also not those who wait: whoever joins is answered when the group is complete."""
     log = MemoryCoordinatorLog()
     coordinator = await loaded(log)
     await ask(coordinator, commit_of(1))
+    joined = await ask(coordinator, join(), version=3)
+    waiting = asyncio.ensure_future(ask(coordinator, join(), version=3))
+    await asyncio.sleep(0)
     log.bug = RuntimeError("this cannot happen")
-    assert code_of(await ask(coordinator, commit_of(2))) == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert coordinator.list_groups([], []).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert code_of(await ask(coordinator, commit_of(2), version=2)) == ErrorCode.UNKNOWN_MEMBER_ID
+    other = commit_of(2)
+    assert code_of(await ask_as(coordinator, "other", other)) == ErrorCode.UNKNOWN_SERVER_ERROR
     log.bug = None
-    await until(lambda: not coordinator.describe_group(GROUP, 5).error_code)
+    assert coordinator.list_groups([], []).error_code == 0
     assert await fetched(coordinator) == (1, 0)
+    assert (await ask(coordinator, join(joined.member_id))).error_code == 0
+    assert (await waiting).error_code == 0
+
+
+async def test_the_longest_retention_disturbs_no_group() -> None:
+    log = MemoryCoordinatorLog()
+    coordinator = await loaded(log)
+    longest = replace_fields(commit_of(7), retention_time_ms=(1 << 63) - 1)
+    assert code_of(await ask(coordinator, longest, version=2)) == 0
+    assert await fetched(coordinator) == (7, 0)
+    assert coordinator.list_groups([], []).error_code == 0
+
+
+async def test_a_timer_whose_decision_fails_is_tried_again_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = MemoryCoordinatorLog()
+    coordinator = await loaded(log)
+    original = presence.on_session_timer
+    failures = 0
+
+    def failing(state: Any, group: Any, *rest: Any) -> None:
+        nonlocal failures
+        if group.group_id == "cursed" and failures < 2:
+            failures += 1
+            raise RuntimeError("this cannot happen")
+        original(state, group, *rest)
+
+    monkeypatch.setattr(presence, "on_session_timer", failing)
+    assert (await ask_as(coordinator, "cursed", join(session_ms=50), version=3)).error_code == 0
+    assert (await ask(coordinator, join(session_ms=50), version=3)).error_code == 0
+    await until(lambda: coordinator.describe_group(GROUP, 5).group_state == "Empty")
+    assert failures >= 1
+    await until(lambda: coordinator.describe_group("cursed", 5).group_state == "Empty")
+    assert failures == 2
+
+
+async def test_a_shard_whose_log_holds_what_it_does_not_know_is_loaded_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = MemoryCoordinatorLog()
+    coordinator = await loaded(log)
+    await ask(coordinator, commit_of(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(GroupShard, "replay", lambda *_, **__: 1 / 0)
+        assert code_of(await ask(coordinator, commit_of(2))) == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert coordinator.list_groups([], []).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    await until(lambda: not coordinator.describe_group(GROUP, 5).error_code)
+    assert await fetched(coordinator) == (2, 0)
 
 
 async def test_a_log_that_cannot_be_read_makes_the_shard_unavailable() -> None:

@@ -14,6 +14,7 @@ from support.memory_coordinator_log import MemoryCoordinatorLog
 from tidelog.coordinators.transactions.listing import ListFilter
 from tidelog.coordinators.transactions.markers import MarkerWork
 from tidelog.coordinators.transactions.settings import TransactionSettings
+from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
@@ -327,15 +328,26 @@ async def test_a_new_leader_epoch_makes_a_new_shard(setting: Setting) -> None:
     assert work.coordinator_epoch == 3
 
 
-async def test_a_broken_shard_is_loaded_anew(setting: Setting) -> None:
+async def test_an_exception_costs_its_request_and_changes_nothing(setting: Setting) -> None:
     coordinator = await setting.loaded()
     await begin(coordinator)
     setting.log.bug = RuntimeError("a fault that a test has put here")
 
     assert (await ask(coordinator, end(), 4)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert state_of(coordinator) == "Ongoing"
     setting.log.bug = None
-    await until(lambda: state_of(coordinator) == "Ongoing")
     assert (await ask(coordinator, end(), 4)).error_code == ErrorCode.NONE
+
+
+async def test_a_shard_whose_log_holds_what_it_does_not_know_is_loaded_from_it(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = await setting.loaded()
+    await begin(coordinator)
+    with monkeypatch.context() as patch:
+        patch.setattr(TransactionShard, "replay", lambda *_, **__: 1 / 0)
+        assert (await ask(coordinator, end(), 4)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    await until(lambda: state_of(coordinator) == "CompleteCommit")
 
 
 async def test_without_producer_ids_nobody_can_start_but_others_go_on(setting: Setting) -> None:

@@ -13,7 +13,7 @@ from tidelog.coordinators.consumer_groups.member import (
     MemberState,
 )
 from tidelog.coordinators.consumer_groups.requests import Refusal, find_member, refused
-from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups
+from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups, MemberTimer
 from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
 from tidelog.coordinators.consumer_groups.topics import metadata_hash
 from tidelog.coordinators.decision import Draft, Moment, Request
@@ -56,21 +56,14 @@ def remove_members(groups: ConsumerGroups, group: ConsumerGroup, member_ids: Col
     draft.append(records.group_record(group.group_id, group.epoch + 1, metadata_hash(names, groups.topics)))
 
 
-def on_timers(groups: ConsumerGroups, now: Moment, draft: Draft) -> None:
-    """Members of one group go together: each removal builds on what the log says of the group."""
-    due: dict[str, list[str]] = {}
-    for timer in groups.timers.due(now.monotonic_ms):
-        group = groups.groups.get(timer.group_id)
-        member = None if group is None else group.members.get(timer.member_id)
-        if member is None or (timer.awaited is Awaited.REVOCATION and not _has_to_give_up(member)):
-            continue
-        # Cancelled when the removal is replayed; if the log does not take it, this is tried again.
-        groups.timers.schedule(timer, now.monotonic_ms + groups.settings.removal_retry_ms)
-        removed = due.setdefault(timer.group_id, [])
-        if timer.member_id not in removed:
-            removed.append(timer.member_id)
-    for group_id, member_ids in due.items():
-        remove_members(groups, groups.groups[group_id], member_ids, draft)
+def on_member_timer(groups: ConsumerGroups, timer: MemberTimer, now: Moment, draft: Draft) -> None:
+    group = groups.groups.get(timer.group_id)
+    member = None if group is None else group.members.get(timer.member_id)
+    if group is None or member is None or (timer.awaited is Awaited.REVOCATION and not _has_to_give_up(member)):
+        return
+    # Cancelled when the removal is replayed; if the log does not take it, this is tried again.
+    groups.timers.schedule(timer, now.monotonic_ms + groups.settings.removal_retry_ms)
+    remove_members(groups, group, [timer.member_id], draft)
 
 
 def _has_to_give_up(member: ConsumerMember) -> bool:

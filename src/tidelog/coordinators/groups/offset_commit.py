@@ -46,6 +46,8 @@ from tidelog.protocol.messages.txn_offset_commit_response import (
 )
 
 _UNKNOWN_GROUP_HAS_ITS_ERROR_FROM = 9
+# What the record can hold. A client that wants its offsets kept for ever asks for the largest number there is.
+LATEST_EXPIRY_MS = (1 << 63) - 1
 
 
 def commit(state: ShardState, request: Request, message: OffsetCommitRequest, now: Moment, draft: Draft) -> None:
@@ -69,7 +71,9 @@ def commit(state: ShardState, request: Request, message: OffsetCommitRequest, no
     if group is not None and group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         # A member that commits is alive.
         state.renew_session(group, group.members[message.member_id], now)
-    expires_ms = NO_EXPIRY if message.retention_time_ms < 0 else now.wall_ms + message.retention_time_ms
+    expires_ms = NO_EXPIRY
+    if message.retention_time_ms >= 0:
+        expires_ms = min(now.wall_ms + message.retention_time_ms, LATEST_EXPIRY_MS)
     topics: list[OffsetCommitResponseTopic] = []
     for topic in message.topics:
         partitions: list[OffsetCommitResponsePartition] = []

@@ -5,13 +5,15 @@ This is the package's only door: it says who is called for which request, record
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
-from tidelog.coordinators.consumer_groups.departure import no_such_group, on_timers
+from tidelog.coordinators.consumer_groups.departure import no_such_group, on_member_timer
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.consumer_groups.heartbeat import heartbeat
 from tidelog.coordinators.consumer_groups.member import JOIN_EPOCH
 from tidelog.coordinators.consumer_groups.requests import refused
+from tidelog.coordinators.consumer_groups.state import MemberTimer
 from tidelog.coordinators.consumer_groups.topics import Topics, TopicTable
 from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
 from tidelog.coordinators.groups import listing, offset_commit, offset_expiry, offset_fetch, presence
@@ -20,6 +22,7 @@ from tidelog.coordinators.groups.join import join
 from tidelog.coordinators.groups.offsets import committed_offset
 from tidelog.coordinators.groups.rebalance import on_join_timer, on_sync_timer, prepare_rebalance
 from tidelog.coordinators.groups.records import group_tombstone
+from tidelog.coordinators.groups.savepoint import Savepoint
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.state import (
     ExpiryTimer,
@@ -30,6 +33,7 @@ from tidelog.coordinators.groups.state import (
     SyncTimer,
 )
 from tidelog.coordinators.groups.sync import sync
+from tidelog.coordinators.timers import FAILED_TIMER_RETRY_MS, Timers
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -49,6 +53,7 @@ from tidelog.protocol.messages.offset_fetch_request import OffsetFetchRequestGro
 from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponseGroup
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from tidelog.protocol.schema import Message
 
 
 class GroupShard:
@@ -56,6 +61,9 @@ class GroupShard:
 
     def __init__(self, settings: GroupSettings, topics: Topics | None = None) -> None:
         self._state = ShardState(settings, TopicTable() if topics is None else topics)
+        # What the last decision began with, and the timer that asked for it.
+        self._savepoint = Savepoint(self._state)
+        self._firing: tuple[Timers[Any], GroupTimer | MemberTimer] | None = None
 
     @property
     def groups(self) -> Collection[ClassicGroup]:
@@ -77,6 +85,7 @@ class GroupShard:
     # Decisions.
 
     def decide(self, request: Request, now: Moment) -> Decision:
+        self._begin(_groups_of(request.message))
         draft = Draft()
         state = self._state
         match request.message:
@@ -108,17 +117,36 @@ class GroupShard:
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def on_time(self, now: Moment) -> Decision:
+        """What the earliest timer that is due asks for. Others stay due and are asked for again at once, so that a
+        decision that fails holds up none of them."""
+        self._begin()
         draft = Draft()
-        for timer in self._state.timers.due(now.monotonic_ms):
+        state = self._state
+        timer = state.timers.take_due(now.monotonic_ms)
+        if timer is not None:
+            self._firing = state.timers, timer
             self._fire(timer, now, draft)
-        if not draft.records:
-            # Otherwise they stay due, and are asked for again at once: their records belong together, those of an
-            # expiry need not.
-            on_timers(self._state.consumer, now, draft)
+            return draft.finish()
+        member_timer = state.consumer.timers.take_due(now.monotonic_ms)
+        if member_timer is not None:
+            self._firing = state.consumer.timers, member_timer
+            self._savepoint.cover(member_timer.group_id)
+            on_member_timer(state.consumer, member_timer, now, draft)
         return draft.finish()
+
+    def roll_back(self, now: Moment) -> None:
+        """The last decision failed, or its records cannot be written: everything is as it was before it.
+
+        A timer whose decision failed fires again later.
+        """
+        self._savepoint.roll_back()
+        if self._firing is not None:
+            timers, timer = self._firing
+            timers.schedule(timer, now.monotonic_ms + FAILED_TIMER_RETRY_MS)
 
     def on_loaded(self, now: Moment) -> Decision:
         """The log has been replayed: from now on members are expected to be heard of."""
+        self._begin(self._state.groups)
         draft = Draft()
         state = self._state
         for group in state.groups.values():
@@ -132,6 +160,7 @@ class GroupShard:
         return draft.finish()
 
     def on_partitions_deleted(self, partitions: Collection[TopicPartition]) -> Decision:
+        self._begin()
         draft = Draft()
         offset_expiry.delete_offsets_of(self._state, partitions, draft)
         return draft.finish()
@@ -158,13 +187,22 @@ class GroupShard:
             # It is empty, so the id is free for a group of the other kind. Committed offsets stay.
             draft.records.insert(0, group_tombstone(message.group_id))
 
+    def _begin(self, group_ids: Iterable[str] = ()) -> None:
+        """Every decision starts here, so that it can be rolled back."""
+        self._savepoint = Savepoint(self._state)
+        self._firing = None
+        for group_id in group_ids:
+            self._savepoint.cover(group_id)
+
     def _fire(self, timer: GroupTimer, now: Moment, draft: Draft) -> None:
         if isinstance(timer, ExpiryTimer):
+            self._savepoint.cover_expiry()
             offset_expiry.on_expiry_timer(self._state, now, draft)
             return
         group = self._state.groups.get(timer.group_id)
         if group is None:
             return
+        self._savepoint.cover(timer.group_id)
         match timer:
             case SessionTimer():
                 presence.on_session_timer(self._state, group, timer.member_id, now, draft)
@@ -221,3 +259,10 @@ class GroupShard:
 
     def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
         return listing.describe_consumer_group(self._state, group_id)
+
+
+def _groups_of(message: Message) -> Iterable[str]:
+    """The groups that a decision about this request may touch."""
+    if isinstance(message, DeleteGroupsRequest):
+        return message.groups_names
+    return (getattr(message, "group_id", ""),)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
+from tidelog.coordinators.timers import FAILED_TIMER_RETRY_MS
 from tidelog.coordinators.transactions import listing, markers, timeouts
 from tidelog.coordinators.transactions.add_partitions import add_or_verify
 from tidelog.coordinators.transactions.end_transaction import end
@@ -15,8 +16,15 @@ from tidelog.coordinators.transactions.init_producer_id import initialise
 from tidelog.coordinators.transactions.listing import ListFilter
 from tidelog.coordinators.transactions.markers import MarkerWork
 from tidelog.coordinators.transactions.records import read_transaction
+from tidelog.coordinators.transactions.savepoint import Savepoint
 from tidelog.coordinators.transactions.settings import TransactionSettings
-from tidelog.coordinators.transactions.state import ExpiryTimer, ProducerIdNeeded, ShardState, TimeoutTimer
+from tidelog.coordinators.transactions.state import (
+    ExpiryTimer,
+    ProducerIdNeeded,
+    ShardState,
+    TimeoutTimer,
+    TransactionTimer,
+)
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState
 from tidelog.coordinators.transactions.transaction import Transaction
 from tidelog.model.ids import TopicPartition
@@ -27,6 +35,7 @@ from tidelog.protocol.messages.init_producer_id_request import InitProducerIdReq
 from tidelog.protocol.messages.list_transactions_response import TransactionState as ListedTransaction
 from tidelog.protocol.messages.transaction_log_key import TransactionLogKey
 from tidelog.protocol.messages.transaction_log_value import TransactionLogValue
+from tidelog.protocol.schema import Message
 
 
 class TransactionShard:
@@ -34,6 +43,9 @@ class TransactionShard:
 
     def __init__(self, settings: TransactionSettings, *, coordinator_epoch: int) -> None:
         self._state = ShardState(settings, coordinator_epoch)
+        # What the last decision began with, and the timer that asked for it.
+        self._savepoint = Savepoint(self._state, None)
+        self._firing: TransactionTimer | None = None
 
     @property
     def coordinator_epoch(self) -> int:
@@ -60,6 +72,7 @@ class TransactionShard:
     ) -> Decision | ProducerIdNeeded:
         """`fresh_producer_id` is one that nobody has; it may stay unused. Without it the answer may be that it is
         needed: get one, which may take a while, and ask again."""
+        self._begin(_transactional_id_of(request.message))
         draft = Draft()
         state = self._state
         needed: ProducerIdNeeded | None = None
@@ -79,14 +92,32 @@ class TransactionShard:
         return self._state.timers.next_deadline()
 
     def on_time(self, now: Moment) -> Decision:
+        """What the earliest timer that is due asks for. Others stay due and are asked for again at once, so that a
+        decision that fails holds up none of them."""
+        self._begin()
         draft = Draft()
-        for timer in self._state.timers.due(now.monotonic_ms):
-            match timer:
-                case TimeoutTimer():
-                    timeouts.on_timeout(self._state, timer.transactional_id, now, draft)
-                case ExpiryTimer():
-                    timeouts.on_expiry(self._state, now, draft)
+        timer = self._state.timers.take_due(now.monotonic_ms)
+        self._firing = timer
+        match timer:
+            case TimeoutTimer():
+                timeouts.on_timeout(self._state, timer.transactional_id, now, draft)
+            case ExpiryTimer():
+                timeouts.on_expiry(self._state, now, draft)
         return draft.finish()
+
+    def roll_back(self, now: Moment) -> None:
+        """The last decision failed, or its records cannot be written: everything is as it was before it.
+
+        A timer whose decision failed fires again later.
+        """
+        self._savepoint.roll_back()
+        if self._firing is not None:
+            self._state.timers.schedule(self._firing, now.monotonic_ms + FAILED_TIMER_RETRY_MS)
+
+    def _begin(self, transactional_id: str | None = None) -> None:
+        """Every decision starts here, so that it can be rolled back."""
+        self._savepoint = Savepoint(self._state, transactional_id)
+        self._firing = None
 
     def on_loaded(self, now: Moment) -> None:
         """The log has been replayed: from now on the clock runs, and `take_marker_work` has what is left to do."""
@@ -105,6 +136,7 @@ class TransactionShard:
 
     def on_markers_written(self, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment) -> Decision:
         """Completes the transaction once all its partitions have been reported."""
+        self._begin(work.transactional_id)
         draft = Draft()
         markers.on_written(self._state, work, partitions, now, draft)
         return draft.finish()
@@ -144,3 +176,10 @@ class TransactionShard:
 
     def describe_transaction(self, transactional_id: str) -> DescribedTransaction:
         return listing.describe_transaction(self._state, transactional_id)
+
+
+def _transactional_id_of(message: Message) -> str | None:
+    """The one that a decision about this request may touch. A request reaches a shard with one at a time."""
+    if isinstance(message, AddPartitionsToTxnRequest):
+        return message.transactions[0].transactional_id if message.transactions else None
+    return getattr(message, "transactional_id", None)

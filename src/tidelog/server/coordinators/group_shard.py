@@ -29,7 +29,13 @@ from tidelog.protocol.schema import Message
 from tidelog.records.record import Record
 from tidelog.server.coordinators.loading import load
 from tidelog.server.coordinators.port import CoordinatorLog, EncodedRecord, meaning_for_clients
-from tidelog.server.coordinators.shard_work import ShardTasks, ShardTimer, log_failed_load
+from tidelog.server.coordinators.shard_work import (
+    ShardTasks,
+    ShardTimer,
+    log_failed_decision,
+    log_failed_load,
+    written_end,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +117,7 @@ class GroupShardRuntime:
             client_host=sender.client_host,
             fresh_id=fresh_id,
         )
-        self._act(lambda: self.shard.decide(request, self._now()))
+        self._act(lambda: self.shard.decide(request, self._now()), request)
         self._asking = None
         if self._answer is not None:
             answer, self._answer = self._answer, None
@@ -150,20 +156,45 @@ class GroupShardRuntime:
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
-    def _act(self, decide: Callable[[], Decision]) -> None:
-        """Decide, append, replay, answer. A shard in which something is wrong is thrown away and loaded anew."""
+    def _act(self, decide: Callable[[], Decision], request: Request | None = None) -> None:
+        """Decide, append, replay, answer.
+
+        A decision that raises, or whose records cannot be written, costs its own request and changes nothing. Only if
+        the log has taken something that the shard does not know, the shard is discarded and loaded from the log.
+        """
+        end_before = written_end(self._log, self.partition)
         try:
             self._carry_out(decide())
         except Exception:
-            logger.exception("the coordinator of __consumer_offsets-%d is broken and will be reloaded", self.partition)
-            self.close(ErrorCode.UNKNOWN_SERVER_ERROR)
-            self._broken(self)
-            return
+            if written_end(self._log, self.partition) != end_before:
+                self._give_up()
+                return
+            self._decision_failed(request)
         self._set_timer()
 
+    def _decision_failed(self, request: Request | None) -> None:
+        if request is None:
+            asked = "a decision that no request asked for"
+        else:
+            asked = (
+                f"{type(request.message).__name__} version {request.version} of client {request.client_id!r} "
+                f"from {request.client_host}"
+            )
+        log_failed_decision(f"the coordinator of __consumer_offsets-{self.partition}", asked)
+        self.shard.roll_back(self._now())
+        if request is not None:
+            self._deliver(request.token, refuse(request.message, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+    def _give_up(self) -> None:
+        logger.exception("the coordinator of __consumer_offsets-%d is broken and will be reloaded", self.partition)
+        self.close(ErrorCode.UNKNOWN_SERVER_ERROR)
+        self._broken(self)
+
     def _carry_out(self, decision: Decision) -> None:
+        # All of it before the first append: a record that cannot be encoded must not leave half of a decision behind.
+        encoded = [encode_record(record) for record in decision.records]
         try:
-            self._append(decision)
+            self._append(decision, encoded)
             is_settled = not decision.answers or self._log.is_settled(self.partition)
         except ApiError as error:
             if decision.records:
@@ -176,8 +207,7 @@ class GroupShardRuntime:
         else:
             self._tasks.spawn(self._answer_when_settled(decision.answers))
 
-    def _append(self, decision: Decision) -> None:
-        encoded = [encode_record(record) for record in decision.records]
+    def _append(self, decision: Decision, encoded: Sequence[EncodedRecord]) -> None:
         first = 0
         while first < len(encoded):
             end = len(encoded) if decision.atomic else _end_of_batch(encoded, first)

@@ -10,6 +10,7 @@ from tidelog.model.errors import ApiError
 from tidelog.model.ports import Clock
 from tidelog.protocol.codec import ProtocolError
 from tidelog.records.batch import CorruptBatch
+from tidelog.server.coordinators.port import CoordinatorLog
 
 logger = logging.getLogger(__name__)
 
@@ -75,3 +76,16 @@ def log_failed_load(whose: str, problem: Exception) -> None:
     """With a traceback only if it is not one of the problems that a log can have."""
     expected = isinstance(problem, ApiError | CorruptBatch | ProtocolError)
     logger.error("%s cannot be loaded: %s", whose, problem, exc_info=not expected)
+
+
+def written_end(log: CoordinatorLog, partition: int) -> int | None:
+    """Where the log ends; None if this broker does not lead it, so that nothing can be written either."""
+    try:
+        return log.end_offset(partition)
+    except ApiError:
+        return None
+
+
+def log_failed_decision(whose: str, asked: str) -> None:
+    """Called while the exception is handled. It cost one request, or one timer, and nothing else."""
+    logger.exception("%s: %s failed and has changed nothing", whose, asked)

@@ -27,7 +27,13 @@ from tidelog.records.record import Record
 from tidelog.server.coordinators.group_shard import ShardLimits
 from tidelog.server.coordinators.loading import load
 from tidelog.server.coordinators.port import CoordinatorLog, meaning_for_clients
-from tidelog.server.coordinators.shard_work import ShardTasks, ShardTimer, log_failed_load
+from tidelog.server.coordinators.shard_work import (
+    ShardTasks,
+    ShardTimer,
+    log_failed_decision,
+    log_failed_load,
+    written_end,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +117,7 @@ class TransactionShardRuntime:
         if self.unavailable:
             return replies.refused(message, self.unavailable, version)
         request = Request(token=_TOKEN, message=message, version=version)
+        end_before = written_end(self._log, self.partition)
         try:
             decision = self.shard.decide(request, self._now(), fresh_producer_id)
             if isinstance(decision, ProducerIdNeeded):
@@ -120,7 +127,7 @@ class TransactionShardRuntime:
             logger.warning("__transaction_state-%d takes no records: %s", self.partition, error)
             return replies.refused(message, meaning_for_clients(error.code), version)
         except Exception:
-            self._give_up()
+            self._decision_failed(end_before, f"{type(message).__name__} version {version}")
             return replies.refused(message, ErrorCode.UNKNOWN_SERVER_ERROR, version)
         ((_, response),) = decision.answers
         if settled is None:
@@ -158,11 +165,12 @@ class TransactionShardRuntime:
         Raises ApiError if the log takes no records, and then nothing has changed.
         """
         records = decision.records
+        # All of it before the first append: a record that cannot be encoded must not leave half of a decision behind.
+        encoded = [encode_record(record) for record in records]
         step = len(records) if decision.atomic else RECORDS_PER_BATCH
         for first in range(0, len(records), step or 1):
-            part = records[first : first + step]
-            self._log.append(self.partition, [encode_record(record) for record in part])
-            for record in part:
+            self._log.append(self.partition, encoded[first : first + step])
+            for record in records[first : first + step]:
                 self.shard.replay(record)
         self._set_timer()
         work = self.shard.take_marker_work()
@@ -182,6 +190,7 @@ class TransactionShardRuntime:
 
     def _act(self, decide: Callable[[], Decision]) -> bool:
         """For decisions that nobody asked for; whether the log took them."""
+        end_before = written_end(self._log, self.partition)
         try:
             self._carry_out(decide())
         except ApiError as error:
@@ -189,12 +198,21 @@ class TransactionShardRuntime:
             self._set_timer()
             return False
         except Exception:
-            self._give_up()
+            self._decision_failed(end_before, "a decision that no request asked for")
             return False
         return True
 
+    def _decision_failed(self, end_before: int | None, asked: str) -> None:
+        """It costs the one who asked and changes nothing, unless the log has taken what the shard does not know."""
+        if written_end(self._log, self.partition) != end_before:
+            self._give_up()
+            return
+        log_failed_decision(f"the coordinator of __transaction_state-{self.partition}", asked)
+        self.shard.roll_back(self._now())
+        self._set_timer()
+
     def _give_up(self) -> None:
-        """A shard in which something is wrong is thrown away and loaded anew."""
+        """Called while an exception is handled: the shard is discarded and loaded from the log."""
         logger.exception("the coordinator of __transaction_state-%d is broken and will be reloaded", self.partition)
         self.close(ErrorCode.UNKNOWN_SERVER_ERROR)
         self._broken(self.partition)
