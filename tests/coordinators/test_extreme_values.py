@@ -6,18 +6,20 @@ which the request would be carried out.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
+import re
+import struct
 
 import pytest
-from support.coordinator_moments import MOMENTS, Scene, _request
+from support.coordinator_moments import MOMENTS, Scene, request_for
 from support.deep_state import deep_state
 from support.extreme_values import with_extremes
+from support.group_driver import Driver
 
 from tidelog.coordinators.decision import Decision
 from tidelog.coordinators.groups import offset_commit
 from tidelog.coordinators.groups.replies import refuse
 from tidelog.coordinators.groups.shard import GroupShard
-from tidelog.coordinators.transactions.records import transaction_record
 from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.protocol.api import response_class
 from tidelog.protocol.codec import encode
@@ -45,7 +47,7 @@ def check_extremes(name: str) -> int:
 def _carry_out(scene: Scene, message: Message) -> None:
     # It must be a message that can arrive.
     encode(message, scene.version)
-    request = replace(_request(message, scene.version))
+    request = request_for(message, scene.version)
     if isinstance(scene.shard, TransactionShard):
         decision = scene.shard.decide(request, scene.now, 4711)
     else:
@@ -78,14 +80,12 @@ def test_no_number_is_too_large_for_a_coordinator(name: str) -> None:
 def test_an_expiry_that_is_not_limited_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault that a stranger once found: now + retention_time_ms does not fit into the record."""
     monkeypatch.setattr(offset_commit, "LATEST_EXPIRY_MS", 1 << 80)
-    with pytest.raises(Exception) as found:
+    with pytest.raises(struct.error, match="too large") as found:
         check_extremes("commit by nobody")
     assert "retention_time_ms = 922337203685477580" in "".join(found.value.__notes__)
 
 
-def test_offsets_with_the_longest_retention_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    from support.group_driver import Driver
-
+def test_offsets_with_the_longest_retention_stay() -> None:
     driver = Driver()
     assert driver.commit(5, version=2, retention_ms=(1 << 63) - 1) == 0
     driver.advance(30 * A_DAY_MS)
@@ -97,12 +97,8 @@ def test_offsets_with_the_longest_retention_stay(monkeypatch: pytest.MonkeyPatch
 
 def test_every_request_to_the_group_coordinator_is_among_the_moments() -> None:
     """A request that is added later cannot be forgotten here: `refuse` lists them all."""
-    import inspect
-    import re
-
     named = set(re.findall(r"case (\w+Request)\(\)", inspect.getsource(refuse)))
     named |= set(re.findall(r"case (\w+Request)\(\)", inspect.getsource(TransactionShard.decide)))
     named |= set(re.findall(r"case (\w+Request)\(\)", inspect.getsource(GroupShard.decide)))
     covered = {type(MOMENTS[name]().message).__name__ for name in REQUESTS}
     assert named <= covered
-    assert transaction_record is not None

@@ -61,7 +61,7 @@ class Scene:
     version: int = 0
 
 
-def _request(message: Message, version: int) -> Request:
+def request_for(message: Message, version: int) -> Request:
     return Request(
         token=TOKEN, message=message, version=version, client_id="client", client_host="/127.0.0.1", fresh_id="fresh"
     )
@@ -72,7 +72,7 @@ def group_scene(driver: Driver, message: Message, version: int) -> Scene:
     return Scene(
         shard=driver.shard,
         now=driver.now,
-        decide=lambda: driver.shard.decide(_request(message, version), driver.now),
+        decide=lambda: driver.shard.decide(request_for(message, version), driver.now),
         apply=driver.apply,
         message=message,
         version=version,
@@ -92,7 +92,7 @@ def transaction_scene(coordinator: Coordinator, message: Message, version: int) 
     return Scene(
         shard=coordinator.shard,
         now=coordinator.moment,
-        decide=lambda: coordinator.shard.decide(_request(message, version), coordinator.moment, 4711),
+        decide=lambda: coordinator.shard.decide(request_for(message, version), coordinator.moment, 4711),
         apply=coordinator._apply,
         message=message,
         version=version,

@@ -1,9 +1,9 @@
 """A decision that raises must change nothing: what it may have touched is put back as it was before.
 
-Durable state changes by replay alone, after the decision. Soft state (who waits for an answer, which timers run) changes
-while a coordinator decides, so it is captured before: objects by their attributes, containers by a shallow copy. What
-the containers hold are immutable values. `Timers` keep a journal of their own instead, since they may hold a hundred
-thousand keys of which a decision touches one.
+Durable state changes by replay alone, after the decision. Soft state (who waits for an answer, which timers run)
+changes while a coordinator decides, so it is captured before: objects by their attributes, containers by a shallow
+copy. What the containers hold are immutable values. `Timers` keep a journal of their own instead, since they may hold a
+hundred thousand keys of which a decision touches one.
 """
 
 from __future__ import annotations

@@ -16,10 +16,12 @@ from tidelog.protocol.api import ApiKey
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
 from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
+from tidelog.protocol.messages.produce_request import ProduceRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.context import RequestContext
+from tidelog.server.error_replies import error_reply
 from tidelog.server.handlers import legacy_produce
-from tidelog.server.handlers.registry import Route, route
+from tidelog.server.handlers.registry import route
 from tidelog.server.metrics import Metrics, error_codes
 
 if TYPE_CHECKING:
@@ -79,10 +81,13 @@ class Router:
             connection=connection,
             frame=frame,
         )
-        outcome = found.handle(self._node, request, context)
+        try:
+            outcome = found.handle(self._node, request, context)
+        except Exception:
+            outcome = self._failed(request, context)
         if outcome is None or isinstance(outcome, Message):
-            return self._reply(found, correlation_id, outcome, started, len(frame))
-        return self._reply_later(found, correlation_id, outcome, started, len(frame))
+            return self._reply(context, request, outcome, started)
+        return self._reply_later(context, request, outcome, started)
 
     async def _answer_when_ready(self, frame: bytearray, connection: ServerConnection) -> Reply:
         await self._node.ready.wait()
@@ -90,20 +95,46 @@ class Router:
         return await reply if isinstance(reply, Awaitable) else reply
 
     async def _reply_later(
-        self, found: Route, correlation_id: int, outcome: Awaitable[Message | None], started: float, size: int
+        self, context: RequestContext, request: Message, outcome: Awaitable[Message | None], started: float
     ) -> Reply:
-        return self._reply(found, correlation_id, await outcome, started, size)
+        try:
+            response = await outcome
+        except Exception:
+            response = self._failed(request, context)
+        return self._reply(context, request, response, started)
 
-    def _reply(self, found: Route, correlation_id: int, response: Message | None, started: float, size: int) -> Reply:
+    def _failed(self, request: Message, context: RequestContext) -> Message:
+        """Called while an exception is handled: it costs this request, not the connection and what else is on it."""
+        logger.exception(
+            "%s version %d of client %r from %s failed",
+            type(request).__name__,
+            context.version,
+            context.client_id,
+            context.client_host,
+        )
+        return self._error_reply(request, context.version)
+
+    def _error_reply(self, request: Message, version: int) -> Message:
+        response = error_reply(request, version, ErrorCode.UNKNOWN_SERVER_ERROR)
+        if response is None or (isinstance(request, ProduceRequest) and request.acks == 0):
+            # A client that cannot be told finds out by the connection, as with Kafka.
+            raise ProtocolError(f"{type(request).__name__} has failed, and its reply has no room to say so")
+        return response
+
+    def _reply(self, context: RequestContext, request: Message, response: Message | None, started: float) -> Reply:
         pieces: Reply = None
         sent = 0
         if response is not None:
-            pieces = response_frame(found.api_key, found.version, correlation_id, response)
+            try:
+                pieces = response_frame(context.api_key, context.version, context.correlation_id, response)
+            except Exception:
+                response = self._failed(request, context)
+                pieces = response_frame(context.api_key, context.version, context.correlation_id, response)
             sent = sum(map(len, pieces))
         elapsed_ms = self._node.clock.monotonic_ms() - started
-        self._metrics.request_done(found.api_key, found.version, elapsed_ms, size, sent)
+        self._metrics.request_done(context.api_key, context.version, elapsed_ms, len(context.frame), sent)
         for code in error_codes(response):
-            self._metrics.error(found.api_key, code)
+            self._metrics.error(context.api_key, code)
         return pieces
 
     def _answer_unserved(self, frame: bytearray, api_key: int, version: int, correlation_id: int) -> Reply:

@@ -28,6 +28,8 @@ from tidelog.controller.producer_ids import allocate_producer_ids
 from tidelog.controller.reassignment import alter_partition_reassignments, list_partition_reassignments
 from tidelog.controller.topics import create_topics, delete_topics
 from tidelog.metadata.image import ClusterImage
+from tidelog.metadata.records import encode_record
+from tidelog.metadata.replay import apply
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock, Randomness
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
@@ -239,11 +241,30 @@ class ActiveController:
             epoch = self._epoch
             if epoch is None:
                 raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
-            decided = decision(self._metadata.latest)
+            decided = self._checked(decision)
             if decided.records:
                 # Committed means that it is in the latest image.
                 await self._quorum.append(decided.records, epoch)
             return decided.reply
+
+    def _checked(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Decided[Reply]:
+        """The decision, once it is known that its records can be written and replayed. Raises ApiError.
+
+        With a record in the log that cannot be replayed every node would stop, and stop again after each restart.
+        """
+        image = self._metadata.latest
+        try:
+            decided = decision(image)
+            if decided.records:
+                for record in decided.records:
+                    encode_record(record)
+                apply(image, decided.records)
+        except ApiError:
+            raise
+        except Exception as problem:
+            logger.exception("a decision of the controller failed and has changed nothing")
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the controller failed: {problem!r}") from problem
+        return decided
 
     async def _heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
         image = self._metadata.latest

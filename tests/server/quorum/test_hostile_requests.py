@@ -1,0 +1,112 @@
+"""Whatever a request to the controller says: it is answered, and no record is written that a node cannot replay."""
+
+from __future__ import annotations
+
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.extreme_values import Hostile
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.controller.bootstrap import INITIAL_FEATURES, bootstrap_records
+from tidelog.metadata.image import ClusterImage
+from tidelog.metadata.records import PartitionRecord, RegisterBrokerRecord, TopicRecord
+from tidelog.metadata.replay import apply
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.protocol.codec import encode
+from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
+from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from tidelog.protocol.schema import Message
+from tidelog.server.quorum.active_controller import ActiveController
+from tidelog.server.system import SystemClock, SystemRandomness
+
+TOPIC_ID = b"t" * 16
+DIRECTORY = b"directory-of-001"
+TRIES = 30
+
+
+def cluster() -> ClusterImage:
+    brokers = [
+        RegisterBrokerRecord(
+            broker_id=number,
+            broker_epoch=100 + number,
+            incarnation_id=b"incarnation-%04d" % number,
+            fenced=False,
+            log_dirs=(b"directory-of-%03d" % number,),
+        )
+        for number in (1, 2, 3)
+    ]
+    partitions = [
+        PartitionRecord(
+            partition_id=number,
+            topic_id=TOPIC_ID,
+            replicas=[1, 2, 3],
+            isr=[1, 2],
+            leader=1,
+            leader_epoch=5,
+            partition_epoch=9,
+            directories=[b"directory-of-%03d" % broker for broker in (1, 2, 3)],
+        )
+        for number in (0, 1)
+    ]
+    records: list[Message] = [*bootstrap_records(INITIAL_FEATURES), *brokers]
+    records += [TopicRecord(name="t", topic_id=TOPIC_ID), *partitions]
+    return apply(ClusterImage(cluster_id="cluster"), records)[0]
+
+
+def controller_of(image: ClusterImage) -> ActiveController:
+    quorum: Any = SimpleNamespace(end_offset=200)
+    metadata: Any = SimpleNamespace(latest=image)
+    return ActiveController(
+        quorum=quorum,
+        metadata=metadata,
+        config=BrokerConfig.from_properties({"node.id": "1", "num.partitions": "2"}),
+        clock=SystemClock(),
+        randomness=SystemRandomness(),
+    )
+
+
+KINDS = sorted(controller_of(cluster())._actions, key=lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_controller_decides_on_whatever_it_is_asked(kind: type[Message]) -> None:
+    random = Random(kind.__name__)
+    image = cluster()
+    controller = controller_of(image)
+    hostile = Hostile(
+        random,
+        names=("t", "new", "retention.ms", "min.insync.replicas", "1", "metadata.version"),
+        numbers=(0, 1, 1, 2, 3, 5, 9, 101, 102),
+        ids=(TOPIC_ID, DIRECTORY),
+    )
+    low, high = kind.SCHEMA.valid
+    for version in range(low, high + 1):
+        for _ in range(TRIES):
+            request = hostile.message(kind, version)
+            encode(request, version)
+            decided = controller._checked(controller._actions[kind](request))
+            encode(decided.reply, version)
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 1_000_000])
+def test_more_partitions_than_anybody_can_mean_are_refused_without_being_made(count: int) -> None:
+    controller = controller_of(cluster())
+    topic = CreatableTopic(name="huge", num_partitions=count, replication_factor=1)
+    decided: Any = controller._checked(controller._actions[CreateTopicsRequest](CreateTopicsRequest(topics=[topic])))
+    assert (decided.records, decided.reply.topics[0].error_code) == ((), ErrorCode.POLICY_VIOLATION)
+    grown = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", count=count, assignments=None)])
+    decided = controller._checked(controller._actions[CreatePartitionsRequest](grown))
+    assert (decided.records, decided.reply.results[0].error_code != 0) == ((), True)
+
+
+def test_a_decision_that_raises_or_cannot_be_replayed_is_an_error_of_its_request() -> None:
+    controller = controller_of(cluster())
+    twice = TopicRecord(name="t", topic_id=TOPIC_ID)
+    too_large = PartitionRecord(topic_id=TOPIC_ID, partition_id=1 << 40)
+    for records in ([twice], [too_large]):
+        with pytest.raises(ApiError) as refused:
+            controller._checked(lambda image, made=records: SimpleNamespace(records=made, reply=None))  # type: ignore[misc]
+        assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
