@@ -19,6 +19,11 @@ from tidelog.config.broker import BrokerConfig
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from tidelog.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.server.broker import single_node_properties
 from tidelog.server.startup import RunningNode, StartFailure, system_ports
@@ -238,9 +243,10 @@ async def test_compaction_on_a_failing_disk_stops_there_and_goes_on_elsewhere(di
         assert disks.node is not None
         replicas = disks.node.node.replicas
         disks.disk.fail(errno.ENOSPC, "write")
-        for replica in replicas:
-            if replica.topic_partition.topic == "t":
-                replica.log.config = dataclasses.replace(replica.log.config, min_compaction_lag_ms=0)
+        now = AlterableConfig(name="min.compaction.lag.ms", config_operation=0, value="0")
+        resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[now])
+        altered = await client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
+        assert altered.responses[0].error_code == 0
         await wait_until(lambda: all(replicas.get("t", partition).offline for partition in lost))  # type: ignore[union-attr]
         await wait_until(lambda: all(replicas.get("t", partition).log.cleaned_up_to for partition in kept))  # type: ignore[union-attr]
         assert all(replicas.get("t", partition).log.cleaned_up_to is None for partition in lost)  # type: ignore[union-attr]

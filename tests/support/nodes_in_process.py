@@ -6,13 +6,15 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from support.processes import free_port
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.ids import Uuid
-from tidelog.server.startup import RunningNode
+from tidelog.server.startup import RunningNode, system_ports
+from tidelog.storage.filesystem import FileSystem
 from tidelog.storage.local_filesystem import LocalFileSystem
 from tidelog.storage.meta_properties import MetaProperties, write_meta_properties
 
@@ -41,6 +43,9 @@ class Nodes:
         self._properties = properties or {}
         self._ports = {number: (free_port(), free_port()) for number in roles}
         self.running: dict[int, RunningNode] = {}
+        # Of nodes that are to have a file system of their own, or more than one log directory.
+        self.filesystems: dict[int, FileSystem] = {}
+        self.more_directories: dict[int, list[Path]] = {}
         for number in roles:
             self.format(number, CLUSTER_ID)
 
@@ -73,7 +78,7 @@ class Nodes:
                 "listeners": ",".join(listeners),
                 "controller.listener.names": "CONTROLLER",
                 "controller.quorum.voters": ",".join(f"{each}@127.0.0.1:{self._ports[each][1]}" for each in voters),
-                "log.dirs": str(self.log_directory(number)),
+                "log.dirs": ",".join(map(str, [self.log_directory(number), *self.more_directories.get(number, [])])),
                 "default.replication.factor": str(min(3, len(self._roles))),
                 "offsets.topic.replication.factor": str(min(3, len(self._roles))),
                 "transaction.state.log.replication.factor": str(min(3, len(self._roles))),
@@ -87,7 +92,9 @@ class Nodes:
         """All of them, or these; at once, since a quorum needs its majority."""
 
         async def begin(number: int) -> None:
-            node = RunningNode(self.config(number))
+            filesystem = self.filesystems.get(number)
+            ports = system_ports() if filesystem is None else replace(system_ports(), filesystem=filesystem)
+            node = RunningNode(self.config(number), ports)
             await node.start()
             self.running[number] = node
 
@@ -99,6 +106,9 @@ class Nodes:
     async def kill(self, number: int) -> None:
         """As kill -9 would: nothing is flushed, nobody is told."""
         await self.running.pop(number).abandon()
+
+    async def close(self) -> None:
+        await asyncio.gather(*(node.abandon() for node in self.running.values()), return_exceptions=True)
 
     def controller(self) -> int | None:
         """The node that says of itself that it is the active controller."""
@@ -124,4 +134,4 @@ async def nodes(directory: Path, roles: dict[int, str], **properties: str) -> As
         await cluster.start()
         yield cluster
     finally:
-        await asyncio.gather(*(node.abandon() for node in cluster.running.values()), return_exceptions=True)
+        await cluster.close()

@@ -7,6 +7,7 @@ Which broker has missed its heartbeats is known to the active controller's runti
 from __future__ import annotations
 
 from tidelog.controller.decision import Decision
+from tidelog.controller.directories import lost_replicas
 from tidelog.controller.elections import UncleanAllowed, with_broker, without_broker
 from tidelog.metadata.image import BrokerImage, ClusterImage
 from tidelog.metadata.records import (
@@ -58,6 +59,7 @@ def register_broker(
             # Perhaps the last process died without being fenced. Its leaderships end here, so that the new one gets
             # them with a new leader epoch: what it had not flushed may be lost, and readers must be able to notice.
             records.extend(without_broker(image, request.broker_id, unclean, crashed=crashed))
+        records.extend(lost_replicas(image, existing, request.log_dirs))
     epoch = existing.epoch if existing is not None and same_process else next_offset + len(records)
     records.append(_registration_record(request, epoch, existing if same_process else None))
     return Decision(records=tuple(records), reply=BrokerRegistrationResponse(broker_epoch=epoch))

@@ -19,8 +19,6 @@ from enum import Enum
 from tidelog.config.topic import TopicConfig
 from tidelog.controller.eligible_leaders import EligibleRules, eligible_rules, last_leader, next_eligible
 from tidelog.metadata.image import (
-    LOST_DIRECTORY,
-    MIGRATING_DIRECTORY,
     NO_LEADER,
     UNASSIGNED_DIRECTORY,
     ClusterImage,
@@ -33,6 +31,10 @@ from tidelog.metadata.replay import NO_LEADER_CHANGE
 from tidelog.model.ids import Uuid
 
 UncleanAllowed = Callable[[str], bool]
+
+
+def nobody(broker: int) -> bool:
+    return False
 
 
 class Election(Enum):
@@ -82,10 +84,12 @@ def elect(
     replicas: tuple[int, ...] | None = None,
     eligible: tuple[int, ...] = (),
     last_leader: int = NO_LEADER,
+    bereft: Callable[[int], bool] = nobody,
 ) -> Elected:
     """Choose the leader from the in-sync replicas `isr`, or from the `eligible` ones if there are none. `acceptable`
     says whether a broker is able to lead now; `replicas` are those of the partition where they are about to change;
-    `last_leader` may lead again if nobody else is left.
+    `last_leader` may lead again if nobody else is left. `bereft` says whether a broker is alive but has lost the
+    directory of its replica: an unclean election takes it before nobody leads.
     """
     candidates = partition.replicas if replicas is None else replicas
 
@@ -102,9 +106,10 @@ def elect(
     if not isr and not eligible and last_leader in candidates and acceptable(last_leader):
         return Elected(leader=last_leader, unclean=True)
     if election is Election.UNCLEAN:
-        for broker in candidates:
-            if acceptable(broker):
-                return Elected(leader=broker, unclean=True)
+        for able in (acceptable, bereft):
+            for broker in candidates:
+                if able(broker):
+                    return Elected(leader=broker, unclean=True)
     return Elected(leader=NO_LEADER)
 
 
@@ -120,12 +125,14 @@ def plan_change(
     directory_of: Callable[[int], Uuid] | None = None,
     recovered: bool = False,
     rules: EligibleRules | None = None,
+    bereft: Callable[[int], bool] = nobody,
 ) -> PartitionChangeRecord | None:
     """The record that brings the partition to the new in-sync set, to the new assignment, if there is one, and to the
     leader that follows from both; None if nothing changes.
 
-    `directory_of` is needed for replicas that are new. `recovered` says that the leader has repaired what an unclean
-    election left behind. With `rules` the last in-sync replica may go, and others stay eligible.
+    `directory_of` is needed for replicas that are new or are in another directory than before. `recovered` says that
+    the leader has repaired what an unclean election left behind. With `rules` the last in-sync replica may go, and
+    others stay eligible. For `bereft` see `elect`.
     """
     before = Assignment.of(partition)
     after = (before if assignment is None else assignment).completed(isr)
@@ -141,6 +148,7 @@ def plan_change(
         replicas=after.replicas,
         eligible=eligible,
         last_leader=last_known[0] if rules is not None and len(last_known) == 1 else NO_LEADER,
+        bereft=bereft,
     )
     leader_changes = elected.leader != partition.leader
     if elected.leader in eligible:
@@ -168,10 +176,15 @@ def plan_change(
     elif new_isr == ():
         last_known = (last_leader(partition),)
     changes_eligible = eligible != partition.eligible_leaders or last_known != partition.last_known_eligible_leaders
-    if not leader_changes and new_isr is None and recovery == -1 and after == before and not changes_eligible:
-        return None
+    directories = {broker: (directory_of or partition.directory_of)(broker) for broker in after.replicas}
+    if leader_changes and elected.unclean and not acceptable(elected.leader):
+        # Its directory is gone. It begins again, empty, in another one, which it chooses itself.
+        directories[elected.leader] = UNASSIGNED_DIRECTORY
     moves = after.replicas != before.replicas
-    locate = directory_of or partition.directory_of
+    relocated = moves or any(partition.directory_of(broker) != at for broker, at in directories.items())
+    changed = leader_changes or new_isr is not None or recovery != -1 or after != before or changes_eligible
+    if not changed and not relocated:
+        return None
     return PartitionChangeRecord(
         partition_id=number,
         topic_id=topic_id,
@@ -181,7 +194,7 @@ def plan_change(
         replicas=after.replicas if moves else None,
         adding_replicas=after.adding if after.adding != before.adding else None,
         removing_replicas=after.removing if after.removing != before.removing else None,
-        directories=tuple(locate(broker) for broker in after.replicas) if moves else None,
+        directories=tuple(directories.values()) if relocated else None,
         eligible_leader_replicas=eligible if eligible != partition.eligible_leaders else None,
         last_known_elr=last_known if last_known != partition.last_known_eligible_leaders else None,
     )
@@ -241,6 +254,7 @@ def _replan(
         acceptable=lambda broker: can_lead(image, partition, broker),
         election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
         rules=eligible_rules(image, topic.name, lost=lost),
+        bereft=lambda broker: is_bereft(image, partition, broker),
     )
     if record is not None:
         yield record
@@ -248,10 +262,13 @@ def _replan(
 
 def can_lead(image: ClusterImage, partition: PartitionImage, broker: int) -> bool:
     """Whether the broker is alive and the directory of its replica is online."""
-    registered = image.brokers.get(broker)
-    if registered is None or not registered.active:
-        return False
-    directory = partition.directory_of(broker)
-    if directory in (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY):
-        return True
-    return directory != LOST_DIRECTORY and (not registered.directories or directory in registered.directories)
+    return image.is_active(broker) and image.has_online_directory(partition, broker)
+
+
+def is_bereft(image: ClusterImage, partition: PartitionImage, broker: int) -> bool:
+    """Whether the broker is alive and has directories, but not the one where its replica was."""
+    return (
+        image.is_active(broker)
+        and bool(image.brokers[broker].directories)
+        and not image.has_online_directory(partition, broker)
+    )

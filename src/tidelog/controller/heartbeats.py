@@ -1,4 +1,5 @@
-"""What the active controller makes of a broker's heartbeat: unfence it, fence it, let it stop.
+"""What the active controller makes of a broker's heartbeat: unfence it, fence it, let it stop, and take its replicas
+in failed log directories out of use.
 
 Sessions are not in the log: a new controller gives every broker a whole timeout to be heard of, except the one in the
 process of its predecessor, whose silence it has watched itself.
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from tidelog.controller.brokers import begin_controlled_shutdown, fence_broker, unfence_broker
 from tidelog.controller.decision import Decision
+from tidelog.controller.directories import newly_offline, without_directories
 from tidelog.controller.elections import UncleanAllowed
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ErrorCode
@@ -101,6 +103,14 @@ def _decide(
         # It may go once it leads nothing that somebody else could lead.
         leads = any(partition.leader == broker.id for _, _, partition in image.all_partitions())
         return _Outcome(records=decision.records, fenced=False, may_stop=not leads and not decision.records)
+    offline = newly_offline(broker, request.offline_log_dirs)
+    if offline and len(offline) == len(broker.directories):
+        # Nothing is left that it could serve from.
+        if broker.fenced:
+            return _Outcome(records=(), fenced=True)
+        return _Outcome(records=fence_broker(image, broker.id, unclean=unclean).records, fenced=True)
+    if offline:
+        return _Outcome(records=without_directories(image, broker.id, offline, unclean), fenced=broker.fenced)
     if broker.fenced and not request.want_fence and caught_up:
         decision = unfence_broker(image, broker.id, unclean=unclean)
         return _Outcome(records=decision.records, fenced=False)

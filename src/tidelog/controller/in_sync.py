@@ -118,17 +118,18 @@ def _problem(image: ClusterImage, sender: int, partition: PartitionImage, change
         len(wanted) > 1 or partition.leader_recovery is LeaderRecovery.RECOVERED
     ):
         return ErrorCode.INVALID_REQUEST
-    if any(not _eligible(image, state) for state in _wanted(change)):
+    if any(not _eligible(image, partition, state) for state in _wanted(change)):
         return ErrorCode.INELIGIBLE_REPLICA
     return ErrorCode.NONE
 
 
-def _eligible(image: ClusterImage, state: BrokerState) -> bool:
+def _eligible(image: ClusterImage, partition: PartitionImage, state: BrokerState) -> bool:
     """Whether the broker may be in sync. The epoch tells a process that was restarted, and may have lost records,
-    from the one whose fetches the leader has seen (KIP-903).
+    from the one whose fetches the leader has seen (KIP-903). A replica whose directory is gone has to say first where
+    it is now: an in-sync replica without its directory means that its records are lost (KIP-858).
     """
     broker = image.brokers.get(state.broker_id)
-    if broker is None or not broker.active:
+    if broker is None or not broker.active or not image.has_online_directory(partition, state.broker_id):
         return False
     return state.broker_epoch in (UNKNOWN_BROKER_EPOCH, broker.epoch)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
-from tidelog.controller.elections import Election, UncleanAllowed, can_lead, plan_change
+from tidelog.controller.elections import Election, UncleanAllowed, can_lead, is_bereft, plan_change
 from tidelog.controller.eligible_leaders import eligible_rules
 from tidelog.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from tidelog.metadata.records import PartitionChangeRecord
@@ -109,6 +109,7 @@ def _plan(
         acceptable=lambda broker: can_lead(image, partition, broker),
         election=election,
         rules=eligible_rules(image, topic.name),
+        bereft=lambda broker: is_bereft(image, partition, broker),
     )
 
 

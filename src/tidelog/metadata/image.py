@@ -185,6 +185,14 @@ class ClusterImage:
         image = self.brokers.get(broker)
         return image is not None and image.active
 
+    def has_online_directory(self, partition: PartitionImage, broker: int) -> bool:
+        """Whether the directory of the broker's replica is one that the broker has, or is not known yet (KIP-858)."""
+        directory = partition.directory_of(broker)
+        registered = self.brokers.get(broker)
+        if directory in (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY) or registered is None:
+            return registered is not None
+        return directory != LOST_DIRECTORY and (not registered.directories or directory in registered.directories)
+
     def all_partitions(self) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
         for topic in self.topics.values():
             for number, partition in topic.partitions.items():

@@ -67,7 +67,7 @@ class Node:
         self._topic_defaults = config.topic_defaults()
         self.metrics = Metrics()
         self.replicas = Replicas(broker_id=config.node_id, directories=directories, clock=ports.clock)
-        self.replicas.on_storage_failure = self.metrics.storage_failed
+        self.replicas.on_storage_failure = self._storage_failed
         self.flusher = Flusher(ports.clock, self.replicas.storage_failed)
         self.replicas.flush_wanted = self.flusher.begin
         self.controller = control.channel
@@ -149,10 +149,22 @@ class Node:
         self._topic_defaults = self.config.topic_defaults()
 
     def follow_image(self, topics: Iterable[str]) -> None:
-        """Bring the replicas of these topics in step with the image."""
-        self.replicas.reconcile(
-            self.control.metadata.image, self.settings_of, self.config.replica_lag_time_max_ms, topics
-        )
+        """Bring the replicas of these topics in step with the image, and tell the controller where they are."""
+        image = self.control.metadata.image
+        names = list(topics)
+        self.replicas.reconcile(image, self.settings_of, self.config.replica_lag_time_max_ms, names)
+        self.replication.directories.compare(image, names)
+
+    def _storage_failed(self) -> None:
+        self.metrics.storage_failed()
+        # The controller moves leaderships away from a failed directory as soon as it knows of it.
+        if self.lifecycle is not None:
+            self.lifecycle.beat_now()
+        asyncio.get_running_loop().call_soon(self._compare_directories)
+
+    def _compare_directories(self) -> None:
+        image = self.control.metadata.image
+        self.replication.directories.compare(image, image.topics)
 
     def prepare(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
         """Have a thread make the logs of new partitions, before anybody hears of them."""

@@ -144,15 +144,14 @@ class RunningNode:
         node.reconfigure()
         await loop.run_in_executor(None, self._load_logs, node)
         node.replicas.set_aside_strays(node.image)
+        node.replicas.set_aside_duplicates(node.image)
         control.metadata.publisher.prepare = node.prepare
         control.metadata.publisher.publish = node.follow
-        node.replicas.some_unreadable = any(directory.failure is not None for directory in self._directories)
         node.follow_image(node.image.topics)
-        node.replicas.some_unreadable = False
         node.replication.start()
         await lifecycle.unfence()
         lifecycle.start_heartbeats()
-        control.on_controller = lifecycle.controller_changed
+        control.on_controller = lifecycle.beat_now
         self._housekeeping = Housekeeping(node)
         self._housekeeping.start()
         if config.tidelog_metrics_port >= 0:

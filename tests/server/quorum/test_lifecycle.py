@@ -57,7 +57,7 @@ async def test_a_new_controller_hears_of_the_broker_at_once() -> None:
     broker = lifecycle(controller, LONG_MS)
     broker.start_heartbeats()
     for count in (1, 2, 3):
-        broker.controller_changed()
+        broker.beat_now()
         await until(count, controller)
     assert [each.current_metadata_offset for each in controller.heartbeats] == [5, 5, 5]
     await broker.stop()
@@ -71,7 +71,7 @@ async def test_a_broker_that_gives_up_says_nothing_more() -> None:
     broker.end_heartbeats()
     await asyncio.sleep(0)
     count = len(controller.heartbeats)
-    broker.controller_changed()
+    broker.beat_now()
     await asyncio.sleep(0.1)
     assert len(controller.heartbeats) == count
     await broker.stop()

@@ -18,6 +18,7 @@ from tidelog.controller.bootstrap import INITIAL_FEATURES, bootstrap_records, fr
 from tidelog.controller.brokers import fence_broker, register_broker, unregister_broker
 from tidelog.controller.configs import alter_configs, incremental_alter_configs
 from tidelog.controller.decision import Decision
+from tidelog.controller.directories import assign_replicas
 from tidelog.controller.elections import UncleanAllowed, unclean_allowed
 from tidelog.controller.features import update_features
 from tidelog.controller.heartbeats import BrokerSessions, heartbeat
@@ -36,6 +37,7 @@ from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProd
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_partition_reassignments_request import AlterPartitionReassignmentsRequest
 from tidelog.protocol.messages.alter_partition_request import AlterPartitionRequest
+from tidelog.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest
@@ -122,6 +124,9 @@ class ActiveController:
             ),
             AlterPartitionRequest: lambda request: (
                 lambda image: alter_partition(image, request, unclean=self._unclean(image))
+            ),
+            AssignReplicasToDirsRequest: lambda request: (
+                lambda image: assign_replicas(image, request, unclean=self._unclean(image))
             ),
             ElectLeadersRequest: lambda request: lambda image: elect_leaders(image, request),
             AlterPartitionReassignmentsRequest: lambda request: (

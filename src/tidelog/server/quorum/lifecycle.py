@@ -111,8 +111,9 @@ class BrokerLifecycle:
     def start_heartbeats(self) -> None:
         self._beating = asyncio.create_task(self._keep_beating())
 
-    def controller_changed(self) -> None:
-        """A new controller waits for a sign of life: do not let it wait for an interval."""
+    def beat_now(self) -> None:
+        """There is something that the controller should not learn only after an interval: this broker's first sign of
+        life after an election, or a directory that has failed."""
         self._beat_now.set()
 
     async def _keep_beating(self) -> None:

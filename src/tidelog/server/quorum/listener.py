@@ -35,6 +35,7 @@ _QUORUM_APIS = frozenset(
 _BROKER_APIS = frozenset(
     {
         ApiKey.ALTER_PARTITION,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
         ApiKey.ALLOCATE_PRODUCER_IDS,
         ApiKey.BROKER_REGISTRATION,
         ApiKey.BROKER_HEARTBEAT,

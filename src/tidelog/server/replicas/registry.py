@@ -10,8 +10,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 
-from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
+from tidelog.metadata.image import (
+    LOST_DIRECTORY,
+    MIGRATING_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+    ClusterImage,
+    PartitionImage,
+    TopicImage,
+)
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
@@ -49,9 +58,6 @@ class Replicas:
         self._unusable: dict[tuple[str, int], bytes] = {}
         # Where the directories of partitions that are about to be created have been made.
         self._placed: dict[tuple[str, int], LogDirectory] = {}
-        # While a broker starts with a directory that cannot be read: a partition that is in no other may be in there,
-        # and must not begin anew, empty, elsewhere.
-        self.some_unreadable = False
         self.removals: list[Removal] = []
         self.became_leader: list[LeadershipListener] = []
         self.stopped_leading: list[LeadershipListener] = []
@@ -121,17 +127,28 @@ class Replicas:
                 continue
             config = settings_of(name).log
             for number in fresh:
-                loads = [
-                    (len(directory.logs) + len(wanted.get(at, ())), at)
-                    for at, directory in enumerate(self._directories)
-                    if directory.failure is None
-                ]
-                if loads:
-                    _, at = min(loads)
+                recorded = topic.partitions[number].directory_of(self._broker_id)
+                at = self._choose(recorded, lambda at: len(wanted.get(at, ())))
+                if at is not None:
                     new = NewLog(topic_partition=TopicPartition(name, number), topic_id=topic.id, config=config)
                     wanted.setdefault(at, []).append(new)
                     self._placed[new.topic_partition] = self._directories[at]
         return [(self._directories[at], each) for at, each in wanted.items()]
+
+    def _choose(self, recorded: Uuid, planned: Callable[[int], int] = lambda at: 0) -> int | None:
+        """Where a replica is to be made: in the directory that the metadata names, else in the healthy one with the
+        fewest partitions, counting those that are `planned` for it.
+
+        None while a directory is offline, unless the metadata says that the replica is nowhere yet: it may be in
+        there, and must not begin again, empty, elsewhere (KIP-858).
+        """
+        healthy = [at for at, directory in enumerate(self._directories) if directory.failure is None]
+        for at in healthy:
+            if _id_of(self._directories[at]) == recorded:
+                return at
+        if len(healthy) < len(self._directories) and recorded != UNASSIGNED_DIRECTORY:
+            return None
+        return min(healthy, key=lambda at: (len(self._directories[at].logs) + planned(at), at), default=None)
 
     def _exists(self, topic_partition: TopicPartition) -> bool:
         # One that waits to be replaced, because its topic was created anew, is made again by `reconcile`.
@@ -170,6 +187,26 @@ class Replicas:
                 else:
                     path = directory.mark_stray(topic_partition)
                     logger.warning("%s belongs to no topic of this cluster; set aside as %s", topic_partition, path)
+
+    def set_aside_duplicates(self, image: ClusterImage) -> None:
+        """A partition that is in two directories has been moved by hand, or a disk is back that was gone. The one that
+        the metadata names counts, else the one that is further."""
+        for topic_partition in sorted({each for directory in self._directories for each in directory.logs}):
+            holders = [directory for directory in self._directories if topic_partition in directory.logs]
+            if len(holders) < 2 or topic_partition.topic == CLUSTER_METADATA_TOPIC:
+                continue
+            partition = image.partition(*topic_partition)
+            recorded = MIGRATING_DIRECTORY if partition is None else partition.directory_of(self._broker_id)
+
+            def standing(directory: LogDirectory, at: TopicPartition = topic_partition, named: Uuid = recorded) -> Any:
+                log = directory.logs[at]
+                return _id_of(directory) == named, log.latest_epoch, log.log_end_offset
+
+            kept = max(holders, key=standing)
+            for directory in holders:
+                if directory is not kept:
+                    path = directory.mark_stray(topic_partition)
+                    logger.error("%s is in %s as well; set aside as %s", topic_partition, kept.path, path)
 
     def set_unusable(self, image: ClusterImage, topic_partitions: Iterable[TopicPartition]) -> None:
         """They are on disk, but their logs cannot be loaded."""
@@ -215,8 +252,11 @@ class Replicas:
             if self._broker_id not in partition.replicas:
                 continue
             replica = self._replicas.get((topic.name, number))
+            if self._begins_again(partition, (topic.name, number)):
+                self._forget(TopicPartition(topic.name, number))
+                replica = None
             if replica is None:
-                replica = self._create(topic, number, settings)
+                replica = self._create(topic, number, settings, partition.directory_of(self._broker_id))
                 if replica is None:
                     continue
             replica.settings = settings
@@ -224,11 +264,27 @@ class Replicas:
             if not replica.offline:
                 self._lead_or_follow(replica, partition, settings, max_lag_ms)
 
-    def _create(self, topic: TopicImage, number: int, settings: TopicSettings) -> Replica | None:
+    def _begins_again(self, partition: PartitionImage, key: tuple[str, int]) -> bool:
+        """Whether this broker has been elected uncleanly although the directory of its replica is offline: then the
+        controller no longer names that directory, and the partition begins again in another one."""
+        replica = self._replicas.get(key)
+        gone = key in self._unusable if replica is None else replica.offline
+        elected = partition.leader == self._broker_id
+        return gone and elected and partition.directory_of(self._broker_id) == UNASSIGNED_DIRECTORY
+
+    def _forget(self, key: TopicPartition) -> None:
+        """Nothing is touched in the directory, which is offline."""
+        replica = self._replicas.pop(key, None)
+        self._unusable.pop(key, None)
+        if replica is not None:
+            del self._partitions_of[key.topic][key]
+            self._directory_of.pop(replica).logs.pop(key).abandon()
+
+    def _create(self, topic: TopicImage, number: int, settings: TopicSettings, recorded: Uuid) -> Replica | None:
         topic_partition = TopicPartition(topic.name, number)
         if self._unusable.get(topic_partition) == topic.id:
             return None
-        directory = self._place(topic_partition)
+        directory = self._place(topic_partition, recorded)
         if directory is None or directory.failure is not None:
             self._unusable[topic_partition] = topic.id
             logger.error("%s cannot be used: its log directory is offline", topic_partition)
@@ -254,18 +310,16 @@ class Replicas:
         self._unusable.pop(topic_partition, None)
         return replica
 
-    def _place(self, topic_partition: TopicPartition) -> LogDirectory | None:
-        """Where the partition is, or the healthy directory with the fewest partitions."""
+    def _place(self, topic_partition: TopicPartition, recorded: Uuid) -> LogDirectory | None:
+        """Where the partition is, or where it is to be made."""
         for directory in self._directories:
             if topic_partition in directory.logs:
                 return directory
-        if self.some_unreadable:
-            return None
         placed = self._placed.pop(topic_partition, None)
         if placed is not None and placed.failure is None:
             return placed
-        healthy = [directory for directory in self._directories if directory.failure is None]
-        return min(healthy, key=lambda directory: len(directory.logs), default=None)
+        at = self._choose(recorded)
+        return None if at is None else self._directories[at]
 
     def _lead_or_follow(
         self, replica: Replica, partition: PartitionImage, settings: TopicSettings, max_lag_ms: int
@@ -283,7 +337,9 @@ class Replicas:
         )
         if partition.leader == self._broker_id:
             rules = LeaderRules(
-                min_in_sync=settings.config.min_insync_replicas, max_lag_ms=max_lag_ms, eligible=self.eligible
+                min_in_sync=settings.config.min_insync_replicas,
+                max_lag_ms=max_lag_ms,
+                eligible=partial(self._eligible, replica.topic_partition),
             )
             replica.become_leader(leadership, rules)
         else:
@@ -294,12 +350,38 @@ class Replicas:
                 for tell in self.became_leader:
                     tell(replica)
 
+    def _eligible(self, topic_partition: TopicPartition, broker_id: int, broker_epoch: int) -> bool:
+        """Whether the controller would let the broker's replica into the in-sync set, as far as the image tells."""
+        partition = None if self._image is None else self._image.partition(*topic_partition)
+        if self._image is None or partition is None or not self.eligible(broker_id, broker_epoch):
+            return False
+        return self._image.has_online_directory(partition, broker_id)
+
     def _tell(self, replica: Replica, *, stopped_leading: bool) -> None:
         for tell in self.role_changed:
             tell(replica)
         if stopped_leading:
             for tell in self.stopped_leading:
                 tell(replica)
+
+    def reported_directory(self, topic_partition: TopicPartition, recorded: Uuid) -> Uuid | None:
+        """What the controller has to be told about where our replica is; None if what it has `recorded` is right.
+
+        It learns of a failed directory from the heartbeats. Only of a replica that it does not know to be in there it
+        has to be told.
+        """
+        replica = self._replicas.get(topic_partition)
+        if replica is None:
+            unknown = recorded in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
+            return LOST_DIRECTORY if unknown and topic_partition in self._unusable else None
+        directory = self._directory_of[replica]
+        own = _id_of(directory)
+        if own is None or recorded == own:
+            return None
+        if directory.failure is None:
+            return own
+        elsewhere = {_id_of(each) for each in self._directories if each.failure is None}
+        return LOST_DIRECTORY if recorded in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY, *elsewhere) else None
 
     # -- what happens to them ------------------------------------------------------------------------------------
 
@@ -354,6 +436,10 @@ class Replicas:
             self.storage_failed(replica, failure)
             return
         replica.wake_readers()
+
+
+def _id_of(directory: LogDirectory) -> Uuid | None:
+    return None if directory.meta is None else directory.meta.directory_id
 
 
 def _partitions_on(topic: TopicImage, broker: int) -> list[int]:

@@ -10,6 +10,7 @@ from tidelog.config.catalogue.cluster import RACK_AWARE_SELECTOR
 from tidelog.metadata.image import ClusterImage
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replication.authority import InSyncAuthority
+from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.replication.fetchers import Fetchers
 from tidelog.server.replication.in_sync import InSyncSets
 from tidelog.server.replication.nearby import THE_LEADER, nearby_replica
@@ -27,6 +28,12 @@ class Replication:
         self._node = node
         self.fetchers = Fetchers(node)
         self.in_sync = InSyncSets(broker_id=node.broker_id, broker_epoch=lambda: node.broker_epoch, authority=authority)
+        self.directories = DirectoryAssignments(
+            broker_id=node.broker_id,
+            broker_epoch=lambda: node.broker_epoch,
+            replicas=node.replicas,
+            channel=node.control.channel,
+        )
         self._tasks: list[asyncio.Task[None]] = []
         node.replicas.eligible = self._eligible
         node.replicas.role_changed.append(self.fetchers.role_changed)
@@ -38,6 +45,7 @@ class Replication:
         self._tasks = [
             loop.create_task(self.in_sync.run(), name="in-sync sets"),
             loop.create_task(self._drop_lagging(), name="lagging followers"),
+            loop.create_task(self.directories.run(), name="directories of replicas"),
         ]
 
     async def stop(self) -> None:

@@ -1,0 +1,172 @@
+"""Tells the controller in which log directory each replica of this broker is, where the metadata has it otherwise.
+
+A replica may have been placed among several directories, moved to another one, or made again on a disk that was
+replaced (KIP-858). What there is to tell is compared with each new image, so that an answer which is lost, or a
+controller that changes, costs only time. One request is under way at a time; what was refused is asked for again at
+growing intervals, because the next image may not say more about it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from tidelog.metadata.image import ClusterImage
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition, Uuid, format_uuid
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.protocol.messages.assign_replicas_to_dirs_request import (
+    AssignReplicasToDirsRequest,
+    DirectoryData,
+    PartitionData,
+    TopicData,
+)
+from tidelog.protocol.messages.assign_replicas_to_dirs_response import AssignReplicasToDirsResponse
+from tidelog.server.quorum.channel import ControllerChannel
+from tidelog.server.quorum.peers import UnknownPeer
+from tidelog.server.replicas.registry import Replicas
+
+logger = logging.getLogger(__name__)
+
+# As many as Apache Kafka's brokers send at once.
+MAX_PER_REQUEST = 2_250
+ATTEMPT_SECONDS = 10.0
+FIRST_RETRY_SECONDS = 0.05
+LONGEST_RETRY_SECONDS = 10.0
+
+Key = tuple[bytes, int]
+
+
+class DirectoryAssignments:
+    """`compare` finds what the controller has to be told; `run` tells it."""
+
+    def __init__(
+        self, *, broker_id: int, broker_epoch: Callable[[], int], replicas: Replicas, channel: ControllerChannel
+    ) -> None:
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._replicas = replicas
+        self._channel = channel
+        self._open: dict[TopicPartition, tuple[Key, Uuid]] = {}
+        # What the controller has refused, so that a log has one line about it.
+        self._refused: set[tuple[TopicPartition, Uuid]] = set()
+        self._work = asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many replicas the controller still has to be told about."""
+        return len(self._open)
+
+    def compare(self, image: ClusterImage, topics: Iterable[str]) -> None:
+        """Whether the metadata is right about our replicas of these topics."""
+        for name in topics:
+            topic = image.topics.get(name)
+            if topic is None:
+                for key in [key for key in self._open if key.topic == name]:
+                    del self._open[key]
+                continue
+            for number, partition in topic.partitions.items():
+                at = TopicPartition(name, number)
+                reported = None
+                if self._broker_id in partition.replicas:
+                    reported = self._replicas.reported_directory(at, partition.directory_of(self._broker_id))
+                if reported is None:
+                    self._open.pop(at, None)
+                else:
+                    self._open[at] = ((topic.id, number), reported)
+        if self._open:
+            self._work.set()
+
+    async def run(self) -> None:
+        """As long as the broker runs."""
+        retry = FIRST_RETRY_SECONDS
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            while self._open:
+                try:
+                    settled = await self._tell()
+                except Exception:
+                    # Without this loop no replaced replica would ever be in sync again.
+                    logger.exception("telling the controller about %d replicas failed", len(self._open))
+                    settled = False
+                if settled:
+                    retry = FIRST_RETRY_SECONDS
+                    continue
+                # Whatever is new need not wait for what was refused.
+                self._work.clear()
+                try:
+                    async with asyncio.timeout(retry):
+                        await self._work.wait()
+                except TimeoutError:
+                    retry = min(2 * retry, LONGEST_RETRY_SECONDS)
+
+    async def _tell(self) -> bool:
+        """Whether the controller has recorded all that it was told."""
+        sent = dict(list(self._open.items())[:MAX_PER_REQUEST])
+        request = AssignReplicasToDirsRequest(
+            broker_id=self._broker_id, broker_epoch=self._broker_epoch(), directories=_by_directory(sent)
+        )
+        try:
+            response = await self._channel.try_once(request, AssignReplicasToDirsResponse, ATTEMPT_SECONDS)
+        except (ApiError, ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
+            logger.debug("the controller was not told about %d replicas: %s", len(sent), problem)
+            return False
+        if response.error_code:
+            # A new registration is under way, or there is another controller.
+            logger.debug("the controller does not record %d replicas: error %d", len(sent), response.error_code)
+            return False
+        codes = _codes(response)
+        complete = True
+        for at, (key, directory) in sent.items():
+            code = codes.get((key, directory))
+            if code == ErrorCode.KAFKA_STORAGE_ERROR:
+                self._report_loss(at, directory)
+            if code:
+                # To the end, so that others are not held up where there are more than fit into a request.
+                complete = False
+                entry = self._open.pop(at, None)
+                if entry is not None:
+                    self._open[at] = entry
+            elif self._open.get(at) == (key, directory):
+                del self._open[at]
+        return complete
+
+    def _report_loss(self, at: TopicPartition, directory: Uuid) -> None:
+        if (at, directory) not in self._refused:
+            self._refused.add((at, directory))
+            logger.error(
+                "%s: the last in-sync replica was in a log directory that this broker no longer has, and the new one "
+                "in directory %s is without its records; attach the old disk again, or accept the loss with an "
+                "unclean leader election",
+                at,
+                format_uuid(directory),
+            )
+
+
+def _by_directory(wanted: Mapping[TopicPartition, tuple[Key, Uuid]]) -> list[DirectoryData]:
+    directories: dict[Uuid, dict[bytes, list[PartitionData]]] = {}
+    for (topic_id, number), directory in wanted.values():
+        topics = directories.setdefault(directory, {})
+        topics.setdefault(topic_id, []).append(PartitionData(partition_index=number))
+    return [
+        DirectoryData(
+            id=directory,
+            topics=[TopicData(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()],
+        )
+        for directory, topics in directories.items()
+    ]
+
+
+def _codes(response: AssignReplicasToDirsResponse) -> dict[tuple[Key, Uuid], int]:
+    """Without those that the controller no longer knows: they are deleted, or not on this broker any more."""
+    return {
+        ((bytes(topic.topic_id), partition.partition_index), Uuid(bytes(directory.id))): partition.error_code
+        for directory in response.directories
+        for topic in directory.topics
+        for partition in topic.partitions
+        if partition.error_code not in _GONE
+    }
+
+
+_GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER})
