@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.network.later import Later
 from tidelog.records.batch import parse_header, stamp_offset_and_epoch
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import encode_batch
-from tidelog.server.coordinators.port import EncodedRecord
+from tidelog.server.coordinators.port import EncodedRecord, Settling
 
 
 class MemoryCoordinatorLog:
@@ -69,14 +70,12 @@ class MemoryCoordinatorLog:
     def end_offset(self, partition: int) -> int:
         return self.end
 
-    def is_settled(self, partition: int) -> bool:
-        return self._committed >= self.end
-
-    async def settle(self, partition: int) -> None:
-        if not self.is_settled(partition):
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append((self.end, future))
-            await future
+    def settling(self, partition: int) -> Settling | None:
+        if self._committed >= self.end:
+            return None
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((self.end, future))
+        return Later(future)
 
     async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
         self.reads += 1

@@ -244,7 +244,7 @@ def test_a_call_on_the_thread_that_does_the_work_is_refused(servers: str) -> Non
                 return str(error)
             return ""
 
-        assert "thread that does the work" in admin._run(call())
+        assert "thread that does the work" in admin._run(call)
 
 
 FORKING = """

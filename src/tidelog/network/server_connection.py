@@ -14,10 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from tidelog.network.frame_receiver import FrameLimit, FrameReceiver, StagingArea
+from tidelog.network.later import Later
 from tidelog.protocol.codec import Buffer, ProtocolError
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ Reply = Sequence[Buffer] | None
 class RequestService(Protocol):
     """Answers the requests of all connections."""
 
-    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Awaitable[Reply]:
+    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Later[Reply]:
         """Raise ProtocolError to close the connection with a reason in the log."""
         ...
 
@@ -58,7 +59,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._queued: deque[bytearray] = deque()
         self._queued_bytes = 0
         # Replies that are being worked on, oldest first; each is done before it is sent.
-        self._pending: deque[asyncio.Future[Reply]] = deque()
+        self._pending: deque[Later[Reply]] = deque()
         self._pipelining = False
         self._reading_paused = False
         self._writing_paused = False
@@ -104,7 +105,7 @@ class ServerConnection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
         for pending in self._pending:
-            pending.cancel()
+            pending.future.cancel()
         self._pending.clear()
         self._queued.clear()
         if self._drained is not None and not self._drained.done():
@@ -170,19 +171,17 @@ class ServerConnection(asyncio.BufferedProtocol):
             self._refuse(error)
             return
         except Exception:
-            logger.exception("a request from %s:%d failed; closing the connection", self.peer_host, self.peer_port)
-            self.close()
+            self._give_up()
             return
-        if isinstance(reply, Awaitable):
+        if isinstance(reply, Later):
             self._pipelining = self._service.may_pipeline(frame)
-            pending = asyncio.ensure_future(reply)
-            self._pending.append(pending)
-            pending.add_done_callback(self._reply_done)
+            self._pending.append(reply)
+            reply.future.add_done_callback(self._reply_done)
         elif self._pending:
             # An earlier request still waits: its reply goes first.
             done: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
             done.set_result(reply)
-            self._pending.append(done)
+            self._pending.append(Later(done))
         else:
             self._send(reply)
 
@@ -196,26 +195,21 @@ class ServerConnection(asyncio.BufferedProtocol):
             if self._transport is not None and not self._transport.is_closing():
                 self._transport.resume_reading()
 
-    def _reply_done(self, _: asyncio.Future[Reply]) -> None:
-        while self._pending and self._pending[0].done() and not self._closed:
+    def _reply_done(self, _: asyncio.Future[Any]) -> None:
+        while self._pending and self._pending[0].future.done() and not self._closed:
             pending = self._pending.popleft()
-            if pending.cancelled():
+            try:
+                reply = pending.take()
+            except asyncio.CancelledError:
                 self.close()
                 return
-            error = pending.exception()
-            if isinstance(error, ProtocolError):
+            except ProtocolError as error:
                 self._refuse(error)
                 return
-            if error is not None:
-                logger.error(
-                    "a request from %s:%d failed; closing the connection",
-                    self.peer_host,
-                    self.peer_port,
-                    exc_info=error,
-                )
-                self.close()
+            except Exception:
+                self._give_up()
                 return
-            self._send(pending.result())
+            self._send(reply)
         self._begin_queued()
         if self._drained is not None and self.idle and self._transport is not None:
             self._transport.close()
@@ -226,6 +220,10 @@ class ServerConnection(asyncio.BufferedProtocol):
 
     def _refuse(self, error: ProtocolError) -> None:
         logger.warning("closing the connection from %s:%d: %s", self.peer_host, self.peer_port, error)
+        self.close()
+
+    def _give_up(self) -> None:
+        logger.exception("a request from %s:%d failed; closing the connection", self.peer_host, self.peer_port)
         self.close()
 
     def _pause_reading(self) -> None:

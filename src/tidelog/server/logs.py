@@ -10,6 +10,10 @@ from datetime import UTC, datetime
 # Kafka's own name for the log of leadership changes, which people search for.
 STATE_CHANGE_LOGGER = "state.change.logger"
 
+# What must never happen but does no harm beyond itself, such as a wake-up that got lost. The simulation takes every
+# line for a violation; on a real broker each is worth a report.
+INVARIANT_LOGGER = "tidelog.invariants"
+
 FORMATS = ("text", "json")
 
 

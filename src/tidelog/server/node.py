@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.controller.features import SUPPORTED_FEATURES
@@ -13,6 +13,7 @@ from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.network.later import Later
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from tidelog.protocol.messages.api_versions_response import ApiVersion
@@ -166,12 +167,12 @@ class Node:
         image = self.control.metadata.image
         self.replication.directories.compare(image, image.topics)
 
-    def prepare(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
+    def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         """Have a thread make the logs of new partitions, before anybody hears of them."""
         topics = dict.fromkeys(topic.name for topic in delta.topics_created)
         topics.update(dict.fromkeys(change.topic for change in delta.partitions if change.after is not None))
         wanted = self.replicas.missing(image, lambda topic: self.settings_of(topic, image), topics)
-        return self._make_logs(wanted) if wanted else None
+        return Later.run(self._make_logs(wanted)) if wanted else None
 
     async def _make_logs(self, wanted: MissingLogs) -> None:
         loop = asyncio.get_running_loop()
@@ -188,10 +189,10 @@ class Node:
                     await asyncio.gather(job, return_exceptions=True)
                     raise
 
-    def follow(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
+    def follow(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         """Act on a new image: at once, or, where many topics come or go, in steps between which others are served."""
         if len(delta.topics_created) + len(delta.topics_deleted) > TOPICS_PER_STEP:
-            return self._follow_in_steps(image, delta)
+            return Later.run(self._follow_in_steps(image, delta))
         self.image_changed(image, delta)
         return None
 

@@ -7,10 +7,11 @@ requests may be worked on while their predecessor on the same connection still w
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.network.server_connection import Reply, ServerConnection
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.codec import ProtocolError, decode
@@ -61,9 +62,9 @@ class Router:
     def disconnected(self, connection: ServerConnection) -> None:
         self._connections.release(connection)
 
-    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Awaitable[Reply]:
+    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Later[Reply]:
         if not self._node.ready.is_set():
-            return self._answer_when_ready(frame, connection)
+            return Later.run(self._answer_when_ready(frame, connection))
         started = self._node.clock.monotonic_ms()
         api_key, version, correlation_id = peek_request(frame)
         found = route(api_key, version)
@@ -86,22 +87,16 @@ class Router:
         except Exception:
             outcome = self._failed(request, context)
         if outcome is None or isinstance(outcome, Message):
-            return self._reply(context, request, outcome, started)
-        return self._reply_later(context, request, outcome, started)
+            return self._reply(context, request, started, outcome)
+        later = outcome if isinstance(outcome, Later) else Later.run(outcome)
+        return later.otherwise(lambda _: self._failed(request, context)).then(
+            partial(self._reply, context, request, started)
+        )
 
     async def _answer_when_ready(self, frame: bytearray, connection: ServerConnection) -> Reply:
         await self._node.ready.wait()
         reply = self.answer(frame, connection)
-        return await reply if isinstance(reply, Awaitable) else reply
-
-    async def _reply_later(
-        self, context: RequestContext, request: Message, outcome: Awaitable[Message | None], started: float
-    ) -> Reply:
-        try:
-            response = await outcome
-        except Exception:
-            response = self._failed(request, context)
-        return self._reply(context, request, response, started)
+        return await reply if isinstance(reply, Later) else reply
 
     def _failed(self, request: Message, context: RequestContext) -> Message:
         """Called while an exception is handled: it costs this request, not the connection and what else is on it."""
@@ -121,7 +116,7 @@ class Router:
             raise ProtocolError(f"{type(request).__name__} has failed, and its reply has no room to say so")
         return response
 
-    def _reply(self, context: RequestContext, request: Message, response: Message | None, started: float) -> Reply:
+    def _reply(self, context: RequestContext, request: Message, started: float, response: Message | None) -> Reply:
         pieces: Reply = None
         sent = 0
         if response is not None:

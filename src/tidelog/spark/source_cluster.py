@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -83,14 +83,14 @@ class SourceCluster:
 
     def select(self, *, known: Collection[str] = ()) -> Selected:
         """Topics that are not there are looked for some more, unless they are `known` to have existed."""
-        return self._run(self._select(self._options.selection, known))
+        return self._run(lambda: self._select(self._options.selection, known))
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._run(self._list(dict.fromkeys(partitions, EARLIEST)))
+        return self._run(lambda: self._list(dict.fromkeys(partitions, EARLIEST)))
 
     def latest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Ends as a reader sees them: with read_committed the last stable offset."""
-        return self._run(self._list(dict.fromkeys(partitions, LATEST)))
+        return self._run(lambda: self._list(dict.fromkeys(partitions, LATEST)))
 
     def latest_from(self, partitions: Iterable[TopicPartition], known: PartitionOffsets) -> dict[TopicPartition, int]:
         """As `latest`. A broker that has just become leader may know less than is `known` for a moment: ask again."""
@@ -100,30 +100,26 @@ class SourceCluster:
             behind = [partition for partition in found if found[partition] < known.get(partition, 0)]
             if not behind or attempt == self._options.fetch_offset_retries:
                 break
-            self._run(asyncio.sleep(self._options.fetch_offset_retry_interval_ms / 1000))
+            self._run(lambda: asyncio.sleep(self._options.fetch_offset_retry_interval_ms / 1000))
         return found
 
     def resolve(self, place: Place, partitions: frozenset[TopicPartition], *, starting: bool) -> Resolved:
         """The offsets of a place that an option names."""
-        return self._run(self._resolve(place, partitions, starting=starting))
+        return self._run(lambda: self._resolve(place, partitions, starting=starting))
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _run(self, question: Coroutine[Any, Any, T]) -> T:
+    def _run(self, question: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if self._runner is None:
             self._runner = asyncio.Runner()
         return self._runner.run(self._ask(question))
 
-    async def _ask(self, question: Coroutine[Any, Any, T]) -> T:
+    async def _ask(self, question: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if self._cluster is None:
             cluster = Cluster(self._config)
-            try:
-                await cluster.start()
-            except BaseException:
-                question.close()
-                raise
+            await cluster.start()
             self._cluster = cluster
-        return await question
+        return await question()
 
     async def _select(self, selection: Selection, known: Collection[str]) -> Selected:
         match selection:

@@ -98,16 +98,13 @@ class Client(Generic[Worker]):
         self._call_timeout = call_timeout
         self._process = os.getpid()
         self._background = background()
-        self._wrapped = self._run(_made(make))
+        self._wrapped = self._run(lambda: _made(make))
 
-    def _run(self, coroutine: Coroutine[Any, Any, Result], timeout: float | None = None) -> Result:
-        try:
-            self._check_process()
-            self._background.check_caller()
-        except ClientError:
-            coroutine.close()
-            raise
-        return self._background.run(self._in_order(coroutine), self._call_timeout if timeout is None else timeout)
+    def _run(self, call: Callable[[], Coroutine[Any, Any, Result]], timeout: float | None = None) -> Result:
+        """The coroutine is made where it runs: one that is made here might never get there."""
+        self._check_process()
+        self._background.check_caller()
+        return self._background.run(self._in_order(call), self._call_timeout if timeout is None else timeout)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
@@ -116,9 +113,9 @@ class Client(Generic[Worker]):
                 f"make a new one after the fork"
             )
 
-    async def _in_order(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+    async def _in_order(self, call: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """What has to be done before each call, in a subclass."""
-        return await coroutine
+        return await call()
 
 
 async def _made(make: Callable[[], Wrapped]) -> Wrapped:
@@ -131,7 +128,7 @@ def blocking(
     """A method that waits for what the coroutine function gives."""
 
     def call(self: Client[Wrapped], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        return self._run(method(self._wrapped, *args, **kwargs))
+        return self._run(lambda: method(self._wrapped, *args, **kwargs))
 
     functools.update_wrapper(call, method)
     return call
@@ -146,7 +143,7 @@ def on_loop(
         async def called() -> Result:
             return method(self._wrapped, *args, **kwargs)
 
-        return self._run(called())
+        return self._run(called)
 
     functools.update_wrapper(call, method)
     return call

@@ -69,7 +69,7 @@ class Consumer(Client[AsyncConsumer]):
     def close(self, *, leave_group: bool | None = None) -> None:
         """Commit (enable.auto.commit), leave the group, and let go of everything."""
         self._closed = True
-        self._run(self._close(leave_group))
+        self._run(lambda: self._close(leave_group))
 
     async def _close(self, leave_group: bool | None) -> None:
         self._give_back()
@@ -85,7 +85,7 @@ class Consumer(Client[AsyncConsumer]):
         while not self._taken:
             if self._closed:
                 raise StopIteration
-            self._taken.extend(self._run(self._wrapped.poll(timeout_ms=_LOOK_MS)))
+            self._taken.extend(self._run(lambda: self._wrapped.poll(timeout_ms=_LOOK_MS)))
         return self._taken.popleft()
 
     def poll(self, *, timeout_ms: float = 1_000, max_records: int | None = None) -> list[ConsumerRecord]:
@@ -93,21 +93,23 @@ class Consumer(Client[AsyncConsumer]):
         if self._taken:
             wanted = len(self._taken) if max_records is None else min(max_records, len(self._taken))
             return [self._taken.popleft() for _ in range(wanted)]
-        return self._run(self._wrapped.poll(timeout_ms=timeout_ms, max_records=max_records))
+        return self._run(lambda: self._wrapped.poll(timeout_ms=timeout_ms, max_records=max_records))
 
     def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 1_000, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Like `poll`, by partition; of these partitions only, if some are named."""
-        self._run(self._returned())
-        return self._run(self._wrapped.getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records))
+        self._run(self._returned)
+        return self._run(lambda: self._wrapped.getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records))
 
     def fetch_arrow(
         self, *, max_rows: int = 65_536, timeout_ms: float = 1_000, with_headers: bool = True
     ) -> pyarrow.RecordBatch:
         """Up to `max_rows` records as columns, as soon as there are any; no rows when the time is over."""
-        self._run(self._returned())
-        return self._run(self._wrapped.fetch_arrow(max_rows=max_rows, timeout_ms=timeout_ms, with_headers=with_headers))
+        self._run(self._returned)
+        return self._run(
+            lambda: self._wrapped.fetch_arrow(max_rows=max_rows, timeout_ms=timeout_ms, with_headers=with_headers)
+        )
 
     # -- what to read and where ----------------------------------------------------------------------------------
 
@@ -124,7 +126,7 @@ class Consumer(Client[AsyncConsumer]):
         so they may commit and ask, but not read.
         """
         self._run(
-            self._subscribe(
+            lambda: self._subscribe(
                 topics,
                 pattern,
                 _beside(on_partitions_assigned),
@@ -151,12 +153,12 @@ class Consumer(Client[AsyncConsumer]):
 
     def unsubscribe(self) -> None:
         """Leave the group, or give up what was assigned by hand."""
-        self._run(self._returned())
-        self._run(self._wrapped.unsubscribe())
+        self._run(self._returned)
+        self._run(self._wrapped.unsubscribe)
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Read exactly these partitions, whatever others do."""
-        self._run(self._returned())
+        self._run(self._returned)
         self._call(self._wrapped.assign, partitions)
 
     def seek(self, partition: TopicPartition, offset: OffsetToSet) -> None:
@@ -174,7 +176,7 @@ class Consumer(Client[AsyncConsumer]):
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Give no records of these partitions until `resume`."""
-        self._run(self._returned())
+        self._run(self._returned)
         self._call(self._wrapped.pause, *partitions)
 
     resume = on_loop(AsyncConsumer.resume)
@@ -187,7 +189,7 @@ class Consumer(Client[AsyncConsumer]):
     def position(self, partition: TopicPartition, *, timeout_ms: float | None = None) -> int:
         """The offset of the next record that the reader gets."""
         first = self._first_taken().get(partition)
-        return self._run(self._wrapped.position(partition, timeout_ms=timeout_ms)) if first is None else first
+        return self._run(lambda: self._wrapped.position(partition, timeout_ms=timeout_ms)) if first is None else first
 
     # -- commits -------------------------------------------------------------------------------------------------
 
@@ -195,7 +197,7 @@ class Consumer(Client[AsyncConsumer]):
         self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, *, timeout_ms: float | None = None
     ) -> None:
         """Commit where the reader is, or these offsets: of the next records to read."""
-        self._run(self._commit(offsets, timeout_ms))
+        self._run(lambda: self._commit(offsets, timeout_ms))
 
     async def _commit(self, offsets: Mapping[TopicPartition, OffsetToSet] | None, timeout_ms: float | None) -> None:
         if offsets is None and self._taken:
@@ -208,7 +210,7 @@ class Consumer(Client[AsyncConsumer]):
         """Commit without waiting. `callback(offsets, error)` is called on a thread of its own, inside of a later call
         of the reader.
         """
-        self._run(self._commit_soon(offsets, callback))
+        self._run(lambda: self._commit_soon(offsets, callback))
 
     async def _commit_soon(
         self, offsets: Mapping[TopicPartition, OffsetToSet] | None, callback: CommitCallback | None
@@ -245,7 +247,7 @@ class Consumer(Client[AsyncConsumer]):
         async def called() -> None:
             function(*args, **kwargs)
 
-        self._run(called())
+        self._run(called)
 
     def _first_taken(self) -> dict[TopicPartition, int]:
         """Of each partition with records that are not handed out yet, the offset of the first."""

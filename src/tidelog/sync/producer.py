@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
@@ -47,7 +48,7 @@ class Delivery:
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Waits for `timeout` seconds, or for as long as the producer tries (delivery.timeout.ms)."""
-        return self._producer._run(self._wait(), timeout)
+        return self._producer._run(self._wait, timeout)
 
     async def _wait(self) -> RecordMetadata:
         while self._delivery is None:
@@ -171,13 +172,13 @@ class Producer(Client[AsyncProducer]):
                 raise
 
     def start(self) -> None:
-        self._run(self._wrapped.start())
+        self._run(self._wrapped.start)
         self._started = True
 
     def close(self, *, flush: bool = True) -> None:
         """Deliver what is waiting (`flush`), then let go of everything. Raises as `flush` does."""
         self._closed = True
-        self._run(self._close(flush))
+        self._run(lambda: self._close(flush))
 
     async def _close(self, flush: bool) -> None:
         await self._wrapped.close(flush=flush)
@@ -213,12 +214,12 @@ class Producer(Client[AsyncProducer]):
     def publish(self, topic: str, partition: int, batch: bytes | bytearray | memoryview) -> Delivery:
         """Send one record batch that was encoded elsewhere; see `tidelog.Producer.publish`."""
         delivery = Delivery(self)
-        delivery._taken(self._run(self._wrapped.publish(topic, partition, batch)), None)
+        delivery._taken(self._run(lambda: self._wrapped.publish(topic, partition, batch)), None)
         return delivery
 
     def flush(self) -> None:
         """Send all that waits and wait for its outcome. Raises the first failure that nobody has asked about."""
-        self._run(self._flush())
+        self._run(self._flush)
 
     async def _flush(self) -> None:
         await self._wrapped.flush()
@@ -235,14 +236,14 @@ class Producer(Client[AsyncProducer]):
     def transaction(self) -> Iterator[Producer]:
         """Begin; at the end of the block commit, or abort if the block raises. See `tidelog.Producer.transaction`."""
         block = self._wrapped.transaction()
-        self._run(block.__aenter__())
+        self._run(block.__aenter__)
         try:
             yield self
-            self._run(self._refused())
+            self._run(self._refused)
         except BaseException as error:
-            self._run(block.__aexit__(type(error), error, error.__traceback__))
+            self._run(partial(block.__aexit__, type(error), error, error.__traceback__))
             raise
-        self._run(block.__aexit__(None, None, None))
+        self._run(lambda: block.__aexit__(None, None, None))
 
     async def _refused(self) -> None:
         self._raise_refused()
@@ -257,18 +258,14 @@ class Producer(Client[AsyncProducer]):
 
     def commit_transaction(self) -> None:
         """Wait for all deliveries, then make them visible."""
-        self._run(self._refused())
-        self._run(self._wrapped.commit_transaction())
+        self._run(self._refused)
+        self._run(self._wrapped.commit_transaction)
 
     prepare_transaction = blocking(AsyncProducer.prepare_transaction)
     hand_over_transaction = blocking(AsyncProducer.hand_over_transaction)
 
-    async def _in_order(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+    async def _in_order(self, call: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """A call comes after the records that were sent before it."""
-        try:
-            if self._started:
-                await self._handover.empty()
-        except BaseException:
-            coroutine.close()
-            raise
-        return await coroutine
+        if self._started:
+            await self._handover.empty()
+        return await call()

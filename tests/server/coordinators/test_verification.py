@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-
 import pytest
 from server.conftest import create_topic
 from support.raw_client import raw_client
@@ -11,6 +9,7 @@ from support.raw_transactions import RawProducer
 
 import tidelog
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.coordinators.transactions import TransactionCoordinator
@@ -33,7 +32,7 @@ async def test_a_marker_between_question_and_answer_does_not_end_the_next_transa
 
         def ask_slowly(
             self: TransactionCoordinator, transactional_id: str, message: AddPartitionsToTxnRequest, version: int
-        ) -> Awaitable[Message]:
+        ) -> Later[Message]:
             async def answer() -> Message:
                 nonlocal questions
                 questions += 1
@@ -43,7 +42,7 @@ async def test_a_marker_between_question_and_answer_does_not_end_the_next_transa
                 given = original(self, transactional_id, message, version)
                 return given if isinstance(given, Message) else await given
 
-            return answer()
+            return Later.run(answer())
 
         monkeypatch.setattr(TransactionCoordinator, "ask_as_broker", ask_slowly)
         assert await producer.produce("t", "second") is ErrorCode.NONE

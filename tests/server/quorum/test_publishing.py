@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage
+from tidelog.network.later import Later
 from tidelog.server.quorum.publishing import ImagePublisher
 
 
@@ -22,17 +22,17 @@ class Acting:
         self.gate = asyncio.Event()
         self.done: list[tuple[str, int]] = []
 
-    def prepare(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
+    def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         return self._act("prepare", image.offset)
 
-    def publish(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
+    def publish(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         return self._act("publish", image.offset)
 
-    def _act(self, what: str, offset: int) -> Awaitable[None] | None:
+    def _act(self, what: str, offset: int) -> Later[None] | None:
         if offset not in self._slow:
             self.done.append((what, offset))
             return None
-        return self._take_time(what, offset)
+        return Later.run(self._take_time(what, offset))
 
     async def _take_time(self, what: str, offset: int) -> None:
         await self.gate.wait()
@@ -82,7 +82,7 @@ async def test_after_a_failure_no_other_image_is_acted_on() -> None:
     async def fail() -> None:
         raise RuntimeError("cannot")
 
-    published.prepare = lambda image, delta: fail() if image.offset == 1 else None
+    published.prepare = lambda image, delta: Later.run(fail()) if image.offset == 1 else None
     for offset in range(3):
         published.offer(image(offset), ImageDelta())
     async with asyncio.timeout(10):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,13 +22,14 @@ from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
+from tidelog.network.later import Later
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.offset_commit_request import OffsetCommitRequest
 from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from tidelog.protocol.schema import Message
 from tidelog.records.record import Record
 from tidelog.server.coordinators.loading import load
-from tidelog.server.coordinators.port import CoordinatorLog, EncodedRecord, meaning_for_clients
+from tidelog.server.coordinators.port import CoordinatorLog, EncodedRecord, Settling, meaning_for_clients
 from tidelog.server.coordinators.shard_work import (
     ShardTasks,
     ShardTimer,
@@ -98,7 +99,7 @@ class GroupShardRuntime:
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def ask(self, message: Message, sender: Sender, fresh_id: str = "") -> Message | Awaitable[Message]:
+    def ask(self, message: Message, sender: Sender, fresh_id: str = "") -> Message | Later[Message]:
         """The reply, or what to await for it. `fresh_id` is random text for the id of a new member."""
         if self.unavailable:
             if isinstance(message, HeartbeatRequest) and self.unavailable is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -126,20 +127,20 @@ class GroupShardRuntime:
         self._futures[token] = future
         # The caller may give up first, because its client has gone.
         future.add_done_callback(lambda _: self._forget(token))
-        return future
+        return Later(future)
 
     def partitions_deleted(self, partitions: Collection[TopicPartition]) -> None:
         if not self.unavailable:
             self._act(lambda: self.shard.on_partitions_deleted(partitions))
 
-    def is_settled(self) -> bool:
-        """Whether what the shard says now is committed. Raises ApiError."""
-        return self._log.is_settled(self.partition)
+    def settling(self) -> Settling | None:
+        """When what the shard says now is committed; None if it is. Raises ApiError."""
+        return self._log.settling(self.partition)
 
-    async def settle(self) -> None:
-        """Until what the shard says now is committed. Raises ApiError."""
+    async def settle(self, settling: Settling) -> None:
+        """Wait for it within a bound. Raises ApiError and TimeoutError."""
         async with asyncio.timeout(self._limits.commit_timeout_ms / 1000):
-            await self._log.settle(self.partition)
+            await settling
 
     def transaction_ended(self, producer_id: int, *, commit: bool) -> None:
         """A marker was appended to the partition. While loading, it will be read from there."""
@@ -195,17 +196,17 @@ class GroupShardRuntime:
         encoded = [encode_record(record) for record in decision.records]
         try:
             self._append(decision, encoded)
-            is_settled = not decision.answers or self._log.is_settled(self.partition)
+            settling = self.settling() if decision.answers else None
         except ApiError as error:
             if decision.records:
                 logger.warning("__consumer_offsets-%d takes no records: %s", self.partition, error)
             self._refuse(decision.answers, error.code)
             return
-        if is_settled:
+        if settling is None:
             for token, response in decision.answers:
                 self._deliver(token, response)
         else:
-            self._tasks.spawn(self._answer_when_settled(decision.answers))
+            self._tasks.spawn(self._answer_when_settled(settling, decision.answers))
 
     def _append(self, decision: Decision, encoded: Sequence[EncodedRecord]) -> None:
         first = 0
@@ -218,9 +219,9 @@ class GroupShardRuntime:
                 offset += 1
             first = end
 
-    async def _answer_when_settled(self, answers: Sequence[Answer]) -> None:
+    async def _answer_when_settled(self, settling: Settling, answers: Sequence[Answer]) -> None:
         try:
-            await self.settle()
+            await self.settle(settling)
         except TimeoutError:
             self._refuse(answers, ErrorCode.REQUEST_TIMED_OUT)
         except ApiError as error:

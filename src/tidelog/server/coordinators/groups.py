@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from uuid import UUID
 
 from tidelog.coordinators.consumer_groups.topics import Topics
@@ -14,6 +14,7 @@ from tidelog.coordinators.placement import partition_for
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
+from tidelog.network.later import Later
 from tidelog.protocol.messages.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.describe_groups_response import DescribedGroup
@@ -96,7 +97,7 @@ class GroupCoordinator:
         """The partition whose leader coordinates the group."""
         return partition_for(group_id, self._partition_count())
 
-    def ask(self, group_id: str, message: Message, sender: Sender) -> Message | Awaitable[Message]:
+    def ask(self, group_id: str, message: Message, sender: Sender) -> Message | Later[Message]:
         """The reply to a request that concerns one group, or what to await for it."""
         shard = self._shards.get(self.partition_of(group_id))
         if shard is None:
@@ -114,8 +115,9 @@ class GroupCoordinator:
             return OffsetFetchResponseGroup(group_id=request.group_id, error_code=code)
         found = shard.shard.fetch_offsets(request, require_stable=require_stable)
         try:
-            if not shard.is_settled():
-                await shard.settle()
+            settling = shard.settling()
+            if settling is not None:
+                await shard.settle(settling)
         except TimeoutError:
             # Consumers before 3.9 do not know what to do with any other error here.
             return OffsetFetchResponseGroup(group_id=request.group_id, error_code=ErrorCode.NOT_COORDINATOR)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from tidelog.coordinators.decision import ProducerIdentity
@@ -17,6 +17,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
+from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
@@ -138,7 +139,7 @@ class Markers:
         self._exists = exists
         self._remote = remote
 
-    def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Awaitable[MarkerCodes]:
+    def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Later[MarkerCodes]:
         marker = EndTransactionMarker(commit=work.commit, coordinator_epoch=work.coordinator_epoch)
         outcomes: dict[TopicPartition, MarkerOutcome] = {}
         elsewhere: set[TopicPartition] = set()
@@ -154,7 +155,7 @@ class Markers:
         codes = known_at_once(outcomes)
         if codes is not None and not elsewhere:
             return codes
-        return self._gather(work, outcomes, frozenset(elsewhere))
+        return Later.run(self._gather(work, outcomes, frozenset(elsewhere)))
 
     async def _gather(
         self,

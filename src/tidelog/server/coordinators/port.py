@@ -7,9 +7,14 @@ from typing import Protocol
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 
 # Key and value as they are written; without a value it is a tombstone.
 EncodedRecord = tuple[bytes, bytes | None]
+
+
+# Raises ApiError when awaited, if the records are not known to be committed.
+Settling = Later[None]
 
 
 class CoordinatorLog(Protocol):
@@ -23,12 +28,12 @@ class CoordinatorLog(Protocol):
 
     def end_offset(self, partition: int) -> int: ...
 
-    def is_settled(self, partition: int) -> bool:
-        """Whether everything in the log is committed, so that there is nothing to wait for."""
-        ...
+    def settling(self, partition: int) -> Settling | None:
+        """Done when everything that is in the log now is committed; None if it is already.
 
-    async def settle(self, partition: int) -> None:
-        """Until everything that is in the log now is committed."""
+        To be called right after the append, before anything is awaited: a commit that is waited for later may be that
+        of other records, after a change of leaders.
+        """
         ...
 
     async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:

@@ -9,13 +9,14 @@ from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from tidelog.model.ports import Clock
+from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
-from tidelog.server.coordinators.port import EncodedRecord
+from tidelog.server.coordinators.port import EncodedRecord, Settling
 from tidelog.server.replicas.registry import Replicas
-from tidelog.server.replicas.replica import Replica, committed
+from tidelog.server.replicas.replica import Replica
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_results import AppendRefusal, OffsetOutOfRange
 
@@ -69,12 +70,11 @@ class ReplicaLog:
     def end_offset(self, partition: int) -> int:
         return self._leader(partition).log.log_end_offset
 
-    def is_settled(self, partition: int) -> bool:
-        return self._leader(partition).all_committed()
-
-    async def settle(self, partition: int) -> None:
+    def settling(self, partition: int) -> Settling | None:
         replica = self._leader(partition)
-        await committed(replica, replica.when_committed(replica.log.log_end_offset))
+        if replica.all_committed():
+            return None
+        return Later[ErrorCode](replica.when_committed(replica.log.log_end_offset)).then(replica.check_committed)
 
     async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
         # On this loop and not in a thread: between two of its steps the cleaner exchanges files, and topics vanish.

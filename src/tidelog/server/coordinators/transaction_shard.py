@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from tidelog.coordinators.decision import Decision, Moment, Request, Token
@@ -22,11 +22,12 @@ from tidelog.coordinators.transactions.state import ProducerIdNeeded
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
+from tidelog.network.later import Later
 from tidelog.protocol.schema import Message
 from tidelog.records.record import Record
 from tidelog.server.coordinators.group_shard import ShardLimits
 from tidelog.server.coordinators.loading import load
-from tidelog.server.coordinators.port import CoordinatorLog, meaning_for_clients
+from tidelog.server.coordinators.port import CoordinatorLog, Settling, meaning_for_clients
 from tidelog.server.coordinators.shard_work import (
     ShardTasks,
     ShardTimer,
@@ -52,7 +53,7 @@ MarkerCodes = Mapping[TopicPartition, ErrorCode]
 class MarkerWriter(Protocol):
     """Brings markers to the leaders of partitions, wherever they are."""
 
-    def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Awaitable[MarkerCodes]:
+    def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Later[MarkerCodes]:
         """What became of each; NONE once the marker is committed. At once if nothing has to be waited for."""
         ...
 
@@ -95,11 +96,11 @@ class TransactionShardRuntime:
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def ask(self, message: Message, version: int) -> Message | Awaitable[Message]:
+    def ask(self, message: Message, version: int) -> Message | Later[Message]:
         """The reply, or what to await for it."""
         outcome = self._ask(message, version, None)
         if isinstance(outcome, ProducerIdNeeded):
-            return self._ask_with_producer_id(message, version)
+            return Later.run(self._ask_with_producer_id(message, version))
         return outcome
 
     async def _ask_with_producer_id(self, message: Message, version: int) -> Message:
@@ -113,7 +114,7 @@ class TransactionShardRuntime:
 
     def _ask(
         self, message: Message, version: int, fresh_producer_id: int | None
-    ) -> Message | Awaitable[Message] | ProducerIdNeeded:
+    ) -> Message | Later[Message] | ProducerIdNeeded:
         if self.unavailable:
             return replies.refused(message, self.unavailable, version)
         request = Request(token=_TOKEN, message=message, version=version)
@@ -132,7 +133,7 @@ class TransactionShardRuntime:
         ((_, response),) = decision.answers
         if settled is None:
             return response
-        return self._answer_when_settled(settled, message, response, version)
+        return Later.run(self._answer_when_settled(settled, message, response, version))
 
     async def _answer_when_settled(
         self, settled: asyncio.Task[None], message: Message, response: Message, version: int
@@ -174,17 +175,18 @@ class TransactionShardRuntime:
                 self.shard.replay(record)
         self._set_timer()
         work = self.shard.take_marker_work()
-        if self._log.is_settled(self.partition):
+        if not work and not decision.answers:
+            return None
+        settling = self._log.settling(self.partition)
+        if settling is None:
             for each in work:
                 self._mark(each)
             return None
-        if not work and not decision.answers:
-            return None
-        return self._tasks.spawn(self._settle(work))
+        return self._tasks.spawn(self._settle(settling, work))
 
-    async def _settle(self, work: list[MarkerWork]) -> None:
+    async def _settle(self, settling: Settling, work: list[MarkerWork]) -> None:
         """As long as it takes: the records stay in the log, and the markers must follow them."""
-        await self._log.settle(self.partition)
+        await settling
         for each in work:
             self._mark(each)
 
@@ -232,10 +234,10 @@ class TransactionShardRuntime:
             self._tasks.spawn(self._keep_marking(work, left, outcome))
 
     async def _keep_marking(
-        self, work: MarkerWork, left: frozenset[TopicPartition], first: Awaitable[MarkerCodes] | None = None
+        self, work: MarkerWork, left: frozenset[TopicPartition], first: Later[MarkerCodes] | None = None
     ) -> None:
         delay = FIRST_MARKER_RETRY_SECONDS
-        outcome: MarkerCodes | Awaitable[MarkerCodes] | None = first
+        outcome: MarkerCodes | Later[MarkerCodes] | None = first
         while True:
             if outcome is None:
                 await asyncio.sleep(delay)

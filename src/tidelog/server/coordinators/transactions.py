@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Protocol
 
 from tidelog.coordinators.placement import partition_for
@@ -14,6 +14,7 @@ from tidelog.coordinators.transactions.replies import refused
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ports import Clock
+from tidelog.network.later import Later
 from tidelog.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from tidelog.protocol.messages.describe_transactions_response import TransactionState as DescribedTransaction
 from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse
@@ -117,7 +118,7 @@ class TransactionCoordinator:
         """The partition whose leader coordinates the transactional id."""
         return partition_for(transactional_id, self._partition_count())
 
-    def ask(self, transactional_id: str, message: Message, version: int) -> Message | Awaitable[Message]:
+    def ask(self, transactional_id: str, message: Message, version: int) -> Message | Later[Message]:
         """The reply to a request that concerns one transactional id, or what to await for it."""
         shard = self._shards.get(self.partition_of(transactional_id))
         if shard is None:
@@ -126,11 +127,11 @@ class TransactionCoordinator:
 
     def ask_as_broker(
         self, transactional_id: str, message: AddPartitionsToTxnRequest, version: int
-    ) -> Message | Awaitable[Message]:
+    ) -> Message | Later[Message]:
         """For the leader of a partition that a transaction writes to: the coordinator may be another broker."""
         partition = self.partition_of(transactional_id)
         if partition not in self._shards and self._others is not None:
-            return self._others.ask_coordinator(partition, message, version)
+            return Later.run(self._others.ask_coordinator(partition, message, version))
         return self.ask(transactional_id, message, version)
 
     def describe_transaction(self, transactional_id: str) -> DescribedTransaction:

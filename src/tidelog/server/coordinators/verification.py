@@ -9,7 +9,7 @@ asked any more.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.network.later import Later
 from tidelog.partition.producers import ProducerRefusal
 from tidelog.partition.verification import NO_GUARD, VerificationGuard
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
@@ -80,7 +81,7 @@ def is_coordinator_away(code: ErrorCode, level: ClientLevel) -> bool:
 
 def admit(
     node: Node, transactional_id: str, producer: ProducerIdentity, writes: Sequence[Write], level: ClientLevel
-) -> Admission | Awaitable[Admission]:
+) -> Admission | Later[Admission]:
     """At once if the coordinator is here and need not wait for anybody: then no other write can come in between."""
     asking = _Asking(node, transactional_id, producer, writes, level)
     admission, to_ask = asking.begin()
@@ -88,9 +89,9 @@ def admit(
         return admission
     answer = asking.ask(to_ask)
     if not isinstance(answer, Message):
-        return asking.wait(admission, answer)
+        return Later.run(asking.wait(admission, answer))
     if level is ClientLevel.V2 and ErrorCode.CONCURRENT_TRANSACTIONS in _codes(answer).values():
-        return asking.wait(admission, None)
+        return Later.run(asking.wait(admission, None))
     _note(admission, answer, level)
     return admission
 
@@ -132,13 +133,13 @@ class _Asking:
                 to_ask.append(partition)
         return admission, to_ask
 
-    def ask(self, partitions: list[TopicPartition]) -> Message | Awaitable[Message]:
+    def ask(self, partitions: list[TopicPartition]) -> Message | Later[Message]:
         second = self.level is ClientLevel.V2
         question = _question(self.transactional_id, self.producer, partitions, verify_only=not second)
         version = _ADD_VERSION if second else _VERIFY_VERSION
         return self.node.transactions.ask_as_broker(self.transactional_id, question, version)
 
-    async def wait(self, admission: Admission, first: Awaitable[Message] | None) -> Admission:
+    async def wait(self, admission: Admission, first: Later[Message] | None) -> Admission:
         """The end of the last transaction may be under way still: a short wait here saves the producer a longer one.
 
         Its marker may come between the question and the answer. To the partition that looks as if the answer were about

@@ -5,12 +5,12 @@ To the coordinator that is one more partition: the one of `__consumer_offsets` t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from tidelog.coordinators.transactions.replies import understood
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
+from tidelog.network.later import Later
 from tidelog.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from tidelog.protocol.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
@@ -33,14 +33,14 @@ _AS_ADD_PARTITIONS_VERSION = 3
 
 def handle(
     node: Node, request: AddOffsetsToTxnRequest, context: RequestContext
-) -> AddOffsetsToTxnResponse | Awaitable[AddOffsetsToTxnResponse]:
+) -> AddOffsetsToTxnResponse | Later[AddOffsetsToTxnResponse]:
     if CONSUMER_OFFSETS_TOPIC not in node.image.topics:
         # Its markers would have nowhere to go.
-        return _create_and_add(node, request, context)
+        return Later.run(_create_and_add(node, request, context))
     outcome = _add(node, request)
     if isinstance(outcome, Message):
         return _as_response(outcome, context.version)
-    return _later(outcome, context.version)
+    return outcome.then(lambda reply: _as_response(reply, context.version))
 
 
 async def _create_and_add(
@@ -56,7 +56,7 @@ async def _create_and_add(
     return _as_response(outcome if isinstance(outcome, Message) else await outcome, context.version)
 
 
-def _add(node: Node, request: AddOffsetsToTxnRequest) -> Message | Awaitable[Message]:
+def _add(node: Node, request: AddOffsetsToTxnRequest) -> Message | Later[Message]:
     partition = node.groups.partition_of(request.group_id)
     transaction = AddPartitionsToTxnTransaction(
         transactional_id=request.transactional_id,
@@ -66,10 +66,6 @@ def _add(node: Node, request: AddOffsetsToTxnRequest) -> Message | Awaitable[Mes
     )
     message = AddPartitionsToTxnRequest(transactions=[transaction])
     return node.transactions.ask(request.transactional_id, message, _AS_ADD_PARTITIONS_VERSION)
-
-
-async def _later(outcome: Awaitable[Message], version: int) -> AddOffsetsToTxnResponse:
-    return _as_response(await outcome, version)
 
 
 def _as_response(outcome: Message, version: int) -> AddOffsetsToTxnResponse:

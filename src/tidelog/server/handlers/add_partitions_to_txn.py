@@ -8,13 +8,13 @@ decided in `tidelog.coordinators.transactions.add_partitions`.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.coordinators.transactions import replies
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.network.later import Later
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTransaction,
@@ -34,16 +34,16 @@ _SEVERAL_TRANSACTIONS_FROM = 4
 
 def handle(
     node: Node, request: AddPartitionsToTxnRequest, context: RequestContext
-) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
+) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
     several = context.version >= _SEVERAL_TRANSACTIONS_FROM
     transactions = request.transactions if several else [_from_old_form(request)]
     outcomes = [_add(node, transaction, context.version) for transaction in transactions]
     if all(isinstance(outcome, Message) for outcome in outcomes):
         return _joined([outcome for outcome in outcomes if isinstance(outcome, Message)], several=several)
-    return _joined_later(outcomes, several=several)
+    return Later.run(_joined_later(outcomes, several=several))
 
 
-def _add(node: Node, transaction: AddPartitionsToTxnTransaction, version: int) -> Message | Awaitable[Message]:
+def _add(node: Node, transaction: AddPartitionsToTxnTransaction, version: int) -> Message | Later[Message]:
     partitions = replies.partitions_of(transaction)
     missing = {partition for partition in partitions if not _exists(node, partition)}
     if missing:
@@ -72,12 +72,9 @@ def _from_old_form(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTran
     )
 
 
-async def _joined_later(
-    outcomes: Sequence[Message | Awaitable[Message]], *, several: bool
-) -> AddPartitionsToTxnResponse:
-    waiting = [outcome for outcome in outcomes if not isinstance(outcome, Message)]
-    arrived = iter(await asyncio.gather(*waiting))
-    return _joined([each if isinstance(each, Message) else next(arrived) for each in outcomes], several=several)
+async def _joined_later(outcomes: Sequence[Message | Later[Message]], *, several: bool) -> AddPartitionsToTxnResponse:
+    replies = [each if isinstance(each, Message) else await each for each in outcomes]
+    return _joined(replies, several=several)
 
 
 def _joined(outcomes: Sequence[Message], *, several: bool) -> AddPartitionsToTxnResponse:

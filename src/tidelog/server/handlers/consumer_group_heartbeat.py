@@ -6,11 +6,11 @@ Version 1 has subscriptions by regular expression, and ids that members make up 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from tidelog.metadata.records import GROUP_VERSION, GROUP_VERSION_FEATURE
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.schema import Message
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PROTOCOL = "consumer"
 
 
-def handle(node: Node, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> Message | Awaitable[Message]:
+def handle(node: Node, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> Message | Later[Message]:
     if not is_enabled(node):
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return node.groups.ask(request.group_id, request, context)

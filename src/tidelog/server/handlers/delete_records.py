@@ -6,11 +6,11 @@ Answered when all in-sync replicas have heard of it, or else the records could c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.protocol.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest
 from tidelog.protocol.messages.delete_records_response import (
     DeleteRecordsPartitionResult,
@@ -30,7 +30,7 @@ _UNKNOWN = -1
 
 def handle(
     node: Node, request: DeleteRecordsRequest, context: RequestContext
-) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
+) -> DeleteRecordsResponse | Later[DeleteRecordsResponse]:
     waiting: list[_Deletion] = []
     topics = [
         DeleteRecordsTopicResult(
@@ -40,7 +40,7 @@ def handle(
     ]
     if not waiting:
         return DeleteRecordsResponse(topics=topics)
-    return _wait(topics, waiting, request.timeout_ms)
+    return Later.run(_wait(topics, waiting, request.timeout_ms))
 
 
 def _delete(

@@ -6,9 +6,9 @@ Version 2 knows PRODUCER_FENCED, 5 ends transactions of the second protocol vers
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from tidelog.network.later import Later
 from tidelog.protocol.messages.end_txn_request import EndTxnRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.context import RequestContext
@@ -17,5 +17,5 @@ if TYPE_CHECKING:
     from tidelog.server.node import Node
 
 
-def handle(node: Node, request: EndTxnRequest, context: RequestContext) -> Message | Awaitable[Message]:
+def handle(node: Node, request: EndTxnRequest, context: RequestContext) -> Message | Later[Message]:
     return node.transactions.ask(request.transactional_id, request, context.version)

@@ -8,18 +8,19 @@ any replica. Followers see everything up to the end of the log; the offset they 
 that may commit records and bring them into the in-sync set.
 
 A fetch is answered at once if there is an error to tell, if min.bytes can be had, or if the reader does not want to
-wait. Otherwise it waits once, for at most max.wait, and answers with what there is then.
+wait. Otherwise it waits once, for at most max.wait, and answers with what there is then. The wait begins with the
+reading: each partition knows of it from the moment it was looked at, so nothing can happen to it unnoticed.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, ZERO_UUID
+from tidelog.network.later import Later
 from tidelog.partition.divergence import diverging_epoch
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.protocol.messages.fetch_response import (
@@ -35,8 +36,9 @@ from tidelog.records.batch import CorruptBatch
 from tidelog.server.context import RequestContext
 from tidelog.server.fetch_sessions import FetchPlan, PartitionKey, SessionRefusal
 from tidelog.server.leader_hints import REDIRECTING, LeaderHints
+from tidelog.server.logs import INVARIANT_LOGGER
 from tidelog.server.replicas.replica import READ_COMMITTED, Replica
-from tidelog.server.replicas.waits import FetchWait
+from tidelog.server.replicas.waits import FetchWait, FetchWaits
 from tidelog.server.replication.nearby import THE_LEADER
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_results import OffsetOutOfRange
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from tidelog.server.node import Node
 
 logger = logging.getLogger(__name__)
+invariants = logging.getLogger(INVARIANT_LOGGER)
 
 MAX_WAIT_MS = 5 * 60 * 1000
 _CONSUMER = -1
@@ -76,7 +79,6 @@ class _Round:
     """One pass over the wanted partitions."""
 
     answers: Answers
-    replicas: list[Replica]
     readable_bytes: int
     # An error, a divergence or another replica to read from: the reader should hear of it at once.
     urgent: bool
@@ -84,7 +86,14 @@ class _Round:
     idle: dict[PartitionKey, tuple[Replica, tuple[int, ...]]]
 
 
-def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchResponse | Awaitable[FetchResponse]:
+class _Watch(NamedTuple):
+    """The wait that partitions are registered with, as long as there are fewer bytes than these."""
+
+    wait: FetchWait
+    min_bytes: int
+
+
+def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
     plan = node.fetch_sessions.plan(request, context.version)
     if isinstance(plan, SessionRefusal):
         return FetchResponse(error_code=plan.code, session_id=0)
@@ -94,19 +103,37 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchR
         # read what is not committed, and nobody may count on it.
         answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
         return _respond(node, plan, answers, context)
-    first = _read_all(node, plan, reader)
-    if request.max_wait_ms <= 0 or not plan.partitions or first.urgent or first.readable_bytes >= request.min_bytes:
+    wait = FetchWait()
+    watch = _Watch(wait, request.min_bytes) if request.max_wait_ms > 0 else None
+    try:
+        first = _read_all(node, plan, reader, watch=watch)
+    except BaseException:
+        wait.release()
+        raise
+    if watch is None or not plan.partitions or first.urgent or first.readable_bytes >= request.min_bytes:
+        wait.release()
         return _respond(node, plan, first.answers, context)
-    return _wait_and_respond(node, plan, request, context, reader, first)
+    woken = wait.begin(request.min_bytes - first.readable_bytes, min(request.max_wait_ms, MAX_WAIT_MS))
+    return Later[None](woken).then(lambda _: _look_again(node, plan, request, context, reader, first, wait))
 
 
-async def _wait_and_respond(
-    node: Node, plan: FetchPlan, request: FetchRequest, context: RequestContext, reader: _Reader, first: _Round
+def _look_again(
+    node: Node,
+    plan: FetchPlan,
+    request: FetchRequest,
+    context: RequestContext,
+    reader: _Reader,
+    first: _Round,
+    wait: FetchWait,
 ) -> FetchResponse:
-    waiting = FetchWait(request.min_bytes - first.readable_bytes)
-    watched = [each.follower_waits if reader.is_follower else each.fetch_waits for each in first.replicas]
-    await waiting.wait(watched, min(request.max_wait_ms, MAX_WAIT_MS))
-    return _respond(node, plan, _read_all(node, plan, reader, first).answers, context)
+    second = _read_all(node, plan, reader, first)
+    if wait.overdue and second.readable_bytes >= request.min_bytes:
+        invariants.error(
+            "a fetch waited for all of its %d ms although %d bytes were there for it: its wake-up was lost",
+            request.max_wait_ms,
+            second.readable_bytes,
+        )
+    return _respond(node, plan, second.answers, context)
 
 
 def _reader(node: Node, request: FetchRequest, context: RequestContext) -> _Reader:
@@ -122,9 +149,12 @@ def _reader(node: Node, request: FetchRequest, context: RequestContext) -> _Read
     )
 
 
-def _read_all(node: Node, plan: FetchPlan, reader: _Reader, first: _Round | None = None) -> _Round:
-    """One pass; the second one, after a wait, is given the first."""
-    result = _Round(answers=[], replicas=[], readable_bytes=0, urgent=False, idle={})
+def _read_all(
+    node: Node, plan: FetchPlan, reader: _Reader, first: _Round | None = None, *, watch: _Watch | None = None
+) -> _Round:
+    """One pass; the second one, after a wait, is given the first. The first one watches each partition from the moment
+    it is read, as long as it looks as if there will be a wait."""
+    result = _Round(answers=[], readable_bytes=0, urgent=False, idle={})
     left = reader.max_bytes
     for key, wanted in plan.partitions:
         if first is not None and key in first.idle:
@@ -145,8 +175,9 @@ def _read_all(node: Node, plan: FetchPlan, reader: _Reader, first: _Round | None
                 if wanted.fetch_offset >= _readable_end(found, reader) and plan.already_told(
                     key, log.high_watermark, log.log_start_offset
                 ):
-                    result.replicas.append(found)
                     result.idle[key] = (found, _looks(found))
+                    if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
+                        watch.wait.watch(_waits(found, reader))
                     continue
                 answer = _read(found, wanted, reader, max(left, 0), min_one_batch)
         except StorageFailure as failure:
@@ -156,13 +187,21 @@ def _read_all(node: Node, plan: FetchPlan, reader: _Reader, first: _Round | None
             logger.error("%s is damaged: %s", found.topic_partition, damage)
             answer = _failed(wanted.partition, ErrorCode.CORRUPT_MESSAGE)
         result.answers.append((key, answer))
-        result.replicas.append(found)
         if answer.error_code or answer.diverging_epoch.epoch >= 0 or answer.preferred_read_replica != THE_LEADER:
             result.urgent = True
         if answer.records is not None:
             result.readable_bytes += len(answer.records)
             left -= len(answer.records)
+        if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
+            watch.wait.watch(_waits(found, reader))
     return result
+
+
+def _waits(replica: Replica, reader: _Reader) -> FetchWaits:
+    """Where those wait who may read what this reader may read."""
+    if reader.is_follower:
+        return replica.follower_waits
+    return replica.stable_waits if reader.isolation_level == READ_COMMITTED else replica.fetch_waits
 
 
 def _find(node: Node, key: PartitionKey, reader: _Reader) -> Replica | ErrorCode:

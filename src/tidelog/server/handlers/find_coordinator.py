@@ -7,13 +7,13 @@ come into being when they are first asked for. Version 1 asks for transactional 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tidelog.coordinators.placement import partition_for
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from tidelog.network.later import Later
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from tidelog.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from tidelog.server.auto_topics import create_missing
@@ -31,10 +31,10 @@ _SEVERAL_KEYS_FROM = 4
 
 def handle(
     node: Node, request: FindCoordinatorRequest, context: RequestContext
-) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+) -> FindCoordinatorResponse | Later[FindCoordinatorResponse]:
     topic = _TOPICS.get(request.key_type)
     if topic is not None and topic not in node.image.topics:
-        return _create_and_find(node, topic, request, context)
+        return Later.run(_create_and_find(node, topic, request, context))
     return _find_all(node, topic, request, context)
 
 

@@ -7,11 +7,11 @@ one. With a transactional id the coordinator decides, in `tidelog.coordinators.t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_PRODUCER_ID
+from tidelog.network.later import Later
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from tidelog.protocol.schema import Message
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tidelog.server.node import Node
 
 
-def handle(node: Node, request: InitProducerIdRequest, context: RequestContext) -> Message | Awaitable[Message]:
+def handle(node: Node, request: InitProducerIdRequest, context: RequestContext) -> Message | Later[Message]:
     if request.transactional_id is None:
-        return _give(node)
+        return Later.run(_give(node))
     if not request.transactional_id:
         return _refused(ErrorCode.INVALID_REQUEST)
     return node.transactions.ask(request.transactional_id, request, context.version)

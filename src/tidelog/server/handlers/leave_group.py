@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from tidelog.network.later import Later
 from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.context import RequestContext
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
     from tidelog.server.node import Node
 
 
-def handle(node: Node, request: LeaveGroupRequest, context: RequestContext) -> Message | Awaitable[Message]:
+def handle(node: Node, request: LeaveGroupRequest, context: RequestContext) -> Message | Later[Message]:
     return node.groups.ask(request.group_id, request, context)

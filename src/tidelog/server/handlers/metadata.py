@@ -7,13 +7,13 @@ topics that it asks for; version 10 brought topic ids, 12 questions by id. Versi
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID
 from tidelog.model.topics import INTERNAL_TOPICS, topic_name_problem
+from tidelog.network.later import Later
 from tidelog.protocol.messages.metadata_request import MetadataRequest
 from tidelog.protocol.messages.metadata_response import (
     MetadataResponse,
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def handle(
-    node: Node, request: MetadataRequest, context: RequestContext
-) -> MetadataResponse | Awaitable[MetadataResponse]:
+def handle(node: Node, request: MetadataRequest, context: RequestContext) -> MetadataResponse | Later[MetadataResponse]:
     wanted = request.topics
     if wanted is None or (context.version == 0 and not wanted):
         every_topic = [describe(node, topic, _operations(request)) for topic in node.image.topics.values()]
@@ -45,7 +43,7 @@ def handle(
     ]
     may_create = request.allow_auto_topic_creation or context.version < 4
     if missing and may_create and node.config.auto_create_topics_enable:
-        return _create_and_respond(node, request, context, missing)
+        return Later.run(_create_and_respond(node, request, context, missing))
     return _respond(node, request, context, _wanted_topics(node, request, {}))
 
 

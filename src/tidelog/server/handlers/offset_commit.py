@@ -6,10 +6,10 @@ From version 10 topics go by their id (KIP-848). Topics that do not exist are re
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.protocol.messages.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestTopic
 from tidelog.protocol.messages.offset_commit_response import (
     OffsetCommitResponse,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TOPIC_IDS_FROM = 10
 
 
-def handle(node: Node, request: OffsetCommitRequest, context: RequestContext) -> Message | Awaitable[Message]:
+def handle(node: Node, request: OffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
     known: list[OffsetCommitRequestTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
     for topic in request.topics:
@@ -57,11 +57,7 @@ def handle(node: Node, request: OffsetCommitRequest, context: RequestContext) ->
         return outcome
     if isinstance(outcome, Message):
         return _joined(outcome, refused)
-    return _joined_later(outcome, refused)
-
-
-async def _joined_later(outcome: Awaitable[Message], refused: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:
-    return _joined(await outcome, refused)
+    return outcome.then(lambda reply: _joined(reply, refused))
 
 
 def _joined(reply: Message, refused: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.verification import VerificationGuard
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest
@@ -67,16 +67,16 @@ class _Appended:
 
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
-) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+) -> ProduceResponse | Later[ProduceResponse | None] | None:
     before = context.connection.turn
     if before is not None:
-        return _append_in_turn(node, request, context, before, _new_turn(context), None)
+        return Later.run(_append_in_turn(node, request, context, before, _new_turn(context), None))
     if request.transactional_id is None:
         return _append_all(node, request, context, None)
     admission = admit_produce(node, request, context.version)
     if isinstance(admission, Admission):
         return _append_all(node, request, context, admission)
-    return _append_in_turn(node, request, context, None, _new_turn(context), admission)
+    return Later.run(_append_in_turn(node, request, context, None, _new_turn(context), admission))
 
 
 def _new_turn(context: RequestContext) -> asyncio.Future[None]:
@@ -92,14 +92,14 @@ async def _append_in_turn(
     context: RequestContext,
     before: asyncio.Future[None] | None,
     turn: asyncio.Future[None],
-    admission: Admission | Awaitable[Admission] | None,
+    admission: Admission | Later[Admission] | None,
 ) -> ProduceResponse | None:
     try:
         if before is not None:
             await before
             if request.transactional_id is not None:
                 admission = admit_produce(node, request, context.version)
-        if admission is not None and not isinstance(admission, Admission):
+        if isinstance(admission, Later):
             admission = await admission
         outcome = _append_all(node, request, context, admission)
     finally:
@@ -107,12 +107,12 @@ async def _append_in_turn(
             context.connection.turn = None
         if not turn.done():
             turn.set_result(None)
-    return await outcome if isinstance(outcome, Awaitable) else outcome
+    return await outcome if isinstance(outcome, Later) else outcome
 
 
 def _append_all(
     node: Node, request: ProduceRequest, context: RequestContext, admission: Admission | None
-) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+) -> ProduceResponse | Later[ProduceResponse] | None:
     acks = request.acks
     topics: list[list[PartitionProduceResponse]] = []
     waiting: list[_Appended] = []
@@ -133,7 +133,7 @@ def _append_all(
             context.connection.close()
         return None
     if waiting:
-        return _wait(node, request, context, topics, waiting)
+        return Later.run(_wait(node, request, context, topics, waiting))
     return _response(node, request, context, topics, failed=failed)
 
 

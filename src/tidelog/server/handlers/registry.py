@@ -8,20 +8,22 @@ A handler is a module of this package, named after its API, with a function
 
     def handle(node: Node, request: SomeRequest, context: RequestContext) -> SomeResponse
 
-It may be asynchronous; if it can answer at once it should not be, since a plain call costs no task. None means that
-the request gets no reply. Modules are imported when their API is called for the first time.
+It may be asynchronous; if it can answer at once it should not be, since a plain call costs no task. A plain function
+that cannot answer at once returns a `Later`. None means that the request gets no reply. Modules are imported when their
+API is called for the first time.
 
 APIs that the active controller answers have no module: `tidelog.server.forwarding` passes them on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tidelog.network.later import Later
 from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.schema import Message, Versions, covers
 from tidelog.server import forwarding
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from tidelog.server.context import RequestContext
     from tidelog.server.node import Node
 
-Handler = Callable[["Node", Any, "RequestContext"], Message | Awaitable[Message | None] | None]
+Outcome = Message | Later[Message | None] | Coroutine[Any, Any, Message | None] | None
+Handler = Callable[["Node", Any, "RequestContext"], Outcome]
 
 SERVED: dict[ApiKey, Versions] = {
     ApiKey.PRODUCE: (3, 13),

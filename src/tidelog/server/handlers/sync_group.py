@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 from tidelog.protocol.schema import Message
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NAMES_PROTOCOL_FROM = 5
 
 
-def handle(node: Node, request: SyncGroupRequest, context: RequestContext) -> Message | Awaitable[Message]:
+def handle(node: Node, request: SyncGroupRequest, context: RequestContext) -> Message | Later[Message]:
     if context.version >= _NAMES_PROTOCOL_FROM and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     return node.groups.ask(request.group_id, request, context)

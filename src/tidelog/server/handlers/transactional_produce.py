@@ -6,13 +6,13 @@ coordinator is asked is in `tidelog.server.coordinators.verification`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition
+from tidelog.network.later import Later
 from tidelog.partition.verification import NO_GUARD, VerificationGuard
 from tidelog.protocol.messages.produce_request import ProduceRequest, TopicProduceData
 from tidelog.records.batch import CorruptBatch, parse_header
@@ -45,7 +45,7 @@ def topic_name(node: Node, topic: TopicProduceData) -> str | None:
     return node.topic_name(topic.topic_id)
 
 
-def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admission | Awaitable[Admission]:
+def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admission | Later[Admission]:
     """Ask for all transactional batches of a request at once. What else is wrong with them is found out later.
 
     Most of them go on with a transaction that is open in their partition, and need nobody's consent.

@@ -8,13 +8,14 @@ TRANSACTION_ABORTABLE; version 5 is of the second protocol version: the commit i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_SEQUENCE
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
+from tidelog.network.later import Later
 from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic
 from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,
@@ -35,7 +36,7 @@ _SECOND_PROTOCOL_VERSION_FROM = 5
 _KNOWS_LOADING_FROM = 2
 
 
-def handle(node: Node, request: TxnOffsetCommitRequest, context: RequestContext) -> Message | Awaitable[Message]:
+def handle(node: Node, request: TxnOffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
     missing = {topic.name for topic in request.topics if topic.name not in node.image.topics}
     if missing and len(missing) == len({topic.name for topic in request.topics}):
         return _refused(request.topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -47,7 +48,7 @@ def handle(node: Node, request: TxnOffsetCommitRequest, context: RequestContext)
     admission = admit(node, request.transactional_id, producer, [Write(replica, NO_SEQUENCE)], level)
     if isinstance(admission, Admission):
         return _commit(node, request, context, replica, admission, missing)
-    return _commit_later(node, request, context, replica, admission, missing)
+    return Later.run(_commit_later(node, request, context, replica, admission, missing))
 
 
 def _level(version: int) -> ClientLevel:
@@ -61,7 +62,7 @@ async def _commit_later(
     request: TxnOffsetCommitRequest,
     context: RequestContext,
     replica: Replica,
-    admission: Awaitable[Admission],
+    admission: Later[Admission],
     missing: set[str],
 ) -> Message:
     outcome = _commit(node, request, context, replica, await admission, missing)
@@ -75,7 +76,7 @@ def _commit(
     replica: Replica,
     admission: Admission,
     missing: set[str],
-) -> Message | Awaitable[Message]:
+) -> Message | Later[Message]:
     code = admission.refused.get(replica.topic_partition)
     if code is None and not _still_open(replica, request, admission):
         # A marker came between the coordinator's answer and this moment: the answer was about what is over now.
@@ -89,7 +90,7 @@ def _commit(
     outcome = node.groups.ask(request.group_id, request, context)
     if isinstance(outcome, Message):
         return _finish(outcome, unknown, context.version)
-    return _finish_later(outcome, unknown, context.version)
+    return outcome.then(lambda reply: _finish(reply, unknown, context.version))
 
 
 def _still_open(replica: Replica, request: TxnOffsetCommitRequest, admission: Admission) -> bool:
@@ -114,12 +115,6 @@ def _understood(code: ErrorCode, version: int) -> ErrorCode:
     if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < _KNOWS_LOADING_FROM:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return code
-
-
-async def _finish_later(
-    outcome: Awaitable[Message], unknown: list[TxnOffsetCommitRequestTopic], version: int
-) -> TxnOffsetCommitResponse:
-    return _finish(await outcome, unknown, version)
 
 
 def _finish(outcome: Message, unknown: list[TxnOffsetCommitRequestTopic], version: int) -> TxnOffsetCommitResponse:

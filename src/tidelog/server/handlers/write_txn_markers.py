@@ -6,13 +6,13 @@ that is due (KIP-1228).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.network.later import Later
 from tidelog.protocol.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
 from tidelog.protocol.messages.write_txn_markers_response import (
     WritableTxnMarkerPartitionResult,
@@ -32,14 +32,14 @@ Outcomes = dict[TopicPartition, MarkerOutcome]
 
 def handle(
     node: Node, request: WriteTxnMarkersRequest, context: RequestContext
-) -> WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]:
+) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
     written = [(marker.producer_id, _write(node, marker)) for marker in request.markers]
     at_once = [
         (producer_id, codes) for producer_id, outcomes in written if (codes := known_at_once(outcomes)) is not None
     ]
     if len(at_once) == len(written):
         return _response(at_once)
-    return _response_later(written)
+    return Later.run(_response_later(written))
 
 
 def _write(node: Node, marker: WritableTxnMarker) -> Outcomes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.network.server_connection import Reply, ServerConnection
 from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.codec import ProtocolError, decode
@@ -77,7 +77,7 @@ class ControllerService:
         for connection in list(self._connections):
             connection.close()
 
-    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Awaitable[Reply]:
+    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Later[Reply]:
         api_key, version, correlation_id = peek_request(frame)
         if api_key == ApiKey.API_VERSIONS:
             return self._api_versions(version, correlation_id)
@@ -88,7 +88,7 @@ class ControllerService:
         view = memoryview(frame)
         header = parse_request_header(view, flexible=covers(kind.SCHEMA.flexible, version))
         request, _ = decode(kind, view, version, header.body_at)
-        return self._answer(api_key, version, correlation_id, request)
+        return Later.run(self._answer(api_key, version, correlation_id, request))
 
     async def _answer(self, api_key: int, version: int, correlation_id: int, request: Message) -> Reply:
         if api_key in _QUORUM_APIS:

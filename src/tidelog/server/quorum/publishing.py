@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage
+from tidelog.network.later import Later
 
 logger = logging.getLogger(__name__)
 
 # Done when it returns None, else when what it returns is done.
-Act = Callable[[ClusterImage, ImageDelta], Awaitable[None] | None]
+Act = Callable[[ClusterImage, ImageDelta], Later[None] | None]
 
 
 class ImagePublisher:
@@ -33,7 +34,9 @@ class ImagePublisher:
         self.on_finished: Callable[[], None] = lambda: None
         self.on_failure: Callable[[BaseException], None] = lambda _: None
         self._pending: deque[tuple[ClusterImage, ImageDelta]] = deque()
+        # The task that acts on an image, and what it waits for: that runs on its own.
         self._acting: asyncio.Task[None] | None = None
+        self._awaited: Later[None] | None = None
         self._finished_offset = image.offset
 
     @property
@@ -50,9 +53,11 @@ class ImagePublisher:
     async def stop(self) -> None:
         """End what is under way and begin nothing more."""
         self._pending.clear()
-        if self._acting is not None:
-            self._acting.cancel()
-            await asyncio.gather(self._acting, return_exceptions=True)
+        awaited = None if self._awaited is None else self._awaited.future
+        ending = [each for each in (self._acting, awaited) if each is not None]
+        for each in ending:
+            each.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     def _act(self) -> None:
         """Whatever can be done without waiting; the first thing that has to be waited for goes on in a task."""
@@ -60,6 +65,7 @@ class ImagePublisher:
             image, delta = self._pending.popleft()
             preparing = self.prepare(image, delta) if self.prepare is not None else None
             if preparing is not None:
+                self._awaited = preparing
                 self._acting = asyncio.create_task(self._go_on(image, delta, preparing))
                 return
             publishing = self._publish(image, delta)
@@ -68,15 +74,16 @@ class ImagePublisher:
                 return
             self._finish(image)
 
-    def _publish(self, image: ClusterImage, delta: ImageDelta) -> Awaitable[None] | None:
+    def _publish(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         self.image = image
-        return self.publish(image, delta) if self.publish is not None else None
+        self._awaited = self.publish(image, delta) if self.publish is not None else None
+        return self._awaited
 
     def _finish(self, image: ClusterImage) -> None:
         self._finished_offset = image.offset
         self.on_finished()
 
-    async def _go_on(self, image: ClusterImage, delta: ImageDelta, preparing: Awaitable[None]) -> None:
+    async def _go_on(self, image: ClusterImage, delta: ImageDelta, preparing: Later[None]) -> None:
         try:
             await preparing
             publishing = self._publish(image, delta)
@@ -85,7 +92,7 @@ class ImagePublisher:
             return
         await self._wait(image, publishing)
 
-    async def _wait(self, image: ClusterImage, publishing: Awaitable[None] | None) -> None:
+    async def _wait(self, image: ClusterImage, publishing: Later[None] | None) -> None:
         try:
             if publishing is not None:
                 await publishing

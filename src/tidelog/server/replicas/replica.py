@@ -36,6 +36,8 @@ READ_COMMITTED = 1
 
 NOBODY = -1
 _NO_PARTITION_EPOCH = -1
+# More than any reader waits for.
+_UNKNOWN_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +98,10 @@ class Replica:
         # Producers with acks=all, and those who delete records.
         self.commit_waits = OffsetWaits()
         self.deletion_waits = OffsetWaits()
-        # Consumers wait for the high watermark, followers for the end of the log.
+        # Consumers wait for the high watermark, or for the last stable offset if they read what is committed; followers
+        # wait for the end of the log.
         self.fetch_waits: FetchWaits = {}
+        self.stable_waits: FetchWaits = {}
         self.follower_waits: FetchWaits = {}
         self.offline = False
         # Called when the log has to be brought to the device before the watermark may move (flush.messages).
@@ -354,21 +358,33 @@ class Replica:
         if len(records):
             log.append_as_follower(records, self._clock.now_ms())
         before = log.high_watermark
+        stable_before = log.last_stable_offset if self.stable_waits else None
         log.update_high_watermark(follower_high_watermark(before, leader_high_watermark, log.log_end_offset))
         # Told again with every answer, so it needs no checkpoint of its own.
         log.advance_log_start(min(leader_log_start, log.high_watermark))
         if log.high_watermark != before:
             for waiting in list(self.fetch_waits):
                 waiting.wake()
+        if self.stable_waits and log.last_stable_offset != stable_before:
+            for waiting in list(self.stable_waits):
+                waiting.wake()
 
-    def _watermark_moved(self, readable_bytes: int = 1 << 30) -> None:
+    def _watermark_moved(self, readable_bytes: int = _UNKNOWN_BYTES) -> None:
         progress = self.progress
         assert progress is not None
-        self.log.update_high_watermark(progress.high_watermark)
+        log = self.log
+        before = log.high_watermark
+        stable_before = log.last_stable_offset if self.stable_waits else None
+        log.update_high_watermark(progress.high_watermark)
         self.commit_waits.advanced(progress.high_watermark)
         if self.fetch_waits:
             for waiting in list(self.fetch_waits):
                 waiting.grown(readable_bytes)
+        if self.stable_waits and log.last_stable_offset != stable_before:
+            # Where open transactions held readers back, more than what was written just now becomes readable.
+            stable_bytes = readable_bytes if stable_before == before else _UNKNOWN_BYTES
+            for waiting in list(self.stable_waits):
+                waiting.grown(stable_bytes)
 
     @property
     def low_watermark(self) -> int:
@@ -390,7 +406,7 @@ class Replica:
 
     def wake_readers(self) -> None:
         """Something else than growth has happened to the log, which those who wait for it should hear of."""
-        for waiting in [*self.fetch_waits, *self.follower_waits]:
+        for waiting in [*self.fetch_waits, *self.stable_waits, *self.follower_waits]:
             waiting.wake()
 
     def all_committed(self) -> bool:
@@ -410,9 +426,10 @@ class Replica:
             self.commit_waits.advanced(self.progress.high_watermark)
         return waiting
 
-    async def wait_committed(self, end_offset: int) -> None:
-        """Until everything below `end_offset` is committed. Raises ApiError if this broker stops leading."""
-        await committed(self, self.when_committed(end_offset))
+    def check_committed(self, code: ErrorCode) -> None:
+        """For what `when_committed` came to. Raises ApiError."""
+        if code:
+            raise ApiError(code, f"what was written to {self.topic_partition} is not known to be committed")
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -432,10 +449,3 @@ class Replica:
     def _now_ms(self) -> int:
         """For lags: a clock that is set must not make all followers look late."""
         return int(self._clock.monotonic_ms())
-
-
-async def committed(replica: Replica, waiting: asyncio.Future[ErrorCode]) -> None:
-    """Wait for what `when_committed` promised. Raises ApiError."""
-    code = await waiting
-    if code:
-        raise ApiError(code, f"what was written to {replica.topic_partition} is not known to be committed")

@@ -2,16 +2,23 @@
 
 Both kinds end in one of three ways: what they wait for happens, their time is up, or the replica stops being what it
 was (deleted, offline, no longer leader) and they look again.
+
+Whoever looks at a partition and then waits for it must be known to the partition before anything else can happen to it,
+or it misses what happens in between. So both kinds are registered by the call that looks, not by the one that awaits:
+`OffsetWaits.add` gives a future that is in the heap already, and a `FetchWait` is made before the first partition is
+read, and watches each one from the moment of its reading.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Iterable
 from itertools import count
 
 from tidelog.model.errors import ErrorCode
+
+# Those who gave up are dropped when there are twice as many as after the last time, and at least so many.
+_FIRST_PRUNING = 64
 
 
 class OffsetWaits:
@@ -23,6 +30,7 @@ class OffsetWaits:
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, asyncio.Future[ErrorCode]]] = []
         self._order = count()
+        self._prune_at = _FIRST_PRUNING
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -30,8 +38,16 @@ class OffsetWaits:
     def add(self, offset: int) -> asyncio.Future[ErrorCode]:
         """Done when the bound has reached `offset`."""
         waiting: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        if len(self._heap) >= self._prune_at:
+            self._prune()
         heapq.heappush(self._heap, (offset, next(self._order), waiting))
         return waiting
+
+    def _prune(self) -> None:
+        """As long as the bound does not move, those who gave up waiting would add up."""
+        self._heap = [entry for entry in self._heap if not entry[2].done()]
+        heapq.heapify(self._heap)
+        self._prune_at = max(_FIRST_PRUNING, 2 * len(self._heap))
 
     def advanced(self, bound: int) -> None:
         while self._heap and self._heap[0][0] <= bound:
@@ -52,33 +68,70 @@ FetchWaits = dict["FetchWait", None]
 
 
 class FetchWait:
-    """One fetch that waits for `needed` more bytes in any of its partitions."""
+    """One fetch that waits for bytes in any of its partitions. Made before they are read.
 
-    __slots__ = ("_needed", "_woken")
+    `watch` each partition right after it was looked at, then either `begin` to wait or `release`. Once it has begun, it
+    releases itself when its future is done, be it that enough has grown, that the time is up, or that the future was
+    cancelled because the reader has gone.
+    """
 
-    def __init__(self, needed: int) -> None:
-        self._needed = needed
-        self._woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    __slots__ = ("_grown", "_places", "_timer", "_woken", "overdue")
+
+    def __init__(self) -> None:
+        self._places: list[FetchWaits] = []
+        # Bytes that have grown before `begin`, below zero those that are missing after it.
+        self._grown = 0
+        self._woken: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        # Whether the time was up and nothing at all had happened to the partitions until the answer was made.
+        self.overdue = False
+
+    def watch(self, place: FetchWaits) -> None:
+        place[self] = None
+        self._places.append(place)
+
+    def begin(self, needed: int, timeout_ms: float) -> asyncio.Future[None]:
+        """Done when `needed` bytes have grown since the partitions were watched, or when the time is up."""
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[None] = loop.create_future()
+        self._woken = woken
+        self._grown -= needed
+        self._timer = loop.call_later(timeout_ms / 1000, self._expire)
+        woken.add_done_callback(self._done)
+        if self._grown >= 0:
+            self.wake()
+        return woken
 
     def grown(self, readable_bytes: int) -> None:
         """So many bytes more have become readable."""
-        self._needed -= readable_bytes
-        if self._needed <= 0:
+        self._grown += readable_bytes
+        self.overdue = False
+        if self._grown >= 0:
             self.wake()
 
     def wake(self) -> None:
+        """Something has happened that the reader must look at."""
+        self.overdue = False
+        woken = self._woken
+        if woken is None:
+            self._grown = 1 << 62
+        elif not woken.done():
+            woken.set_result(None)
+
+    def _expire(self) -> None:
+        assert self._woken is not None
         if not self._woken.done():
+            self.overdue = True
             self._woken.set_result(None)
 
-    async def wait(self, watched: Iterable[FetchWaits], timeout_ms: float) -> None:
-        """Until enough has grown or the time is up. `watched` are the waits of the replicas that are read."""
-        places = list(watched)
-        for place in places:
-            place[self] = None
-        timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self.wake)
-        try:
-            await self._woken
-        finally:
-            timer.cancel()
-            for place in places:
-                place.pop(self, None)
+    def _done(self, _: asyncio.Future[None]) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """The partitions forget it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for place in self._places:
+            place.pop(self, None)
+        self._places.clear()
