@@ -112,6 +112,19 @@ def _crash_in_the_middle(simulation: Simulation) -> None:
     simulation.order_crash()
 
 
+def _replace_disk(simulation: Simulation) -> None:
+    """One at a time: while a voter does not know what it has forgotten, nobody else may lose anything. And not before
+    all know that the quorum has begun."""
+    settings = simulation.nodes[1].settings
+    voters = [simulation.nodes[voter] for voter in sorted(settings.voters)]
+    begun = all(simulation.history.epochs.get(voter.node_id) for voter in voters)
+    if not begun or any(voter.forgetful for voter in voters) or len(voters) < 3:
+        return
+    node = simulation.chance.choice(list(simulation.nodes.values()))
+    simulation.replace_disk(node)
+    simulation.at(simulation.chance.uniform(5, 1_500), lambda: simulation.start(node))
+
+
 def _block_one_way(simulation: Simulation) -> None:
     one, other = simulation.chance.choices(list(simulation.nodes), k=2)
     simulation.blocked.add((one, other))
@@ -152,6 +165,8 @@ def _resign(simulation: Simulation) -> None:
 _FAULTS = (
     _crash_anybody,
     _crash_anybody,
+    _replace_disk,
+    _replace_disk,
     _crash_leader,
     _crash_everybody,
     _crash_in_the_middle,

@@ -30,6 +30,10 @@ class History:
             raise Violation("epochs never go back", f"node {node_id} went from epoch {before} to {epoch}")
         self.epochs[node_id] = epoch
 
+    def forget(self, node_id: int) -> None:
+        """The node has a new disk: it may begin at epoch 0 again, but what it has voted for still counts."""
+        self.epochs.pop(node_id, None)
+
     def check_vote(self, voter_id: int, epoch: int, candidate_id: int) -> None:
         before = self.votes.setdefault((voter_id, epoch), candidate_id)
         if before != candidate_id:

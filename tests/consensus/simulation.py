@@ -39,6 +39,7 @@ from tidelog.consensus.quorum_state import decode_quorum_state, encode_quorum_st
 from tidelog.consensus.replica import QuorumReplica
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import Uuid
 
 # Chances per message, action or moment, as long as faults are on.
 LOSS = 0.05
@@ -68,6 +69,7 @@ class Flaw(Enum):
 
     FORGETS_QUORUM_STATE = auto()
     REPORTS_FLUSH_TOO_EARLY = auto()
+    VOTES_WITHOUT_A_PAST = auto()
 
 
 class SeededRandomness:
@@ -97,6 +99,8 @@ class Node:
     settings: QuorumSettings
     log: SimulatedLog = field(default_factory=SimulatedLog)
     quorum_state: str | None = None
+    # Whether the disk says that the voter does not know what it may have forgotten.
+    forgetful: bool = False
     quorum_state_at_start: str | None = None
     replica: QuorumReplica | None = None
     incarnation: int = 0
@@ -188,11 +192,16 @@ class Simulation:
         node.download.clear()
         node.tokens.clear()
         state = None if node.quorum_state is None else decode_quorum_state(node.quorum_state)
+        if state is None and not node.log.end_offset and len(node.settings.voters) > 1:
+            node.forgetful = node.settings.is_voter
+        if self._flaws & {Flaw.FORGETS_QUORUM_STATE, Flaw.VOTES_WITHOUT_A_PAST}:
+            node.forgetful = False
         node.replica = QuorumReplica(
             settings=node.settings,
             log=node.log,
             randomness=SeededRandomness(self.chance),
             quorum_state=state,
+            forgetful=node.forgetful,
         )
         self._note(f"{node.node_id} starts with {state}, end {node.log.end_offset}")
         self._carry_out(node, node.replica.start(self.now_ms))
@@ -206,6 +215,16 @@ class Simulation:
         node.log.crash(self.chance)
         if Flaw.FORGETS_QUORUM_STATE in self._flaws:
             node.quorum_state = node.quorum_state_at_start
+
+    def replace_disk(self, node: Node) -> None:
+        """Nothing is left of what it had."""
+        self.crash(node)
+        self._note(f"{node.node_id} gets an empty disk")
+        node.log = SimulatedLog()
+        node.quorum_state = node.quorum_state_at_start = None
+        node.forgetful = node.settings.is_voter
+        node.settings = replace(node.settings, directory_id=Uuid(self.chance.randbytes(16)))
+        self.history.forget(node.node_id)
 
     def crash_and_restart(self, node: Node) -> None:
         self.crash(node)
@@ -270,6 +289,9 @@ class Simulation:
             if Flaw.FORGETS_QUORUM_STATE not in self._flaws:
                 self.history.check_epoch(node.node_id, effects.quorum_state.epoch)
             self._maybe_crash(node)
+        if effects.remembers:
+            self._note(f"{node.node_id} remembers")
+            node.forgetful = False
         if effects.truncate_to is not None:
             self._note(f"{node.node_id} truncates from {node.log.end_offset} to {effects.truncate_to}")
             node.log.truncate_to(effects.truncate_to)

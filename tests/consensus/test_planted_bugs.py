@@ -35,6 +35,11 @@ def test_a_vote_that_is_forgotten_in_a_crash_is_found() -> None:
     assert checker in {"one vote per epoch", "one leader per epoch"}
 
 
+def test_a_voter_that_votes_although_its_disk_was_replaced_is_found() -> None:
+    checker = find(frozenset({Flaw.VOTES_WITHOUT_A_PAST}))
+    assert checker in {"one vote per epoch", "one leader per epoch", "leaders have everything committed"}
+
+
 def test_an_acknowledgement_before_the_record_is_durable_is_found() -> None:
     checker = find(frozenset({Flaw.REPORTS_FLUSH_TOO_EARLY}))
     assert checker == "leaders have everything committed"

@@ -97,6 +97,8 @@ class Effects:
     """
 
     quorum_state: QuorumState | None = None
+    # A voter that has begun without a past has one from now on. Until then it has to be started `forgetful`.
+    remembers: bool = False
     truncate_to: int | None = None
     append: Append | None = None
     snapshot_chunk: SnapshotChunk | None = None

@@ -34,7 +34,8 @@ def on_vote(state: ReplicaState, token: int, request: Vote) -> None:
         return
     if request.epoch > state.election.epoch:
         state.become_unattached(request.epoch)
-    granted = may_grant(state, request)
+    # Who does not know what it has promised promises nothing.
+    granted = may_grant(state, request) and (request.pre_vote or state.amnesia is None)
     if granted and not request.pre_vote and state.election.voted_id is None:
         state.election = replace(
             state.election, voted_id=request.candidate_id, voted_directory_id=request.candidate_directory_id
@@ -98,6 +99,8 @@ def _become_candidate(state: ReplicaState) -> None:
 
 def on_vote_answer(state: ReplicaState, source: int, answer: VoteAnswer) -> None:
     """Answers to pre-votes cannot be taken for votes: becoming a candidate forgets the requests under way."""
+    if state.amnesia is not None:
+        state.amnesia.heard(source, answer)
     if not state.accept_answer(source, answer):
         return
     role = state.role

@@ -6,7 +6,7 @@ before it will survive a crash. The leader counts on that promise (`tidelog.cons
 
 from __future__ import annotations
 
-from tidelog.consensus import elections
+from tidelog.consensus import amnesia, elections
 from tidelog.consensus.effects import FetchedAppend, SnapshotChunk
 from tidelog.consensus.log_view import last_epoch, truncation_offset
 from tidelog.consensus.messages import (
@@ -138,20 +138,23 @@ def on_snapshot_installed(state: ReplicaState, snapshot_id: SnapshotId) -> None:
 
 def poll_follower(state: ReplicaState, role: Follower) -> float:
     if state.now_ms >= role.deadline_ms:
-        if not state.settings.is_voter:
+        if not state.settings.is_voter or state.amnesia is not None:
             lose_leader(state)
             return state.now_ms
         if not state.shutting_down:
             elections.become_prospective(state, Cause.TIMEOUT)
             return state.now_ms
     deadline_ms = role.deadline_ms if role.deadline_ms > state.now_ms else float("inf")
+    if state.amnesia is not None:
+        deadline_ms = min(deadline_ms, amnesia.ask(state, state.amnesia))
     if not _may_fetch(state):
         return deadline_ms
     return min(deadline_ms, state.send(role.leader_id, lambda: _next_fetch(state, role.download)))
 
 
 def lose_leader(state: ReplicaState) -> None:
-    """An observer asks others who leads. The leader it knew stays on record until it hears of another."""
+    """An observer asks others who leads, a voter without a past waits until somebody introduces itself. The leader it
+    knew stays on record until it hears of another."""
     state.enter(Cause.LEADER_LOST, Unattached(deadline_ms=float("inf")))
 
 

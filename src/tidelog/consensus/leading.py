@@ -87,6 +87,9 @@ def on_fetch(state: ReplicaState, token: int, request: Fetch) -> None:
     if error != ErrorCode.NONE or not isinstance(role, Leader):
         state.reply(token, state.fetch_refusal(error))
         return
+    if not role.progress.has_directory(request.replica_id, request.directory_id):
+        state.reply(token, state.fetch_refusal(ErrorCode.INVALID_REQUEST))
+        return
     comparison = compare(state.log, request.offset, request.last_epoch)
     match comparison:
         case Diverging(point):

@@ -6,7 +6,7 @@ The leader's requests and answers are in `tidelog.consensus.leading`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.model.ids import ZERO_UUID, Uuid
 
@@ -24,6 +24,8 @@ class ReplicaProgress:
 
     replica_id: int
     directory_id: Uuid = ZERO_UUID
+    # Of the disks that it had before. What is still under way from there says nothing about the disk that it has now.
+    earlier_directories: set[Uuid] = field(default_factory=set)
     end_offset: int = UNKNOWN_OFFSET
     last_fetch_ms: float | None = None
     last_caught_up_ms: float | None = None
@@ -71,13 +73,25 @@ class QuorumProgress:
         """A voter, or an observer that is remembered from now on."""
         progress = self.followers.get(replica_id)
         if progress is not None:
-            progress.directory_id = directory_id
             return progress
         key = (replica_id, directory_id)
         if key not in self.observers:
             self.forget_silent_observers(now_ms, MAX_OBSERVERS - 1)
             self.observers[key] = ReplicaProgress(replica_id=replica_id, directory_id=directory_id)
         return self.observers[key]
+
+    def has_directory(self, replica_id: int, directory_id: Uuid) -> bool:
+        """Whether a fetch comes from the disk that the replica has now. With a new disk a voter begins again."""
+        voter = self.followers.get(replica_id)
+        if voter is None or voter.directory_id == directory_id:
+            return True
+        if directory_id in voter.earlier_directories:
+            return False
+        if voter.directory_id != ZERO_UUID:
+            voter.earlier_directories.add(voter.directory_id)
+            voter.end_offset = UNKNOWN_OFFSET
+        voter.directory_id = directory_id
+        return True
 
     def forget_silent_observers(self, now_ms: float, limit: int = MAX_OBSERVERS) -> None:
         oldest_ms = now_ms - OBSERVER_SESSION_TIMEOUT_MS

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from tidelog.consensus import elections, following, leading
+from tidelog.consensus.amnesia import Amnesia, is_over, poll_unattached
 from tidelog.consensus.description import QuorumDescription, ReplicaDescription, describe_replica
 from tidelog.consensus.effects import NEVER, Draft, Effects, Leadership, Predecessor
 from tidelog.consensus.log_view import LogView, last_epoch
@@ -50,12 +51,22 @@ from tidelog.model.ports import Randomness
 
 
 class QuorumReplica:
-    """`quorum_state` is what was persisted last, None at the very first start. The log must be flushed."""
+    """`quorum_state` is what was persisted last, None at the very first start. The log must be flushed.
+
+    `forgetful` says that this is the first start, or that the last one began so and no effects have said since that the
+    replica `remembers`.
+    """
 
     __slots__ = ("_persisted", "_reported_high_watermark", "_reported_leadership", "_state")
 
     def __init__(
-        self, *, settings: QuorumSettings, log: LogView, randomness: Randomness, quorum_state: QuorumState | None
+        self,
+        *,
+        settings: QuorumSettings,
+        log: LogView,
+        randomness: Randomness,
+        quorum_state: QuorumState | None,
+        forgetful: bool = False,
     ) -> None:
         election = quorum_state or QuorumState()
         if election.epoch < last_epoch(log):
@@ -64,6 +75,9 @@ class QuorumReplica:
         self._reported_leadership: Leadership | None = None
         self._reported_high_watermark = 0
         self._state = ReplicaState(settings, log, randomness, election, 0.0)
+        # A voter that is alone has nobody to ask: what it has lost is lost.
+        if forgetful and settings.is_voter and not settings.is_only_voter:
+            self._state.amnesia = Amnesia()
 
     @property
     def role(self) -> Role:
@@ -85,7 +99,9 @@ class QuorumReplica:
     def may_stop(self) -> bool:
         """After `ShutDown`: whether the others will not miss this replica."""
         state = self._state
-        return not state.settings.is_voter or state.settings.is_only_voter or isinstance(state.role, Follower)
+        if not state.settings.is_voter or state.settings.is_only_voter or state.amnesia is not None:
+            return True
+        return isinstance(state.role, Follower)
 
     def start(self, now_ms: float) -> Effects:
         """The first step. Wherever it stood before, a replica begins without leading anybody."""
@@ -222,6 +238,9 @@ class QuorumReplica:
     def _finish(self) -> Effects:
         """Do what is due, then hand over everything that the step has brought about."""
         state = self._state
+        remembers = state.amnesia is not None and is_over(state, state.amnesia)
+        if remembers:
+            state.amnesia = None
         polled, deadline_ms = None, state.now_ms
         while polled is not state.role:
             polled = state.role
@@ -236,6 +255,7 @@ class QuorumReplica:
         self._reported_high_watermark = state.high_watermark
         return Effects(
             quorum_state=quorum_state,
+            remembers=remembers,
             truncate_to=draft.truncate_to,
             append=draft.append,
             snapshot_chunk=draft.snapshot_chunk,
@@ -252,6 +272,8 @@ class QuorumReplica:
         match role:
             case Unattached():
                 is_voter = state.settings.is_voter
+                if state.amnesia is not None:
+                    return poll_unattached(state, state.amnesia, role)
                 return elections.poll_waiting(state, role) if is_voter else following.poll_discovery(state)
             case Prospective() | Candidate():
                 return elections.poll_election(state, role)

@@ -7,6 +7,7 @@ and `leading`; they work on this state. `tidelog.consensus.replica` is the door 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tidelog.consensus.conversations import Conversations
 from tidelog.consensus.effects import Draft, Predecessor, Reply, Send
@@ -19,9 +20,13 @@ from tidelog.consensus.transitions import OBSERVER_ROLES, Cause, QuorumInvariant
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ports import Randomness
 
+if TYPE_CHECKING:
+    from tidelog.consensus.amnesia import Amnesia
+
 
 class ReplicaState:
     __slots__ = (
+        "amnesia",
         "conversations",
         "draft",
         "durable_end_offset",
@@ -59,6 +64,8 @@ class ReplicaState:
         # has stood for election since.
         self.predecessor: Predecessor | None = None
         self.shutting_down = False
+        # What a voter without a past has found out so far; None for all others (`tidelog.consensus.amnesia`).
+        self.amnesia: Amnesia | None = None
         self.draft = Draft()
 
     # --- Talking

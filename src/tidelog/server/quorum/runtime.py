@@ -66,6 +66,8 @@ from tidelog.storage.filesystem import FileSystem, StorageFailure, read_whole, r
 logger = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 2.0
+# There as long as this voter has not found out what it may have forgotten (`tidelog.consensus.amnesia`).
+FORGETFUL_FILE_NAME = "voter-without-past"
 # However much a follower asks for, an answer must fit into a frame.
 MAX_PIECE_BYTES = 8 * 1024 * 1024
 
@@ -109,8 +111,15 @@ class QuorumRuntime:
         self._clock = clock
         self._filesystem = filesystem
         self._state_path = f"{directory}/{QUORUM_STATE_FILE_NAME}"
+        self._forgetful_path = f"{directory}/{FORGETFUL_FILE_NAME}"
+        quorum_state = self._read_state()
+        self._forgetful = filesystem.exists(self._forgetful_path) or (quorum_state is None and _is_empty(log))
         self._replica = QuorumReplica(
-            settings=settings, log=log, randomness=randomness, quorum_state=self._read_state()
+            settings=settings,
+            log=log,
+            randomness=randomness,
+            quorum_state=quorum_state,
+            forgetful=self._forgetful,
         )
         self._events: asyncio.Queue[Event | _AppendWanted | _Chore] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
@@ -135,6 +144,10 @@ class QuorumRuntime:
     # -- life ----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
+        if self._forgetful and self._settings.is_voter and not self._settings.is_only_voter:
+            # Before the first quorum state is: with that alone the next start would take this voter for one with a
+            # past, although it may have forgotten a vote.
+            await asyncio.get_running_loop().run_in_executor(None, self._write_forgetful)
         await self._carry_out(self._replica.start(self._clock.monotonic_ms()))
         self._worker = asyncio.create_task(self._work())
 
@@ -278,6 +291,8 @@ class QuorumRuntime:
         """In the order of the fields. The last thing is the flush, whose report is a step of its own."""
         if effects.quorum_state is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._write_state, effects.quorum_state)
+        if effects.remembers:
+            await asyncio.get_running_loop().run_in_executor(None, self._remove_forgetful)
         changed = False
         failed = False
         if effects.truncate_to is not None:
@@ -419,6 +434,22 @@ class QuorumRuntime:
             replace_file(self._filesystem, self._state_path, text.encode())
         except OSError as error:
             raise StorageFailure(f"writing {self._state_path}", error) from error
+
+    def _write_forgetful(self) -> None:
+        try:
+            replace_file(self._filesystem, self._forgetful_path, b"")
+        except OSError as error:
+            raise StorageFailure(f"writing {self._forgetful_path}", error) from error
+
+    def _remove_forgetful(self) -> None:
+        try:
+            self._filesystem.remove(self._forgetful_path)
+        except OSError as error:
+            raise StorageFailure(f"removing {self._forgetful_path}", error) from error
+
+
+def _is_empty(log: QuorumLog) -> bool:
+    return log.end_offset == 0 and log.latest_snapshot is None
 
 
 def _not_controller() -> ApiError:
