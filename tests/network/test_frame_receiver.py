@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from tidelog.network.frame_receiver import FIRST_ALLOCATION_BYTES, FrameReceiver, StagingArea
+from tidelog.network.request_memory import RequestMemory
 from tidelog.protocol.codec import ProtocolError
 
 
@@ -84,3 +85,13 @@ def test_memory_grows_with_the_bytes_that_arrive_and_not_with_the_declared_lengt
     assert len(each.buffer()) <= FIRST_ALLOCATION_BYTES
     receive(each, bytes(FIRST_ALLOCATION_BYTES), [4096])
     assert len(each.buffer()) <= 4 * FIRST_ALLOCATION_BYTES
+
+
+@pytest.mark.parametrize("size", [1 << 16, (1 << 16) + 1, 1 << 21, (1 << 21) + 1, 5 << 20])
+@pytest.mark.parametrize("of_a_server", [False, True])
+def test_frames_of_every_size_come_as_they_were_sent(size: int, of_a_server: bool) -> None:
+    content = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    claim = RequestMemory(100 << 20).claim(lambda: None, lambda _: None) if of_a_server else None
+    each = FrameReceiver(StagingArea(1 << 18), lambda _: 100 << 20, claim)
+    frames = receive(each, framed(content) + framed(b"next"), [1 << 18])
+    assert [bytes(frame) for frame in frames] == [content, b"next"]

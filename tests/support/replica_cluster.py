@@ -189,7 +189,9 @@ class Member:
         directory.load(lambda topic: node.settings_of(topic).log, self._ports.clock.now_ms())
         router = Router(node, node.connections, node.metrics)
         (listener,) = self._config.broker_listeners
-        factory = partial(ServerConnection, router, StagingArea(), router.frame_limit, listener.name)
+        factory = partial(
+            ServerConnection, router, StagingArea(), node.request_memory, router.frame_limit, listener.name
+        )
         self._listening = await self.network.listen(factory, listener.host, listener.port)
         node.follow_image(image.topics)
         node.replication.start()

@@ -18,7 +18,7 @@ from struct import Struct
 from typing import Any, TypeVar, cast
 
 from tidelog.model.errors import ErrorCode
-from tidelog.network.frame_receiver import FrameReceiver, StagingArea
+from tidelog.network.frame_receiver import Frame, FrameReceiver, StagingArea
 from tidelog.network.port import Network
 from tidelog.protocol.api import ApiKey, response_header_version
 from tidelog.protocol.codec import ProtocolError, decode
@@ -224,7 +224,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._transport.writelines(frame)
         return correlation_id
 
-    def _frame_arrived(self, frame: bytearray) -> None:
+    def _frame_arrived(self, frame: Frame) -> None:
+        assert isinstance(frame, bytearray), "only requests are mapped"
         if len(frame) < _CORRELATION_ID.size:
             raise ProtocolError(f"a reply of {len(frame)} bytes has no room for its correlation id")
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)

@@ -3,26 +3,34 @@
 Both sides of a connection use it: the server for requests, the client for replies. Accumulating a frame with
 `bytearray +=` halves the throughput of a broker, so bytes are received straight to where the frame will be.
 
-Three rules keep a peer from using memory that it did not send bytes for:
+Four rules keep a peer from using memory that it did not send bytes for:
 
 - the declared length is checked against a limit as soon as the four bytes of it are there;
-- the buffer of a frame grows with the bytes that have arrived, at most fourfold ahead of them;
+- the buffer of a frame grows with the bytes that have arrived, at most fourfold ahead of them; a large request is
+  mapped, so that the system gives it memory page by page as it is written to, and nothing is copied when it grows;
+- a server asks its `RequestMemory` before each step of the growth;
 - while no frame is incomplete, a connection owns no buffer: all connections of a loop receive into one staging area,
   whose content is taken over before the loop turns to another connection.
 """
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 
+from tidelog.network.request_memory import ORDINARY_BYTES, SMALL_BYTES, Claim
 from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.frames import LENGTH, LENGTH_SIZE
 
 STAGING_BYTES = 256 * 1024
-FIRST_ALLOCATION_BYTES = 64 * 1024
+FIRST_ALLOCATION_BYTES = SMALL_BYTES
 GROWTH_FACTOR = 4
+# How far a mapped frame may be ahead of what has arrived.
+MAPPED_STEP_BYTES = 1024 * 1024
 
-FrameConsumer = Callable[[bytearray], None]
+# Whole frames, as they are delivered: large requests as views of their mapping, which lives as long as a view does.
+Frame = bytearray | memoryview
+FrameConsumer = Callable[[Frame], None]
 # The largest length that a frame may declare, given its first bytes (the request's API key, as far as it is there).
 FrameLimit = Callable[[memoryview], int]
 
@@ -39,17 +47,35 @@ class StagingArea:
 class FrameReceiver:
     """The receiving half of an `asyncio.BufferedProtocol`: `buffer` and `advance` are get_buffer and buffer_updated."""
 
-    __slots__ = ("_frame", "_frame_size", "_limit", "_prefix", "_received", "_staging", "_view")
+    __slots__ = (
+        "_claim",
+        "_frame",
+        "_frame_size",
+        "_limit",
+        "_next_room",
+        "_prefix",
+        "_received",
+        "_room",
+        "_staging",
+        "_view",
+        "is_waiting",
+    )
 
-    def __init__(self, staging: StagingArea, limit: FrameLimit) -> None:
+    def __init__(self, staging: StagingArea, limit: FrameLimit, claim: Claim | None = None) -> None:
         self._staging = staging
         self._limit = limit
+        self._claim = claim
         # The first bytes of a frame of which not even the length has arrived whole.
         self._prefix = b""
-        self._frame: bytearray | None = None
+        self._frame: bytearray | mmap.mmap | None = None
         self._view: memoryview | None = None
         self._frame_size = 0
         self._received = 0
+        # How many bytes of the frame may be there, and how many once there is memory for more.
+        self._room = 0
+        self._next_room = 0
+        # Set while there is no room: nothing may be read until `go_on`.
+        self.is_waiting = False
 
     @property
     def incomplete(self) -> bool:
@@ -58,7 +84,7 @@ class FrameReceiver:
 
     def buffer(self) -> memoryview:
         if self._view is not None:
-            return self._view[self._received :]
+            return self._view[self._received : self._room]
         return self._staging.view
 
     def advance(self, count: int, deliver: FrameConsumer) -> None:
@@ -68,12 +94,24 @@ class FrameReceiver:
             self._split(self._staging.view[:count], deliver)
             return
         self._received += count
+        claim = self._claim
+        if claim is not None:
+            claim.arrived(count)
         if self._received == self._frame_size:
+            whole = frame if isinstance(frame, bytearray) else self._view
+            assert whole is not None
             self._frame = None
             self._view = None
-            deliver(frame)
-        elif self._received == len(frame):
-            self._grow(frame)
+            if claim is not None:
+                claim.complete(self._frame_size)
+            deliver(whole)
+        elif self._received == self._room:
+            self._ask_for_room()
+
+    def go_on(self) -> None:
+        """There is room for the next step of the frame's growth."""
+        self.is_waiting = False
+        self._grow()
 
     def _split(self, arrived: memoryview, deliver: FrameConsumer) -> None:
         if self._prefix:
@@ -92,22 +130,41 @@ class FrameReceiver:
             if start + size > end:
                 self._begin(size, arrived[start:])
                 return
+            if self._claim is not None:
+                self._claim.take(size)
             deliver(bytearray(arrived[start : start + size]))
             position = start + size
         self._prefix = bytes(arrived[position:])
 
     def _begin(self, size: int, arrived: memoryview) -> None:
         received = len(arrived)
-        capacity = min(size, max(FIRST_ALLOCATION_BYTES, GROWTH_FACTOR * received))
-        frame = bytearray(capacity)
-        frame[:received] = arrived
-        self._frame = frame
-        self._view = memoryview(frame)
         self._frame_size = size
         self._received = received
+        self._room = min(size, max(FIRST_ALLOCATION_BYTES, received))
+        if self._claim is not None:
+            self._claim.begin(size, self._room)
+        is_mapped = self._claim is not None and size > ORDINARY_BYTES
+        frame: bytearray | mmap.mmap = mmap.mmap(-1, size) if is_mapped else bytearray(self._room)
+        frame[:received] = bytes(arrived)
+        self._frame = frame
+        self._view = memoryview(frame)
+        if received == self._room:
+            self._ask_for_room()
 
-    def _grow(self, frame: bytearray) -> None:
-        larger = bytearray(min(self._frame_size, GROWTH_FACTOR * len(frame)))
-        larger[: len(frame)] = frame
-        self._frame = larger
-        self._view = memoryview(larger)
+    def _ask_for_room(self) -> None:
+        room = self._room
+        further = room + MAPPED_STEP_BYTES if isinstance(self._frame, mmap.mmap) else GROWTH_FACTOR * room
+        self._next_room = min(self._frame_size, further)
+        if self._claim is None or self._claim.grow(self._next_room - room):
+            self._grow()
+        else:
+            self.is_waiting = True
+
+    def _grow(self) -> None:
+        self._room = self._next_room
+        frame = self._frame
+        if isinstance(frame, bytearray):
+            larger = bytearray(self._room)
+            larger[: len(frame)] = frame
+            self._frame = larger
+            self._view = memoryview(larger)

@@ -6,7 +6,8 @@ waiting of its predecessor (`may_pipeline`), which lets a producer append its ne
 replicated. Replies keep their order in any case.
 
 Every queue is bounded: requests that cannot be handed over yet are kept up to `MAX_QUEUED_BYTES`, then the connection
-stops reading; while the peer does not read its replies, no new request is begun.
+stops reading; while the peer does not read its replies, no new request is begun. The requests of all connections
+together are bounded by the `RequestMemory` that they share.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, Protocol, cast
 
-from tidelog.network.frame_receiver import FrameLimit, FrameReceiver, StagingArea
+from tidelog.network.frame_receiver import Frame, FrameLimit, FrameReceiver, StagingArea
 from tidelog.network.later import Later
+from tidelog.network.request_memory import RequestMemory
 from tidelog.protocol.codec import Buffer, ProtocolError
 
 logger = logging.getLogger(__name__)
@@ -34,11 +37,11 @@ Reply = Sequence[Buffer] | None
 class RequestService(Protocol):
     """Answers the requests of all connections."""
 
-    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Later[Reply]:
+    def answer(self, frame: Frame, connection: ServerConnection) -> Reply | Later[Reply]:
         """Raise ProtocolError to close the connection with a reason in the log."""
         ...
 
-    def may_pipeline(self, frame: bytearray) -> bool: ...
+    def may_pipeline(self, frame: Frame) -> bool: ...
 
     def connected(self, connection: ServerConnection) -> bool:
         """False refuses the connection."""
@@ -47,21 +50,35 @@ class RequestService(Protocol):
     def disconnected(self, connection: ServerConnection) -> None: ...
 
 
+class _Pause(Enum):
+    """Why a connection does not read."""
+
+    QUEUE = "too much is queued"
+    MEMORY = "a frame waits for memory"
+    CROWDED = "all the memory for requests is in use"
+    DRAINING = "the connection is about to be closed"
+
+
 class ServerConnection(asyncio.BufferedProtocol):
     """Lives from accept to close."""
 
-    def __init__(self, service: RequestService, staging: StagingArea, limit: FrameLimit, listener: str) -> None:
+    def __init__(
+        self, service: RequestService, staging: StagingArea, memory: RequestMemory, limit: FrameLimit, listener: str
+    ) -> None:
         self._service = service
+        self._memory = memory
+        self._claim = memory.claim(self._memory_granted, self._drop)
         # The name of the listener that accepted it: clients are told addresses of the same one.
         self.listener = listener
-        self._receiver = FrameReceiver(staging, limit)
+        self._receiver = FrameReceiver(staging, limit, self._claim)
         self._transport: asyncio.Transport | None = None
-        self._queued: deque[bytearray] = deque()
+        self._queued: deque[Frame] = deque()
         self._queued_bytes = 0
-        # Replies that are being worked on, oldest first; each is done before it is sent.
-        self._pending: deque[Later[Reply]] = deque()
+        # Replies that are being worked on, oldest first, with the sizes of their requests; each is done before it is
+        # sent.
+        self._pending: deque[tuple[Later[Reply], int]] = deque()
         self._pipelining = False
-        self._reading_paused = False
+        self._pauses: set[_Pause] = set()
         self._writing_paused = False
         self._closed = False
         self.peer_host = ""
@@ -98,16 +115,20 @@ class ServerConnection(asyncio.BufferedProtocol):
             self._receiver.advance(nbytes, self._frame_arrived)
         except ProtocolError as error:
             self._refuse(error)
+            return
+        if self._receiver.is_waiting:
+            self._pause(_Pause.MEMORY)
 
     def eof_received(self) -> bool:
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
-        for pending in self._pending:
+        for pending, _ in self._pending:
             pending.future.cancel()
         self._pending.clear()
         self._queued.clear()
+        self._claim.release()
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
         self._service.disconnected(self)
@@ -135,7 +156,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         """Answer what has been asked, then close. New requests are not read any more."""
         if self._transport is None or self._transport.is_closing():
             return
-        self._pause_reading()
+        self._pause(_Pause.DRAINING)
         self._drained = asyncio.get_running_loop().create_future()
         if not self._pending and not self._queued:
             self._transport.close()
@@ -146,25 +167,28 @@ class ServerConnection(asyncio.BufferedProtocol):
 
     # -- requests in, replies out --------------------------------------------------------------------------------
 
-    def _frame_arrived(self, frame: bytearray) -> None:
+    def _frame_arrived(self, frame: Frame) -> None:
         if self._closed:
             return
         if self._queued or not self._may_begin(frame):
             self._queued.append(frame)
             self._queued_bytes += len(frame)
             if self._queued_bytes > MAX_QUEUED_BYTES:
-                self._pause_reading()
+                self._pause(_Pause.QUEUE)
+            elif self._memory.is_full and _Pause.CROWDED not in self._pauses:
+                # One request of each connection is always taken; more of them when there is room.
+                self._pause(_Pause.CROWDED)
             return
         self._begin(frame)
 
-    def _may_begin(self, frame: bytearray) -> bool:
+    def _may_begin(self, frame: Frame) -> bool:
         if self._writing_paused:
             return False
         if not self._pending:
             return True
         return self._pipelining and len(self._pending) < MAX_PIPELINED and self._service.may_pipeline(frame)
 
-    def _begin(self, frame: bytearray) -> None:
+    def _begin(self, frame: Frame) -> None:
         try:
             reply = self._service.answer(frame, self)
         except ProtocolError as error:
@@ -175,29 +199,30 @@ class ServerConnection(asyncio.BufferedProtocol):
             return
         if isinstance(reply, Later):
             self._pipelining = self._service.may_pipeline(frame)
-            self._pending.append(reply)
+            self._pending.append((reply, len(frame)))
             reply.future.add_done_callback(self._reply_done)
         elif self._pending:
             # An earlier request still waits: its reply goes first.
             done: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
             done.set_result(reply)
-            self._pending.append(Later(done))
+            self._pending.append((Later(done), len(frame)))
         else:
             self._send(reply)
+            self._claim.give_back(len(frame))
 
     def _begin_queued(self) -> None:
         while self._queued and not self._closed and self._may_begin(self._queued[0]):
             frame = self._queued.popleft()
             self._queued_bytes -= len(frame)
             self._begin(frame)
-        if self._reading_paused and self._drained is None and self._queued_bytes <= MAX_QUEUED_BYTES // 2:
-            self._reading_paused = False
-            if self._transport is not None and not self._transport.is_closing():
-                self._transport.resume_reading()
+        if self._queued_bytes <= MAX_QUEUED_BYTES // 2:
+            self._resume(_Pause.QUEUE)
+        if not self._queued or not self._memory.is_full:
+            self._resume(_Pause.CROWDED)
 
     def _reply_done(self, _: asyncio.Future[Any]) -> None:
-        while self._pending and self._pending[0].future.done() and not self._closed:
-            pending = self._pending.popleft()
+        while self._pending and self._pending[0][0].future.done() and not self._closed:
+            pending, size = self._pending.popleft()
             try:
                 reply = pending.take()
             except asyncio.CancelledError:
@@ -210,6 +235,7 @@ class ServerConnection(asyncio.BufferedProtocol):
                 self._give_up()
                 return
             self._send(reply)
+            self._claim.give_back(size)
         self._begin_queued()
         if self._drained is not None and self.idle and self._transport is not None:
             self._transport.close()
@@ -226,7 +252,27 @@ class ServerConnection(asyncio.BufferedProtocol):
         logger.exception("a request from %s:%d failed; closing the connection", self.peer_host, self.peer_port)
         self.close()
 
-    def _pause_reading(self) -> None:
-        if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
-            self._reading_paused = True
+    # -- reading and not reading ---------------------------------------------------------------------------------
+
+    def _memory_granted(self) -> None:
+        self._receiver.go_on()
+        self._resume(_Pause.MEMORY)
+
+    def _drop(self, reason: str) -> None:
+        if not self._closed:
+            logger.warning("closing the connection from %s:%d: %s", self.peer_host, self.peer_port, reason)
+            self.close()
+        # Not only when the loop gets to it: others wait for this memory.
+        self._claim.release()
+
+    def _pause(self, reason: _Pause) -> None:
+        if not self._pauses and self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
+        self._pauses.add(reason)
+
+    def _resume(self, reason: _Pause) -> None:
+        if reason not in self._pauses:
+            return
+        self._pauses.discard(reason)
+        if not self._pauses and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidelog.model.principal import ANONYMOUS, Principal
+from tidelog.network.frame_receiver import Frame
 from tidelog.network.server_connection import ServerConnection
 
 
@@ -18,7 +19,7 @@ class RequestContext:
     client_id: str | None
     connection: ServerConnection
     # The request as it came, header included: what goes on to another node goes on unchanged.
-    frame: bytearray
+    frame: Frame
 
     @property
     def principal(self) -> Principal:

@@ -14,6 +14,7 @@ from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.network.later import Later
+from tidelog.network.request_memory import DEFAULT_LIMIT_BYTES, RequestMemory
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from tidelog.protocol.messages.api_versions_response import ApiVersion
@@ -82,6 +83,11 @@ class Node:
             max_idle_ms=config.connections_max_idle_ms,
             metrics=self.metrics,
         )
+        limit = config.queued_max_request_bytes
+        # At least one request of the largest size must fit, or it could never be read.
+        self.request_memory = RequestMemory(
+            max(limit if limit > 0 else DEFAULT_LIMIT_BYTES, config.socket_request_max_bytes)
+        )
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = group_coordinator(self)
         self.marker_appends = marker_appends(self)
@@ -94,6 +100,16 @@ class Node:
             for key, (low, high) in SERVED.items()
         ]
         self.metrics.gauge("tidelog_connections", "Open connections", lambda: len(self.connections))
+        self.metrics.gauge(
+            "tidelog_request_memory_bytes",
+            "Memory of requests that are being received or answered",
+            lambda: self.request_memory.used,
+        )
+        self.metrics.gauge(
+            "tidelog_requests_waiting_for_memory",
+            "Requests that are not read on until there is memory for them",
+            lambda: len(self.request_memory.waiting),
+        )
         self.metrics.gauge("tidelog_partitions", "Partitions on this broker", lambda: len(self.replicas))
         self.metrics.gauge("tidelog_groups", "Groups that this broker coordinates", self.groups.group_count)
         self.metrics.gauge(

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.frame_receiver import Frame
 from tidelog.network.later import Later
 from tidelog.network.server_connection import Reply, ServerConnection
 from tidelog.protocol.api import ApiKey
@@ -52,9 +53,9 @@ class Router:
             return self._max_frame_bytes
         return min(self._max_frame_bytes, MAX_CONTROL_FRAME_BYTES)
 
-    def may_pipeline(self, frame: bytearray) -> bool:
+    def may_pipeline(self, frame: Frame) -> bool:
         """Producing: the append is done in order before the waiting for replicas begins."""
-        return frame[:2] == _PRODUCE_KEY
+        return bytes(frame[:2]) == _PRODUCE_KEY
 
     def connected(self, connection: ServerConnection) -> bool:
         return self._connections.admit(connection)
@@ -62,7 +63,7 @@ class Router:
     def disconnected(self, connection: ServerConnection) -> None:
         self._connections.release(connection)
 
-    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Later[Reply]:
+    def answer(self, frame: Frame, connection: ServerConnection) -> Reply | Later[Reply]:
         if not self._node.ready.is_set():
             return Later.run(self._answer_when_ready(frame, connection))
         started = self._node.clock.monotonic_ms()
@@ -93,7 +94,7 @@ class Router:
             partial(self._reply, context, request, started)
         )
 
-    async def _answer_when_ready(self, frame: bytearray, connection: ServerConnection) -> Reply:
+    async def _answer_when_ready(self, frame: Frame, connection: ServerConnection) -> Reply:
         await self._node.ready.wait()
         reply = self.answer(frame, connection)
         return await reply if isinstance(reply, Later) else reply
@@ -132,7 +133,7 @@ class Router:
             self._metrics.error(context.api_key, code)
         return pieces
 
-    def _answer_unserved(self, frame: bytearray, api_key: int, version: int, correlation_id: int) -> Reply:
+    def _answer_unserved(self, frame: Frame, api_key: int, version: int, correlation_id: int) -> Reply:
         if api_key == ApiKey.API_VERSIONS:
             # A newer client: it reads the ranges from a version 0 body and asks again (KIP-511).
             module = route(ApiKey.API_VERSIONS, 0)

@@ -23,6 +23,7 @@ from tidelog.metadata.snapshot_file import CorruptSnapshot
 from tidelog.model.ids import Uuid, format_uuid
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import AsyncioNetwork, Listening
+from tidelog.network.request_memory import RequestMemory
 from tidelog.network.server_connection import ServerConnection
 from tidelog.server.housekeeping import Housekeeping
 from tidelog.server.metrics_endpoint import serve_metrics
@@ -44,6 +45,8 @@ from tidelog.storage.recovery import RecoveryProgress
 logger = logging.getLogger(__name__)
 
 HAND_OVER_SECONDS = 30.0
+# What the requests on a controller's listener may take together: brokers and voters are few and ask for little.
+CONTROLLER_REQUEST_BYTES = 64 << 20
 
 
 class StartFailure(Exception):
@@ -281,9 +284,9 @@ class RunningNode:
             return
         service = ControllerService(control.quorum, control.controller)
         self._controller_service = service
-        staging = StagingArea()
+        staging, memory = StagingArea(), RequestMemory(CONTROLLER_REQUEST_BYTES)
         for listener in self._config.controller_listeners:
-            factory = partial(ServerConnection, service, staging, service.frame_limit, listener.name)
+            factory = partial(ServerConnection, service, staging, memory, service.frame_limit, listener.name)
             self._controller_listening.append(await self._open(factory, listener))
 
     async def _open(self, factory: Callable[[], ServerConnection], listener: Listener) -> Listening:
@@ -299,7 +302,7 @@ class RunningNode:
         router = Router(node, node.connections, node.metrics)
         staging = StagingArea()
         for listener in self._config.broker_listeners:
-            factory = partial(ServerConnection, router, staging, router.frame_limit, listener.name)
+            factory = partial(ServerConnection, router, staging, node.request_memory, router.frame_limit, listener.name)
             self._listening.append((listener, await self._open(factory, listener)))
 
     def _endpoints(self) -> list[Endpoint]:

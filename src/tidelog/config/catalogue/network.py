@@ -31,7 +31,7 @@ class NetworkSection:
         500, "How many requests may be in work before the broker stops reading from sockets.", _POSITIVE, HIGH
     )
     queued_max_request_bytes: int = long(
-        -1, "How many bytes of requests may be in work before the broker stops reading; -1 is no limit."
+        -1, "How many bytes of requests may be in work before the broker stops reading; -1 is 100 MiB."
     )
     request_timeout_ms: int = integer(30_000, "How long a node waits for the answer of another node.", None, HIGH)
     socket_connection_setup_timeout_ms: int = long(10_000, "How long a node waits for a connection to another node.")

@@ -12,6 +12,7 @@ from struct import Struct
 from struct import error as StructError
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.frame_receiver import Frame
 from tidelog.protocol.codec import Buffer, ProtocolError
 from tidelog.protocol.frames import parse_request_header
 
@@ -22,7 +23,7 @@ _PARTITION = Struct(">ihq")
 _LONG = Struct(">q")
 
 
-def refuse(frame: bytearray, version: int, correlation_id: int) -> list[Buffer] | None:
+def refuse(frame: Frame, version: int, correlation_id: int) -> list[Buffer] | None:
     """The reply frame that says UNSUPPORTED_VERSION for each partition; None for acks=0, which expects none."""
     try:
         acks, topics = _partitions_of(frame)
@@ -42,7 +43,7 @@ def refuse(frame: bytearray, version: int, correlation_id: int) -> list[Buffer] 
     return [_INT.pack(len(body) + 4) + _INT.pack(correlation_id) + body]
 
 
-def _partitions_of(frame: bytearray) -> tuple[int, list[tuple[bytes, list[int]]]]:
+def _partitions_of(frame: Frame) -> tuple[int, list[tuple[bytes, list[int]]]]:
     position = parse_request_header(frame, flexible=False).body_at
     acks, _, topic_count = _ACKS_TIMEOUT_COUNT.unpack_from(frame, position)
     position += _ACKS_TIMEOUT_COUNT.size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.frame_receiver import Frame
 from tidelog.network.later import Later
 from tidelog.network.server_connection import Reply, ServerConnection
 from tidelog.protocol.api import ApiKey, request_class
@@ -62,7 +63,7 @@ class ControllerService:
             return MAX_FRAME_BYTES + ENVELOPE_ROOM_BYTES
         return MAX_FRAME_BYTES
 
-    def may_pipeline(self, frame: bytearray) -> bool:
+    def may_pipeline(self, frame: Frame) -> bool:
         # A fetch that waits for records must not hold up a vote or a heartbeat behind it.
         return True
 
@@ -77,7 +78,7 @@ class ControllerService:
         for connection in list(self._connections):
             connection.close()
 
-    def answer(self, frame: bytearray, connection: ServerConnection) -> Reply | Later[Reply]:
+    def answer(self, frame: Frame, connection: ServerConnection) -> Reply | Later[Reply]:
         api_key, version, correlation_id = peek_request(frame)
         if api_key == ApiKey.API_VERSIONS:
             return self._api_versions(version, correlation_id)
