@@ -17,14 +17,21 @@ from support.raw_client import RawClient, raw_client
 from support.tidelog_process import running_tidelog
 
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.codec import decode, encode
 from tidelog.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
+from tidelog.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+from tidelog.protocol.messages.consumer_protocol_assignment import TopicPartition as AssignedPartitions
+from tidelog.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from tidelog.protocol.messages.consumer_protocol_subscription import TopicPartition as SubscribedPartitions
 from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
+from tidelog.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
 from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
 from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
@@ -41,7 +48,7 @@ from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
+from tidelog.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 
 pytestmark = [pytest.mark.maven, pytest.mark.xdist_group("jvm"), pytest.mark.asyncio(loop_scope="module")]
 
@@ -366,5 +373,152 @@ async def test_new_partitions(peers: tuple[Peer, Peer]) -> None:
             ("grown", grow),
             ("gets more", lambda peer: until(peer, 5, 3)),
             ("described", lambda peer: peer.describe(group)),
+        ],
+    )
+
+
+class ClassicMember:
+    """One member of the classic protocol in a group, and what both brokers call it."""
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.ids: dict[Peer, str] = {}
+        self.generations: dict[Peer, int] = {}
+        self.owned: dict[Peer, list[SubscribedPartitions]] = {}
+
+    async def join(self, peer: Peer) -> Any:
+        """Error, whether anybody leads, and what the protocol is; joins twice if an id is required first."""
+        metadata = ConsumerProtocolSubscription(topics=[TOPIC], owned_partitions=self.owned.get(peer, []))
+        protocols = [JoinGroupRequestProtocol(name="cooperative-sticky", metadata=b"\0\x03" + encode(metadata, 3))]
+        for _ in range(2):
+            request = JoinGroupRequest(
+                group_id=self.group,
+                session_timeout_ms=30_000,
+                rebalance_timeout_ms=30_000,
+                member_id=self.ids.get(peer, ""),
+                protocol_type="consumer",
+                protocols=protocols,
+            )
+            reply = await peer.client.ask(request, 9)
+            self.ids[peer] = reply.member_id or self.ids.get(peer, "")
+            if reply.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+                break
+        self.generations[peer] = reply.generation_id
+        return reply.error_code, reply.generation_id, reply.leader == reply.member_id, reply.protocol_name
+
+    async def sync(self, peer: Peer, *, assign: bool = False) -> Any:
+        """Error, and how many partitions there are. `assign` if the member leads the group: it takes all of them."""
+        everything = ConsumerProtocolAssignment(
+            assigned_partitions=[AssignedPartitions(topic=TOPIC, partitions=[0, 1, 2, 3])]
+        )
+        given = SyncGroupRequestAssignment(member_id=self.ids[peer], assignment=b"\0\x03" + encode(everything, 3))
+        request = SyncGroupRequest(
+            group_id=self.group,
+            generation_id=self.generations[peer],
+            member_id=self.ids[peer],
+            protocol_type="consumer",
+            protocol_name="cooperative-sticky",
+            assignments=[given] if assign else [],
+        )
+        reply = await peer.client.ask(request, 5)
+        if reply.error_code:
+            return reply.error_code, None
+        assignment, _ = decode(ConsumerProtocolAssignment, reply.assignment, 3, 2)
+        self.owned[peer] = [
+            SubscribedPartitions(topic=topic.topic, partitions=topic.partitions)
+            for topic in assignment.assigned_partitions
+        ]
+        return 0, sum(len(topic.partitions) for topic in assignment.assigned_partitions)
+
+    async def beat(self, peer: Peer) -> int:
+        request = HeartbeatRequest(group_id=self.group, generation_id=self.generations[peer], member_id=self.ids[peer])
+        return int((await peer.client.ask(request, 4)).error_code)
+
+    async def commit(self, peer: Peer) -> int:
+        return await peer.commit(self.group, self.ids[peer], self.generations[peer], version=8)
+
+
+async def test_a_live_group_changes_its_protocol_and_back(peers: tuple[Peer, Peer]) -> None:
+    group = "migrating"
+    classic = ClassicMember(group)
+
+    async def kind(peer: Peer) -> Any:
+        reply = await peer.client.ask(ListGroupsRequest(), 5)
+        return [(each.group_type.lower(), each.group_state) for each in reply.groups if each.group_id == group]
+
+    async def members(peer: Peer) -> Any:
+        (found,) = (await peer.client.ask(ConsumerGroupDescribeRequest(group_ids=[group]), 1)).groups
+        return found.group_epoch, sorted((each.member_epoch, each.member_type) for each in found.members)
+
+    await _same(
+        peers,
+        group,
+        [
+            ("a classic member joins", classic.join),
+            ("it takes everything", lambda peer: classic.sync(peer, assign=True)),
+            ("it commits", classic.commit),
+            ("a member of the consumer protocol joins", lambda peer: peer.beat(group, "new", 0)),
+            ("the group is another one", kind),
+            ("with both as members", members),
+            ("the classic one may still commit", classic.commit),
+            ("it has to rejoin", classic.beat),
+            ("it rejoins with what it owns", classic.join),
+            ("it keeps half", classic.sync),
+            ("it has to rejoin without the other half", classic.beat),
+            ("it rejoins", classic.join),
+            ("it still has half", classic.sync),
+            ("it is done", classic.beat),
+            ("the new one gets the other half", lambda peer: peer.beat(group, "new", 2)),
+            ("both are there", members),
+            ("stable", kind),
+            ("a commit of the old generation", lambda peer: peer.commit(group, classic.ids[peer], 1, version=8)),
+            ("a commit of this one", classic.commit),
+            ("the new one leaves", lambda peer: peer.beat(group, "new", -1)),
+            ("the group is a classic one again", kind),
+            ("the classic one has to rejoin", classic.beat),
+            ("it rejoins the classic group", classic.join),
+            ("it takes everything again", lambda peer: classic.sync(peer, assign=True)),
+            ("and is stable", kind),
+        ],
+    )
+
+
+async def test_a_classic_member_joins_a_consumer_group(peers: tuple[Peer, Peer]) -> None:
+    group = "mixed"
+    classic = ClassicMember(group)
+
+    async def other_protocol(peer: Peer) -> int:
+        request = JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=30_000,
+            rebalance_timeout_ms=30_000,
+            protocol_type="connect",
+            protocols=[JoinGroupRequestProtocol(name="p", metadata=b"")],
+        )
+        return int((await peer.client.ask(request, 9)).error_code)
+
+    async def leave(peer: Peer) -> Any:
+        request = LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id=classic.ids[peer])])
+        reply = await peer.client.ask(request, 5)
+        return reply.error_code, [each.error_code for each in reply.members]
+
+    await _same(
+        peers,
+        group,
+        [
+            ("the first joins", lambda peer: peer.beat(group, "new", 0)),
+            ("a classic one joins", classic.join),
+            ("it gets what is free", classic.sync),
+            ("no step to take yet", classic.beat),
+            ("the first is told", lambda peer: peer.beat(group, "new", 2)),
+            ("it confirms", lambda peer: peer.beat(group, "new", 2, topic_partitions="owned")),
+            ("now there is a step", classic.beat),
+            ("it rejoins", classic.join),
+            ("and gets its half", classic.sync),
+            ("nothing to do", classic.beat),
+            ("somebody who is no consumer", other_protocol),
+            ("the classic one leaves", leave),
+            ("it is gone", classic.beat),
+            ("the first inherits", lambda peer: peer.beat(group, "new", 3)),
         ],
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from support.classic_consumer import ClassicConsumer
 from support.consumer_group_driver import ConsumerDriver
 from support.group_driver import GROUP, SESSION_MS, Driver
 from support.transaction_driver import ORDERS, REFUNDS, TRANSACTIONAL_ID, Coordinator
@@ -311,6 +312,63 @@ def a_consumer_falls_silent() -> Scene:
     driver = ConsumerDriver({"orders": 4})
     driver.join_as("a")
     driver.join_as("b")
+    return group_timer_scene(driver)
+
+
+# -- groups that change their protocol -----------------------------------------------------------------------------
+
+
+def _live_classic_group() -> tuple[ConsumerDriver, list[ClassicConsumer]]:
+    driver = ConsumerDriver({"orders": 4})
+    members = [ClassicConsumer(driver), ClassicConsumer(driver)]
+    for _ in range(20):
+        for member in members:
+            member.step()
+        driver.advance(500)
+    return driver, members
+
+
+def _mixed_group() -> tuple[ConsumerDriver, list[ClassicConsumer]]:
+    driver, members = _live_classic_group()
+    driver.join_as("new")
+    return driver, members
+
+
+def consumer_joins_a_live_classic_group() -> Scene:
+    driver, _ = _live_classic_group()
+    message = _consumer_heartbeat(
+        "a", 0, rebalance_timeout_ms=30_000, subscribed_topic_names=["orders"], topic_partitions=[]
+    )
+    return group_scene(driver, message, 1)
+
+
+def classic_member_rejoins_a_consumer_group() -> Scene:
+    driver, (member, _) = _mixed_group()
+    return group_scene(driver, _join(member.member_id), 9)
+
+
+def classic_member_syncs_with_a_consumer_group() -> Scene:
+    driver, (member, _) = _mixed_group()
+    message = SyncGroupRequest(group_id=GROUP, member_id=member.member_id, generation_id=member.generation)
+    return group_scene(driver, message, 5)
+
+
+def classic_member_of_a_consumer_group_has_to_rejoin() -> Scene:
+    driver, (member, _) = _mixed_group()
+    message = HeartbeatRequest(group_id=GROUP, member_id=member.member_id, generation_id=member.generation)
+    return group_scene(driver, message, 4)
+
+
+def only_classic_members_are_left() -> Scene:
+    driver, _ = _mixed_group()
+    driver.heartbeat_as("new", -1)
+    return group_timer_scene(driver)
+
+
+def a_converted_group_has_to_rebalance() -> Scene:
+    driver, _ = _mixed_group()
+    driver.heartbeat_as("new", -1)
+    driver.apply(driver.shard.on_time(driver.now))
     return group_timer_scene(driver)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from support.consumer_group_driver import Consumer, ConsumerDriver, settle
 from support.group_driver import GROUP
 
@@ -101,24 +100,6 @@ def test_an_empty_consumer_group_becomes_a_classic_group_and_keeps_its_offsets()
     assert [group.group_type for group in driver.shard.list_groups()] == ["classic"]
     assert [group.group_type for group in driver.reloaded().list_groups()] == ["classic"]
     assert driver.fetch() == (5, 0)
-
-
-@pytest.mark.parametrize("epoch", [0, 1, -1])
-def test_a_classic_group_with_members_is_no_consumer_group(epoch: int) -> None:
-    driver = ConsumerDriver()
-    driver.stable_group(1)
-    reply = driver.join_as("a") if epoch == 0 else driver.heartbeat_as("a", epoch)
-    assert reply.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert driver.state() == "Stable"
-
-
-def test_a_consumer_group_with_members_is_no_classic_group() -> None:
-    driver = ConsumerDriver()
-    driver.join_as("a")
-    assert driver.answers[driver.join()].error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert driver.answers[driver.sync("a", 1)].error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert driver.heartbeat("a", 1) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert [group.group_type for group in driver.shard.list_groups()] == ["consumer"]
 
 
 def test_an_administrator_can_remove_members_by_either_name() -> None:

@@ -9,6 +9,11 @@ from typing import Any
 from support.apache_kafka import java_command
 from support.clients.json_lines import JsonLinesClient
 
+# librdkafka has names for what Java's client knows by its class.
+_STRATEGIES = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
 _PROGRAM = Path(__file__).parent / "GroupMembers.java"
 
 
@@ -24,6 +29,9 @@ class JavaMembers(JsonLinesClient):
     ) -> JavaMember:
         self._count += 1
         name = str(self._count)
+        strategy = settings.get("partition.assignment.strategy")
+        if strategy is not None:
+            settings = {**settings, "partition.assignment.strategy": _STRATEGIES.get(strategy, strategy)}
         what = {"topic": topic} if pattern is None else {"pattern": pattern}
         self._call("open", member=name, settings={"group.id": group, **settings}, **what)
         return JavaMember(self, name)

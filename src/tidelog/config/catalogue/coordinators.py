@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.config.definitions import Between, OneOf
-from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, section, short, words
+from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, section, short, string, words
 from tidelog.config.topic import DAY_MS, HOUR_MS, SEGMENT_BYTES
 
 _MAX_INT = (1 << 31) - 1
@@ -42,6 +42,11 @@ class GroupSection:
         45_000, "After how long without a heartbeat a member of the consumer protocol is removed.", _POSITIVE
     )
     group_consumer_max_size: int = integer(_MAX_INT, "How many members a consumer group may have.", _POSITIVE)
+    group_consumer_migration_policy: str = string(
+        "bidirectional",
+        "Whether a group with members may change to the consumer protocol (upgrade) or back (downgrade).",
+        OneOf(("disabled", "downgrade", "upgrade", "bidirectional")),
+    )
     offset_metadata_max_bytes: int = integer(
         4096, "The largest text that can be committed along with an offset.", None, HIGH
     )

@@ -115,11 +115,6 @@ _GROUP_LIMITS = _table(
     ("group.consumer.min.session.timeout.ms", _INT, 45000),
 )
 
-_GROUP_MIGRATION = _table(
-    "a group changes its protocol only while it has no members",
-    ("group.consumer.migration.policy", _STRING, "bidirectional"),
-)
-
 _GROUP_PATTERNS = _table(
     "topics that match are looked for whenever there is a new topic",
     ("group.consumer.regex.refresh.interval.ms", _INT, 600000),
@@ -215,7 +210,6 @@ WITHOUT_EFFECT_DEFINITIONS = by_name(
         *_QUOTAS,
         *_INTERNAL,
         *_GROUP_LIMITS,
-        *_GROUP_MIGRATION,
         *_GROUP_PATTERNS,
         *_SHARE_GROUPS,
         *_STREAMS_GROUPS,

@@ -11,6 +11,7 @@ get them. The shard that holds these groups beside the classic ones is `tidelog.
     member.py          one member: what it said about itself, and how far it has got
     requests.py        whether a heartbeat makes sense, whom it is from, and replies
     heartbeat.py       joining, and being there
+    steps.py           what follows: the group follows its members, and each member the target
     departure.py       leaving, being thrown out, and timers
     subscriptions.py   which topics a group is subscribed to, by name and by regular expression
     target.py          from a group epoch to a target assignment

@@ -59,15 +59,22 @@ def remove_members(groups: ConsumerGroups, group: ConsumerGroup, member_ids: Col
 def on_member_timer(groups: ConsumerGroups, timer: MemberTimer, now: Moment, draft: Draft) -> None:
     group = groups.groups.get(timer.group_id)
     member = None if group is None else group.members.get(timer.member_id)
-    if group is None or member is None or (timer.awaited is Awaited.REVOCATION and not _has_to_give_up(member)):
+    if group is None or member is None or not _still_owes(member, timer.awaited):
         return
     # Cancelled when the removal is replayed; if the log does not take it, this is tried again.
     groups.timers.schedule(timer, now.monotonic_ms + groups.settings.removal_retry_ms)
     remove_members(groups, group, [timer.member_id], draft)
 
 
-def _has_to_give_up(member: ConsumerMember) -> bool:
-    return member.current.state is MemberState.UNREVOKED_PARTITIONS
+def _still_owes(member: ConsumerMember, awaited: Awaited) -> bool:
+    """What it had to do may have become pointless: it has done it, or it speaks the other protocol now."""
+    match awaited:
+        case Awaited.HEARTBEAT:
+            return True
+        case Awaited.REVOCATION:
+            return not member.is_classic and member.current.state is MemberState.UNREVOKED_PARTITIONS
+        case Awaited.JOIN | Awaited.SYNC:
+            return member.is_classic
 
 
 def _leave_for_a_while(group: ConsumerGroup, member: ConsumerMember, draft: Draft) -> None:

@@ -17,7 +17,7 @@ from tidelog.protocol.messages.consumer_group_describe_response import (
     TopicPartitions,
 )
 
-# Members of the classic protocol in a group of this kind would be 0.
+_MEMBER_OF_THE_CLASSIC_PROTOCOL = 0
 _MEMBER_OF_THE_CONSUMER_PROTOCOL = 1
 
 
@@ -45,7 +45,7 @@ def _describe_member(group: ConsumerGroup, member: ConsumerMember, topics: Topic
         subscribed_topic_regex=profile.topic_regex or "",
         assignment=_describe_assignment(member.current.assigned, topics),
         target_assignment=_describe_assignment(group.target_of(member.member_id), topics),
-        member_type=_MEMBER_OF_THE_CONSUMER_PROTOCOL,
+        member_type=_MEMBER_OF_THE_CLASSIC_PROTOCOL if member.is_classic else _MEMBER_OF_THE_CONSUMER_PROTOCOL,
     )
 
 

@@ -58,6 +58,8 @@ class ConsumerGroup:
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, Target] = {}
         self.owners: dict[TopicIdPartition, str] = {}
+        # How many of the members speak the classic protocol.
+        self.classic_member_count = 0
         self.resolved: dict[str, ResolvedRegex] = {}
         # Kafka before 4.1 wrote the topics of a group into a record of its own, which has to be removed some time.
         self.has_partition_metadata_record = False
@@ -76,6 +78,10 @@ class ConsumerGroup:
         if all(member.current.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
             return ConsumerGroupState.STABLE
         return ConsumerGroupState.RECONCILING
+
+    @property
+    def only_classic_members(self) -> bool:
+        return bool(self.members) and self.classic_member_count == len(self.members)
 
     def target_of(self, member_id: str) -> Target:
         return self.targets.get(member_id, frozenset())
@@ -101,6 +107,7 @@ class ConsumerGroup:
     def put_profile(self, member_id: str, profile: Profile) -> None:
         member = self.members.get(member_id) or ConsumerMember(member_id=member_id)
         self._forget_instance(member)
+        self.classic_member_count += (profile.classic is not None) - member.is_classic
         if profile.instance_id is not None:
             self.static_members[profile.instance_id] = member_id
         self.members[member_id] = replace(member, profile=profile)
@@ -122,6 +129,7 @@ class ConsumerGroup:
         if member is not None:
             self._release(member_id, member.current.owned())
             self._forget_instance(member)
+            self.classic_member_count -= member.is_classic
 
     def _release(self, member_id: str, partitions: Iterable[TopicIdPartition]) -> None:
         for partition in partitions:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 
@@ -39,6 +39,22 @@ class MemberState(IntEnum):
     UNKNOWN = 127
 
 
+class ClassicProtocol(NamedTuple):
+    """The name of a client-side assignor, and the subscription as the member has written it for this assignor."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicMembership:
+    """What only a member that speaks the classic protocol says: it has a session timeout of its own."""
+
+    session_timeout_ms: int
+    # In the order of the member's preference; never empty.
+    protocols: tuple[ClassicProtocol, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """What a member said about itself."""
@@ -52,6 +68,8 @@ class Profile:
     topic_regex: str | None = None
     rebalance_timeout_ms: int = NO_TIMEOUT
     server_assignor: str | None = None
+    # None for members that speak the consumer protocol.
+    classic: ClassicMembership | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,3 +107,7 @@ class ConsumerMember:
     @property
     def epoch(self) -> int:
         return self.current.epoch
+
+    @property
+    def is_classic(self) -> bool:
+        return self.profile.classic is not None

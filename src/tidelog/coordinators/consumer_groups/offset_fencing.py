@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
+from tidelog.coordinators.consumer_groups.member import ConsumerMember
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, Topics
 from tidelog.model.errors import ErrorCode
 
@@ -27,7 +28,8 @@ def check_commit(
     """
     if epoch < 0 and not group.members:
         return ErrorCode.NONE
-    if member_id in group.members and version < _EPOCHS_ARE_UNDERSTOOD_FROM:
+    member = group.members.get(member_id)
+    if member is not None and not member.is_classic and version < _EPOCHS_ARE_UNDERSTOOD_FROM:
         return ErrorCode.UNSUPPORTED_VERSION
     return _check_epoch(group, member_id, epoch, partitions, topics)
 
@@ -58,7 +60,7 @@ def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> Erro
     member = group.members.get(member_id or "")
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    return ErrorCode.NONE if epoch == member.epoch else ErrorCode.STALE_MEMBER_EPOCH
+    return ErrorCode.NONE if epoch == member.epoch else _stale(member)
 
 
 def _check_epoch(
@@ -70,12 +72,17 @@ def _check_epoch(
     if epoch == member.epoch:
         return ErrorCode.NONE
     if epoch > member.epoch:
-        return ErrorCode.STALE_MEMBER_EPOCH
+        return _stale(member)
     for name, number in partitions:
         topic = topics.named(name)
         assigned_at = None
         if topic is not None:
             assigned_at = member.current.assignment_epoch(TopicIdPartition(topic.id, number))
         if assigned_at is None or epoch < assigned_at:
-            return ErrorCode.STALE_MEMBER_EPOCH
+            return _stale(member)
     return ErrorCode.NONE
+
+
+def _stale(member: ConsumerMember) -> ErrorCode:
+    """In the words of the member's protocol: to a classic member its epoch is a generation."""
+    return ErrorCode.ILLEGAL_GENERATION if member.is_classic else ErrorCode.STALE_MEMBER_EPOCH

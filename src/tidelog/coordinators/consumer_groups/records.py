@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup, ResolvedRegex, Target
-from tidelog.coordinators.consumer_groups.member import CurrentAssignment, MemberState, Profile
+from tidelog.coordinators.consumer_groups.member import (
+    ClassicMembership,
+    ClassicProtocol,
+    CurrentAssignment,
+    MemberState,
+    Profile,
+)
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.model.ids import Uuid
@@ -20,7 +26,11 @@ from tidelog.protocol.messages.consumer_group_current_member_assignment_value im
     TopicPartitions,
 )
 from tidelog.protocol.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
-from tidelog.protocol.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
+from tidelog.protocol.messages.consumer_group_member_metadata_value import (
+    ClassicMemberMetadata,
+    ConsumerGroupMemberMetadataValue,
+)
+from tidelog.protocol.messages.consumer_group_member_metadata_value import ClassicProtocol as SupportedProtocol
 from tidelog.protocol.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from tidelog.protocol.messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
 from tidelog.protocol.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
@@ -55,6 +65,8 @@ def profile_record(group_id: str, member_id: str, profile: Profile) -> Coordinat
         subscribed_topic_regex=profile.topic_regex or "",
         rebalance_timeout_ms=profile.rebalance_timeout_ms,
         server_assignor=profile.server_assignor,
+        # Kafka takes a record without this field for that of a classic member, so "none" has to be written.
+        classic_member_metadata=_classic_metadata(profile.classic),
     )
     return CoordinatorRecord(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), value)
 
@@ -110,8 +122,9 @@ def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
 
 
 def group_tombstones(group: ConsumerGroup) -> list[CoordinatorRecord]:
-    """For a group without members."""
-    records = [regex_tombstone(group.group_id, regex) for regex in group.resolved]
+    """The whole group, with its members if it has any."""
+    records = [each for member_id in group.members for each in member_tombstones(group.group_id, member_id)]
+    records += [regex_tombstone(group.group_id, regex) for regex in group.resolved]
     records.append(CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group.group_id), None))
     if group.has_partition_metadata_record:
         records.append(partition_metadata_tombstone(group.group_id))
@@ -140,6 +153,7 @@ def read_profile(value: ConsumerGroupMemberMetadataValue) -> Profile:
         topic_regex=value.subscribed_topic_regex or None,
         rebalance_timeout_ms=value.rebalance_timeout_ms,
         server_assignor=value.server_assignor,
+        classic=_read_classic(value.classic_member_metadata),
     )
 
 
@@ -167,6 +181,25 @@ def read_current(value: ConsumerGroupCurrentMemberAssignmentValue) -> CurrentAss
 
 def read_regex(value: ConsumerGroupRegularExpressionValue) -> ResolvedRegex:
     return ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)
+
+
+def _classic_metadata(classic: ClassicMembership | None) -> ClassicMemberMetadata | None:
+    if classic is None:
+        return None
+    return ClassicMemberMetadata(
+        session_timeout_ms=classic.session_timeout_ms,
+        supported_protocols=[SupportedProtocol(name=name, metadata=metadata) for name, metadata in classic.protocols],
+    )
+
+
+def _read_classic(metadata: ClassicMemberMetadata | None) -> ClassicMembership | None:
+    # tidelog 0.1 left the field out for members of the consumer protocol. No classic member is without a protocol.
+    if metadata is None or not metadata.supported_protocols:
+        return None
+    return ClassicMembership(
+        session_timeout_ms=metadata.session_timeout_ms,
+        protocols=tuple(ClassicProtocol(each.name, each.metadata) for each in metadata.supported_protocols),
+    )
 
 
 def _with_epochs(partitions: Mapping[TopicIdPartition, int]) -> list[TopicPartitions]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import INITIAL_EPOCH, ConsumerGroup
-from tidelog.coordinators.consumer_groups.member import MemberState
+from tidelog.coordinators.consumer_groups.member import ConsumerMember, MemberState
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
 from tidelog.coordinators.consumer_groups.subscriptions import Regexes
 from tidelog.coordinators.consumer_groups.topics import Topics
@@ -43,6 +43,9 @@ class Awaited(IntEnum):
 
     HEARTBEAT = 0
     REVOCATION = 1
+    # Only of members that speak the classic protocol.
+    JOIN = 2
+    SYNC = 3
 
 
 class MemberTimer(NamedTuple):
@@ -63,22 +66,22 @@ class ConsumerGroups:
         self.timers: Timers[MemberTimer] = Timers()
         self.regexes = Regexes()
 
-    def renew_session(self, group_id: str, member_id: str, now: Moment) -> None:
-        deadline_ms = now.monotonic_ms + self.settings.group_consumer_session_timeout_ms
-        self.timers.schedule(MemberTimer(group_id, member_id, Awaited.HEARTBEAT), deadline_ms)
+    def renew_session(self, group_id: str, member: ConsumerMember, now: Moment) -> None:
+        classic = member.profile.classic
+        timeout_ms = self.settings.group_consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
+        self.expect(Awaited.HEARTBEAT, group_id, member.member_id, timeout_ms, now)
 
-    def expect_revocation(self, group_id: str, member_id: str, timeout_ms: int, now: Moment) -> None:
-        deadline_ms = now.monotonic_ms + timeout_ms
-        self.timers.schedule(MemberTimer(group_id, member_id, Awaited.REVOCATION), deadline_ms)
+    def expect(self, awaited: Awaited, group_id: str, member_id: str, timeout_ms: int, now: Moment) -> None:
+        self.timers.schedule(MemberTimer(group_id, member_id, awaited), now.monotonic_ms + timeout_ms)
 
     def on_loaded(self, now: Moment) -> None:
         """The log has been replayed: from now on members are expected to be heard of."""
         for group in self.groups.values():
             for member in group.members.values():
-                self.renew_session(group.group_id, member.member_id, now)
-                if member.current.state is MemberState.UNREVOKED_PARTITIONS:
+                self.renew_session(group.group_id, member, now)
+                if member.current.state is MemberState.UNREVOKED_PARTITIONS and not member.is_classic:
                     timeout_ms = member.profile.rebalance_timeout_ms
-                    self.expect_revocation(group.group_id, member.member_id, timeout_ms, now)
+                    self.expect(Awaited.REVOCATION, group.group_id, member.member_id, timeout_ms, now)
 
     # ------------------------------------------------------------------------------------------------------------
     # Replay. Compaction may have taken away what came before a record, so each stands for itself.
@@ -152,8 +155,8 @@ class ConsumerGroups:
             group = self.groups.get(group_id)
             if group is not None:
                 group.remove_member(member_id)
-            self.timers.cancel(MemberTimer(group_id, member_id, Awaited.HEARTBEAT))
-            self.timers.cancel(MemberTimer(group_id, member_id, Awaited.REVOCATION))
+            for awaited in Awaited:
+                self.timers.cancel(MemberTimer(group_id, member_id, awaited))
             return
         assert isinstance(record.value, ConsumerGroupMemberMetadataValue)
         self._group(group_id).put_profile(member_id, records.read_profile(record.value))

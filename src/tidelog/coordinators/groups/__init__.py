@@ -1,7 +1,8 @@
 """The group coordinator: membership of consumer groups, and the offsets they commit.
 
 A shard is one partition of `__consumer_offsets`, and `shard.GroupShard` is the only door to it. Groups of the newer
-protocol are in `coordinators.consumer_groups`; both kinds meet in the shard, in lists, and where offsets are concerned.
+protocol are in `coordinators.consumer_groups`; both kinds meet in the shard, in lists, where offsets are concerned, and
+where a group changes its protocol.
 
     shard.py          decide, replay, timers: who is called for what
     state.py          what a shard holds, and its timers
@@ -11,6 +12,8 @@ protocol are in `coordinators.consumer_groups`; both kinds meet in the shard, in
     rebalance.py      from "somebody must rejoin" to "everybody has joined"
     join.py sync.py   the two phases of a rebalance, as requests see them
     presence.py       Heartbeat, LeaveGroup, and members that have gone silent
+    migration.py      a group with members changes its protocol; embedded_protocol.py reads what its members wrote
+    classic_members.py  the four requests of classic members that are in a consumer group
     offsets.py        committed offsets, and those of open transactions
     offset_commit.py offset_fetch.py offset_expiry.py
     listing.py        ListGroups, DescribeGroups, DeleteGroups

@@ -93,6 +93,11 @@ class ClassicGroup:
         return GroupState.PREPARING_REBALANCE in TRANSITIONS[self.state]
 
     @property
+    def was_downgraded(self) -> bool:
+        """Its record says so by naming no leader: nobody has shared out partitions among all of its members yet."""
+        return self.state is GroupState.STABLE and self.leader is None
+
+    @property
     def all_joined(self) -> bool:
         return len(self.awaiting_join) == len(self.members) and not self.pending_members
 

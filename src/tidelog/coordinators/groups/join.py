@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tidelog.coordinators.consumer_groups import records as consumer_records
 from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value
 from tidelog.coordinators.groups.members import Member, MemberProtocol, protocols_of, select_protocol
 from tidelog.coordinators.groups.rebalance import complete_if_all_joined, rebalance
@@ -32,8 +33,8 @@ def join(state: ShardState, request: Request, message: JoinGroupRequest, now: Mo
     group = state.groups.get(message.group_id)
     consumer_group = state.consumer.groups.get(message.group_id)
     if code is ErrorCode.NONE and consumer_group is not None and consumer_group.members:
-        # Its members speak the other protocol.
-        code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        classic_members.join(state.consumer, consumer_group, request, message, now, draft)
+        return
     if code is ErrorCode.NONE and group is None and message.member_id:
         code = ErrorCode.UNKNOWN_MEMBER_ID
     if code is not ErrorCode.NONE:

@@ -6,11 +6,8 @@ at once, and a static member can be removed by an administrator who does not kno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tidelog.coordinators.consumer_groups.departure import remove_members
-from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, GroupState
 from tidelog.coordinators.groups.rebalance import after_departure, complete_if_all_joined, drop_member
 from tidelog.coordinators.groups.state import ShardState
@@ -30,6 +27,9 @@ def heartbeat(state: ShardState, request: Request, message: HeartbeatRequest, no
 def _heard_of(state: ShardState, message: HeartbeatRequest, now: Moment) -> ErrorCode:
     if not message.group_id:
         return ErrorCode.INVALID_GROUP_ID
+    consumer_group = state.consumer.groups.get(message.group_id)
+    if consumer_group is not None and consumer_group.members:
+        return classic_members.heartbeat(state.consumer, consumer_group, message, now)
     group = state.groups.get(message.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
@@ -45,14 +45,14 @@ def _heard_of(state: ShardState, message: HeartbeatRequest, now: Moment) -> Erro
 
 
 def leave(state: ShardState, request: Request, message: LeaveGroupRequest, now: Moment, draft: Draft) -> None:
+    consumer_group = state.consumer.groups.get(message.group_id)
+    if consumer_group is not None and consumer_group.members:
+        classic_members.leave(state.consumer, consumer_group, request, message, draft)
+        return
     several = request.version >= _SEVERAL_MEMBERS_FROM
     leaving = message.members if several else [MemberIdentity(member_id=message.member_id)]
     if not message.group_id:
         draft.answer(request.token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
-        return
-    consumer_group = state.consumer.groups.get(message.group_id)
-    if consumer_group is not None and several:
-        _remove_from_consumer_group(state, consumer_group, request, leaving, draft)
         return
     group = state.groups.get(message.group_id)
     outcomes: list[MemberResponse] = []
@@ -73,29 +73,6 @@ def leave(state: ShardState, request: Request, message: LeaveGroupRequest, now: 
     else:
         # Maybe only somebody left whose id had been handed out, and the others were waiting for that one.
         complete_if_all_joined(state, group, now, draft)
-
-
-def _remove_from_consumer_group(
-    state: ShardState, group: ConsumerGroup, request: Request, leaving: Sequence[MemberIdentity], draft: Draft
-) -> None:
-    """Members of the other protocol leave by a heartbeat; but an administrator may take them out as well."""
-    outcomes: list[MemberResponse] = []
-    removed: list[str] = []
-    for identity in leaving:
-        instance_id = identity.group_instance_id
-        static = None if instance_id is None else group.static_member(instance_id)
-        member = group.members.get(identity.member_id) if instance_id is None else static
-        if member is None:
-            code = ErrorCode.UNKNOWN_MEMBER_ID
-        elif identity.member_id not in ("", member.member_id):
-            code = ErrorCode.FENCED_INSTANCE_ID
-        else:
-            code = ErrorCode.NONE
-            removed.append(member.member_id)
-        outcomes.append(MemberResponse(member_id=identity.member_id, group_instance_id=instance_id, error_code=code))
-    if removed:
-        remove_members(state.consumer, group, list(dict.fromkeys(removed)), draft)
-    draft.answer(request.token, LeaveGroupResponse(members=outcomes))
 
 
 def on_session_timer(state: ShardState, group: ClassicGroup, member_id: str, now: Moment, draft: Draft) -> None:

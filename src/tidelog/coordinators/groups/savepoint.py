@@ -35,6 +35,7 @@ class Savepoint:
         for captured in self._captured:
             captured.put_back()
         for group_id, existed in self._groups.items():
+            state.downgraded.pop(group_id, None)
             if not existed:
                 state.groups.pop(group_id, None)
         if self._expiry_backlog is not None:

@@ -12,11 +12,11 @@ from tidelog.coordinators.consumer_groups.departure import no_such_group, on_mem
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.consumer_groups.heartbeat import heartbeat
 from tidelog.coordinators.consumer_groups.member import JOIN_EPOCH
-from tidelog.coordinators.consumer_groups.requests import refused
+from tidelog.coordinators.consumer_groups.requests import Refusal, refused
 from tidelog.coordinators.consumer_groups.state import MemberTimer
 from tidelog.coordinators.consumer_groups.topics import Topics, TopicTable
 from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
-from tidelog.coordinators.groups import listing, offset_commit, offset_expiry, offset_fetch, presence
+from tidelog.coordinators.groups import listing, migration, offset_commit, offset_expiry, offset_fetch, presence
 from tidelog.coordinators.groups.group import ClassicGroup, GroupState
 from tidelog.coordinators.groups.join import join
 from tidelog.coordinators.groups.offsets import committed_offset
@@ -28,6 +28,7 @@ from tidelog.coordinators.groups.state import (
     ExpiryTimer,
     GroupTimer,
     JoinTimer,
+    MigrationTimer,
     SessionTimer,
     ShardState,
     SyncTimer,
@@ -54,6 +55,9 @@ from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponseG
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from tidelog.protocol.schema import Message
+
+# A deadline that has always passed.
+AT_ONCE = 0.0
 
 
 class GroupShard:
@@ -179,13 +183,37 @@ class GroupShard:
     ) -> None:
         state = self._state
         classic = None if message.group_id in state.consumer.groups else state.groups.get(message.group_id)
-        if classic is not None and (message.member_epoch != JOIN_EPOCH or classic.state is not GroupState.EMPTY):
+        if classic is None:
+            heartbeat(state.consumer, request, message, now, draft)
+        elif message.member_epoch != JOIN_EPOCH:
             draft.answer(request.token, refused(no_such_group(message.group_id)))
+        elif classic.state is GroupState.EMPTY:
+            heartbeat(state.consumer, request, message, now, draft)
+            if draft.records:
+                # The id is free for a group of the other kind. Committed offsets stay.
+                draft.records.insert(0, group_tombstone(message.group_id))
+        else:
+            self._upgrade(classic, request, message, now, draft)
+
+    def _upgrade(
+        self,
+        classic: ClassicGroup,
+        request: Request,
+        message: ConsumerGroupHeartbeatRequest,
+        now: Moment,
+        draft: Draft,
+    ) -> None:
+        state = self._state
+        converted = migration.as_consumer_group(state, classic)
+        if isinstance(converted, Refusal):
+            draft.answer(request.token, refused(converted))
             return
-        heartbeat(state.consumer, request, message, now, draft)
-        if classic is not None and draft.records:
-            # It is empty, so the id is free for a group of the other kind. Committed offsets stay.
-            draft.records.insert(0, group_tombstone(message.group_id))
+        # Made first: the member that joins is not one of those that are converted.
+        conversion = migration.upgrade_records(converted, now)
+        heartbeat(state.consumer, request, message, now, draft, converted)
+        if draft.records:
+            draft.records[:0] = conversion
+            migration.send_back_to_join(state, classic, converted, now, draft)
 
     def _begin(self, group_ids: Iterable[str] = ()) -> None:
         """Every decision starts here, so that it can be rolled back."""
@@ -199,10 +227,13 @@ class GroupShard:
             self._savepoint.cover_expiry()
             offset_expiry.on_expiry_timer(self._state, now, draft)
             return
+        self._savepoint.cover(timer.group_id)
+        if isinstance(timer, MigrationTimer):
+            self._migrate(timer, now, draft)
+            return
         group = self._state.groups.get(timer.group_id)
         if group is None:
             return
-        self._savepoint.cover(timer.group_id)
         match timer:
             case SessionTimer():
                 presence.on_session_timer(self._state, group, timer.member_id, now, draft)
@@ -210,6 +241,15 @@ class GroupShard:
                 on_join_timer(self._state, group, now, draft)
             case SyncTimer():
                 on_sync_timer(self._state, group, timer.generation, now, draft)
+
+    def _migrate(self, timer: MigrationTimer, now: Moment, draft: Draft) -> None:
+        state = self._state
+        consumer_group = state.consumer.groups.get(timer.group_id)
+        group = state.groups.get(timer.group_id)
+        if consumer_group is not None:
+            migration.downgrade(state, consumer_group, now, draft)
+        elif group is not None and group.was_downgraded:
+            prepare_rebalance(state, group, now, draft)
 
     # ------------------------------------------------------------------------------------------------------------
     # Replay: the only way in which durable state changes.
@@ -228,9 +268,12 @@ class GroupShard:
             case GroupMetadataKey() as key, GroupMetadataValue() as value:
                 group = self._state.groups.get(key.group)
                 if group is None:
-                    group = ClassicGroup(key.group, since_ms=value.current_state_timestamp)
+                    group = self._state.downgraded.pop(key.group, None)
+                    group = group or ClassicGroup(key.group, since_ms=value.current_state_timestamp)
                     self._state.groups[key.group] = group
                 group.restore(value)
+                if group.was_downgraded:
+                    self._state.timers.schedule(MigrationTimer(key.group), AT_ONCE)
                 # The last word counts, should both kinds be in the log.
                 self._state.consumer.groups.pop(key.group, None)
             case GroupMetadataKey() as key, None:
@@ -240,6 +283,9 @@ class GroupShard:
                 if value is not None:
                     # At most a group that only stood for offsets: nothing but their records spoke of it.
                     self._state.groups.pop(group_id, None)
+                group_left = self._state.consumer.groups.get(group_id)
+                if group_left is not None and group_left.only_classic_members:
+                    self._state.timers.schedule(MigrationTimer(group_id), AT_ONCE)
 
     def replay_marker(self, producer_id: int, *, commit: bool) -> None:
         """The transaction has ended: its offsets count from now on, or never did."""

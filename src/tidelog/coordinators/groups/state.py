@@ -34,11 +34,19 @@ class SyncTimer(NamedTuple):
     generation: int
 
 
+class MigrationTimer(NamedTuple):
+    """The group may have to become a classic one, or has become one and must rebalance. Due as soon as it is set."""
+
+    group_id: str
+    # Timers of several kinds are keys side by side, and equal tuples are equal keys.
+    nothing: None = None
+
+
 class ExpiryTimer(NamedTuple):
     """The next look for expired offsets."""
 
 
-GroupTimer = SessionTimer | JoinTimer | SyncTimer | ExpiryTimer
+GroupTimer = SessionTimer | JoinTimer | SyncTimer | MigrationTimer | ExpiryTimer
 
 
 class ShardState:
@@ -50,6 +58,8 @@ class ShardState:
         # because a classic group may be about to replace an empty one before the log says so.
         self.groups: dict[str, ClassicGroup] = {}
         self.consumer = ConsumerGroups(settings.consumer, topics)
+        # What consumer groups become when the records of their downgrade are replayed.
+        self.downgraded: dict[str, ClassicGroup] = {}
         self.offsets = OffsetStore()
         self.timers: Timers[GroupTimer] = Timers()
         # Groups that the current round of expiry has yet to look at.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value
 from tidelog.coordinators.groups.members import Member
 from tidelog.coordinators.groups.records import group_record
@@ -18,6 +19,10 @@ from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 
 def sync(state: ShardState, request: Request, message: SyncGroupRequest, now: Moment, draft: Draft) -> None:
+    consumer_group = state.consumer.groups.get(message.group_id)
+    if consumer_group is not None and consumer_group.members:
+        classic_members.sync(state.consumer, consumer_group, request, message, now, draft)
+        return
     group = state.groups.get(message.group_id)
     code = _check_request(group, message)
     if group is None or code is not ErrorCode.NONE:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import HostPort
-from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
+from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings, MigrationPolicy
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.metadata.image import ClusterImage
@@ -75,6 +75,7 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
             group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
             group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
             group_consumer_max_size=config.group_consumer_max_size,
+            group_consumer_migration_policy=MigrationPolicy(config.group_consumer_migration_policy),
         ),
     )
 

@@ -1,0 +1,376 @@
+"""Groups with members change their protocol, and members of both protocols are in one group meanwhile (KIP-848)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from support.classic_consumer import ClassicConsumer
+from support.consumer_group_driver import Consumer, ConsumerDriver
+from support.group_driver import GROUP, subscription
+
+from tidelog.coordinators.consumer_groups.settings import MigrationPolicy
+from tidelog.coordinators.groups.embedded_protocol import read_assignment
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
+from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest
+
+ALL = {("orders", number) for number in range(4)}
+
+
+def run(driver: ConsumerDriver, members: list[Any], rounds: int = 40) -> None:
+    """Each does its next step, time and again, while time passes."""
+    for _ in range(rounds):
+        for member in members:
+            if isinstance(member, ClassicConsumer):
+                member.step()
+            elif member.beat() in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID):
+                member.join()
+        driver.advance(500)
+
+
+def owned_once(*members: Any) -> bool:
+    together = [partition for member in members for partition in member.owned]
+    return len(together) == len(set(together)) and set(together) == ALL
+
+
+def group_type(driver: ConsumerDriver) -> str:
+    (listed,) = driver.shard.list_groups()
+    return listed.group_type
+
+
+def classic_group(driver: ConsumerDriver, count: int, **options: Any) -> list[ClassicConsumer]:
+    members = [ClassicConsumer(driver, **options) for _ in range(count)]
+    run(driver, members)
+    assert owned_once(*members)
+    assert driver.state() == "Stable"
+    return members
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_a_live_classic_group_takes_in_a_member_of_the_consumer_protocol(cooperative: bool) -> None:
+    driver = ConsumerDriver()
+    members = classic_group(driver, 2, cooperative=cooperative)
+    generation = members[0].generation
+    newcomer = Consumer(driver, "new")
+    assert newcomer.join() == 0
+    assert newcomer.epoch == generation + 1
+    assert newcomer.owned == set(), "the classic members have not given up anything yet"
+    assert group_type(driver) == "consumer"
+    everybody = [*members, newcomer]
+    run(driver, everybody)
+    assert owned_once(*everybody)
+    assert all(member.owned for member in everybody)
+    assert [member.member_type for member in driver.shard.describe_consumer_group(GROUP).members] == [0, 0, 1]
+    assert driver.reloaded().describe_consumer_group(GROUP) == driver.shard.describe_consumer_group(GROUP)
+
+
+def test_members_are_exchanged_one_by_one_in_both_directions() -> None:
+    driver = ConsumerDriver()
+    members: list[Any] = classic_group(driver, 3)
+    for number in range(3):
+        members[0].leave()
+        members = [*members[1:], Consumer(driver, f"new-{number}")]
+        members[-1].join()
+        run(driver, members)
+        assert owned_once(*members), f"after {number + 1} exchanges"
+    assert group_type(driver) == "consumer"
+    assert [member.member_type for member in driver.shard.describe_consumer_group(GROUP).members] == [1, 1, 1]
+    for number in range(3):
+        members[0].leave()
+        members = [*members[1:], ClassicConsumer(driver)]
+        run(driver, members, rounds=60)
+        assert owned_once(*members), f"after {number + 1} exchanges back"
+    assert group_type(driver) == "classic"
+    assert driver.state() == "Stable"
+
+
+def test_committed_offsets_survive_both_changes() -> None:
+    driver = ConsumerDriver()
+    (member,) = classic_group(driver, 1)
+    assert driver.commit(7, member_id=member.member_id, generation=member.generation, version=7) == 0
+    newcomer = Consumer(driver, "new")
+    newcomer.join()
+    run(driver, [member, newcomer])
+    assert driver.fetch() == (7, 0)
+    assert driver.commit(8, member_id=member.member_id, generation=member.generation, version=7) == 0
+    wrong = driver.commit(9, member_id=member.member_id, generation=member.generation + 5, version=7)
+    assert wrong == ErrorCode.ILLEGAL_GENERATION
+    assert driver.commit(9, member_id="new", generation=newcomer.epoch, version=8) == ErrorCode.UNSUPPORTED_VERSION
+    newcomer.leave()
+    run(driver, [member])
+    assert group_type(driver) == "classic"
+    assert driver.fetch() == (8, 0)
+
+
+def test_who_waits_for_a_classic_rebalance_is_sent_to_the_converted_group() -> None:
+    driver = ConsumerDriver()
+    (member,) = classic_group(driver, 1)
+    second = ClassicConsumer(driver)
+    second.step()
+    second.step()
+    second.step()
+    assert driver.state() == "PreparingRebalance"
+    assert driver.waiting(), "the second one waits for the first to rejoin"
+    newcomer = Consumer(driver, "new")
+    newcomer.join()
+    assert not driver.waiting()
+    everybody = [member, second, newcomer]
+    run(driver, everybody)
+    assert owned_once(*everybody)
+
+
+def test_a_static_member_changes_its_protocol_without_leaving() -> None:
+    driver = ConsumerDriver()
+    old = ClassicConsumer(driver, instance="i")
+    other = ClassicConsumer(driver)
+    run(driver, [old, other])
+    new = Consumer(driver, "new", instance="i")
+    assert new.join() == 0
+    run(driver, [new, other])
+    assert owned_once(new, other)
+    old.step()
+    assert old.fenced
+    back = ClassicConsumer(driver, instance="i")
+    run(driver, [back, other], rounds=60)
+    assert group_type(driver) == "classic"
+    assert owned_once(back, other)
+
+
+@pytest.mark.parametrize("policy", [MigrationPolicy.DISABLED, MigrationPolicy.DOWNGRADE])
+def test_the_policy_may_forbid_the_upgrade(policy: MigrationPolicy) -> None:
+    driver = ConsumerDriver(group_consumer_migration_policy=policy)
+    classic_group(driver, 1)
+    reply = driver.join_as("new")
+    assert reply.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert "group.consumer.migration.policy" in reply.error_message
+    assert driver.state() == "Stable"
+
+
+def test_the_policy_may_forbid_the_downgrade() -> None:
+    driver = ConsumerDriver(group_consumer_migration_policy=MigrationPolicy.UPGRADE)
+    (member,) = classic_group(driver, 1)
+    newcomer = Consumer(driver, "new")
+    newcomer.join()
+    run(driver, [member, newcomer])
+    newcomer.leave()
+    run(driver, [member])
+    assert group_type(driver) == "consumer"
+    assert owned_once(member), "a classic member needs no classic group"
+
+
+def test_without_migration_classic_members_are_refused() -> None:
+    driver = ConsumerDriver(group_consumer_migration_policy=MigrationPolicy.DISABLED)
+    driver.join_as("a")
+    assert driver.answers[driver.join()].error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"protocols": {"p": b""}, "protocol_type": "connect"}, "'connect'"),
+        ({"protocols": {"range": b"\x00"}}, "cannot be read"),
+        ({"protocols": {"range": b"\x00\x00\xff\xff"}}, "cannot be read"),
+    ],
+)
+def test_a_group_that_is_none_of_consumers_stays_as_it_is(options: dict[str, Any], why: str) -> None:
+    driver = ConsumerDriver()
+    driver.enter(**options)
+    written = len(driver.log)
+    reply = driver.join_as("new")
+    assert reply.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert why in reply.error_message
+    assert len(driver.log) == written
+    assert driver.state() == "PreparingRebalance"
+
+
+def test_data_of_a_custom_assignor_is_not_thrown_away() -> None:
+    driver = ConsumerDriver()
+    member_id, token = driver.enter()
+    driver.advance(4000)
+    generation = driver.answers[token].generation_id
+    driver.sync(member_id, generation, {member_id: b"\0\0" + b"\0\0\0\0" + b"\0\0\0\x04mine"})
+    reply = driver.join_as("new")
+    assert reply.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert "assignor" in reply.error_message
+
+
+def test_a_refused_newcomer_leaves_the_classic_group_alone() -> None:
+    driver = ConsumerDriver()
+    members = classic_group(driver, 2)
+    written = len(driver.log)
+    assert driver.join_as("new", topics=[], regex="(").error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert len(driver.log) == written
+    run(driver, members)
+    assert owned_once(*members)
+    assert group_type(driver) == "classic"
+
+
+def test_heartbeats_that_only_a_member_can_send_do_not_convert_a_classic_group() -> None:
+    driver = ConsumerDriver()
+    classic_group(driver, 1)
+    for epoch in (1, -1, -2):
+        reply = driver.heartbeat_as("a", epoch, instance="i")
+        assert reply.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert driver.state() == "Stable"
+
+
+def test_what_a_classic_member_of_a_consumer_group_is_refused() -> None:
+    driver = ConsumerDriver()
+    newcomer = Consumer(driver, "new")
+    newcomer.join()
+    member_id, token = driver.enter()
+    reply = driver.answers[token]
+    assert (reply.error_code, reply.leader, list(reply.members)) == (0, "", [])
+    assert (reply.protocol_type, reply.protocol_name) == ("consumer", "range")
+    generation = reply.generation_id
+    unknown, illegal = ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION
+    assert driver.heartbeat(member_id, generation + 1) == illegal
+    assert driver.heartbeat("nobody", generation) == unknown
+    assert driver.heartbeat("new", newcomer.epoch) == unknown, "it speaks the other protocol"
+    assert driver.heartbeat(member_id, generation, "i") == unknown
+    assert driver.answers[driver.sync(member_id, generation + 1)].error_code == illegal
+    wrong = driver.sync(member_id, generation, protocol_name="other", protocol_type="consumer")
+    assert driver.answers[wrong].error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    good = driver.answers[driver.sync(member_id, generation, protocol_name="range", protocol_type="consumer")]
+    assert good.error_code == 0
+    assert read_assignment(good.assignment).user_data is None
+    other = driver.join(protocols={"roundrobin": subscription("orders")})
+    assert driver.answers[other].error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "no protocol in common"
+    connect = driver.join(protocol_type="connect", protocols={"range": b""})
+    assert driver.answers[connect].error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_old_versions_join_at_once_and_leave_alone() -> None:
+    driver = ConsumerDriver()
+    Consumer(driver, "new").join()
+    joined = driver.answers[driver.join(version=3)]
+    assert joined.error_code == 0
+    beat = HeartbeatRequest(group_id=GROUP, generation_id=joined.generation_id, member_id=joined.member_id)
+    assert driver.ask(beat, 0).error_code in (0, ErrorCode.REBALANCE_IN_PROGRESS)
+    left = driver.ask(LeaveGroupRequest(group_id=GROUP, member_id=joined.member_id), 2)
+    assert (left.error_code, list(left.members)) == (0, [])
+    assert driver.ask(LeaveGroupRequest(group_id=GROUP, member_id=joined.member_id), 2).error_code == (
+        ErrorCode.UNKNOWN_MEMBER_ID
+    )
+
+
+def test_a_classic_member_is_removed_if_it_is_silent_or_does_not_rejoin() -> None:
+    driver = ConsumerDriver()
+    newcomer = Consumer(driver, "new")
+    newcomer.join()
+    silent, token = driver.enter(session_ms=10_000)
+    driver.sync(silent, driver.answers[token].generation_id)
+    driver.advance(10_001)
+    assert [member.member_id for member in driver.shard.describe_consumer_group(GROUP).members] == ["new"]
+    lazy, token = driver.enter(session_ms=10_000, rebalance_ms=20_000)
+    generation = driver.answers[token].generation_id
+    driver.sync(lazy, generation)
+    newcomer.beat()
+    third = Consumer(driver, "third")
+    third.join()
+    for _ in range(6):
+        code = driver.heartbeat(lazy, generation)
+        for member in (newcomer, third):
+            member.beat()
+        driver.advance(4_000)
+    assert code == ErrorCode.UNKNOWN_MEMBER_ID, "it was asked to rejoin and only sent heartbeats"
+
+
+class Migrations(RuleBasedStateMachine):
+    """Clients of both protocols come and go: no partition is read by two, and all are read in the end."""
+
+    @initialize(cooperative=st.booleans(), interval_ms=st.sampled_from([0, 1000]))
+    def start(self, cooperative: bool, interval_ms: int) -> None:
+        self.cooperative = cooperative
+        self.driver = ConsumerDriver(group_consumer_assignment_interval_ms=interval_ms)
+        self.clients: list[Any] = []
+        self.numbers = 0
+
+    @precondition(lambda self: len(self.clients) < 5)
+    @rule()
+    def classic_member_comes(self) -> None:
+        self.clients.append(ClassicConsumer(self.driver, cooperative=self.cooperative))
+        self.clients[-1].step()
+
+    @precondition(lambda self: len(self.clients) < 5)
+    @rule()
+    def consumer_member_comes(self) -> None:
+        self.numbers += 1
+        self.clients.append(Consumer(self.driver, f"new-{self.numbers}"))
+        self._step(self.clients[-1])
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def client_steps(self, data: st.DataObject) -> None:
+        self._step(data.draw(st.sampled_from(self.clients), label="client"))
+
+    @rule(rounds=st.integers(1, 8), milliseconds=st.sampled_from([10, 1_000]))
+    def all_step(self, rounds: int, milliseconds: int) -> None:
+        for _ in range(rounds):
+            for client in self.clients:
+                self._step(client)
+            self.driver.advance(milliseconds)
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def client_leaves(self, data: st.DataObject) -> None:
+        client = data.draw(st.sampled_from(self.clients), label="client")
+        self.clients.remove(client)
+        client.leave()
+        self.driver.advance(1)
+
+    @rule()
+    def coordinator_fails_over(self) -> None:
+        self.driver.fail_over()
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def log_takes_nothing(self, data: st.DataObject) -> None:
+        self.driver.log_is_broken = True
+        self._step(data.draw(st.sampled_from(self.clients), label="client"))
+        self.driver.advance(600)
+        self.driver.log_is_broken = False
+
+    def _step(self, client: Any) -> None:
+        if isinstance(client, ClassicConsumer):
+            client.step()
+        elif client.epoch == 0 or client.beat() in (
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            ErrorCode.FENCED_MEMBER_EPOCH,
+        ):
+            client.join()
+
+    @invariant()
+    def no_partition_has_two_readers(self) -> None:
+        if hasattr(self, "clients"):
+            together = [partition for client in self.clients for partition in client.owned]
+            assert len(together) == len(set(together))
+
+    @invariant()
+    def a_group_is_of_one_kind(self) -> None:
+        if hasattr(self, "driver"):
+            assert len(self.driver.shard.list_groups()) <= 1
+            for group in self.driver.shard.consumer_groups:
+                assert group.classic_member_count == sum(member.is_classic for member in group.members.values())
+
+    def teardown(self) -> None:
+        if not hasattr(self, "driver") or not self.clients:
+            return
+        # Long enough for members that have died with a lost answer to be removed.
+        for _ in range(160):
+            for client in self.clients:
+                self._step(client)
+                self.no_partition_has_two_readers()
+            self.driver.advance(5_000)
+        assert owned_once(*self.clients), [client.owned for client in self.clients]
+        only_classic = all(isinstance(client, ClassicConsumer) for client in self.clients)
+        assert group_type(self.driver) == ("classic" if only_classic else "consumer")
+
+
+TestMigrations = Migrations.TestCase
+TestMigrations.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
