@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tidelog.controller import in_sync
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.progress import PartitionProgress
 from tidelog.protocol.api import response_class
@@ -22,7 +23,9 @@ from tidelog.server.context import RequestContext
 from tidelog.server.coordinators.groups import GroupCoordinator
 from tidelog.server.handlers import fetch
 from tidelog.server.node import Node
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
+from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.startup import RunningNode
 from tidelog.simulation.faults import FaultKind
 from tidelog.simulation.run import run
@@ -150,6 +153,23 @@ def keep_offsets_of_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
     wrap(patch, GroupCoordinator, "transaction_ended", ended)
 
 
+# -- mistakes with disks ---------------------------------------------------------------------------------------------
+
+
+def keep_the_directory_of_a_replaced_disk(patch: pytest.MonkeyPatch) -> None:
+    """The replica is in sync again, but may not be elected: the metadata still names a directory that is gone."""
+    patch.setattr(DirectoryAssignments, "compare", lambda self, image, topics: None)
+    wrap(
+        patch,
+        in_sync,
+        "_eligible",
+        lambda original, image, partition, state: (
+            image.is_active(state.broker_id) and state.broker_epoch in (-1, image.brokers[state.broker_id].epoch)
+        ),
+    )
+    patch.setattr(Replicas, "_eligible", lambda self, at, broker_id, epoch: self.eligible(broker_id, epoch))
+
+
 # -- mistakes between nodes ------------------------------------------------------------------------------------------
 
 
@@ -198,6 +218,12 @@ PLANTED = {
     ),
     "forward in the newest version": Planted(
         plant=forward_in_the_newest_version, nodes=3, faults=(), shows_as=frozenset({"I9"}), seeds=10
+    ),
+    "keep the directory of a replaced disk": Planted(
+        plant=keep_the_directory_of_a_replaced_disk,
+        nodes=3,
+        faults=(FaultKind.REPLACED_DISK,),
+        shows_as=frozenset({"I7"}),
     ),
     "show open transactions": Planted(plant=show_open_transactions, nodes=1, faults=(), shows_as=frozenset({"I3"})),
     "keep offsets of aborted transactions": Planted(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -97,6 +98,15 @@ class ClusterProcesses:
         for number in numbers:
             self._processes[number].send_signal(signal.SIGCONT)
             self._paused.discard(number)
+
+    def replace_disk(self, number: int) -> None:
+        """Of a node that is not running: an empty directory, formatted as an operator does it."""
+        assert number not in self._processes
+        other = next(each for each in NUMBERS if each != number)
+        cluster_id = read_properties(self.log_directory(other) / "meta.properties")["cluster.id"]
+        shutil.rmtree(self.log_directory(number))
+        command = (tidelog_command(), "format", "--config", str(self._config_files[number]), "--cluster-id", cluster_id)
+        subprocess.run(command, check=True, capture_output=True, timeout=START_SECONDS)
 
     def shut_down(self, number: int) -> int:
         """As an operator ends a node; returns the exit code."""

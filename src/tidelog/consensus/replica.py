@@ -96,6 +96,10 @@ class QuorumReplica:
         return self._state.high_watermark
 
     @property
+    def is_forgetful(self) -> bool:
+        return self._state.amnesia is not None
+
+    @property
     def may_stop(self) -> bool:
         """After `ShutDown`: whether the others will not miss this replica."""
         state = self._state

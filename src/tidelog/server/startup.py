@@ -97,6 +97,11 @@ class RunningNode:
         return self._control is not None and self._control.controller is not None and self._control.controller.is_active
 
     @property
+    def knows_its_past(self) -> bool:
+        """Whether this node votes: not while its disk is new and it has not caught up with the other controllers."""
+        return self._control is not None and not self._control.quorum.is_forgetful
+
+    @property
     def addresses(self) -> list[tuple[str, int]]:
         """Where clients connect to."""
         return [(endpoint.host, endpoint.port) for endpoint in self._endpoints()]

@@ -157,6 +157,8 @@ class Disk:
         self.used_bytes = 0
         # Kinds of calls that fail with EIO: read, write, sync.
         self.failing: frozenset[str] = frozenset()
+        # Where they fail: paths begin with it.
+        self.failing_under = ""
         # Seconds that a sync takes, from and to.
         self.sync_seconds = SYNC_SECONDS
 
@@ -168,6 +170,12 @@ class Disk:
             directory.change((name, made))
             directory.sync()
             directory = made
+
+    def replace(self, path: str) -> None:
+        """Another, empty one is there now."""
+        self.make_directory(path)
+        self.locks = {locked: holder for locked, holder in self.locks.items() if not locked.startswith(f"{path}/")}
+        self.used_bytes = sum(len(file.content) for file in _files(self.root))
 
     def lose_power(self) -> None:
         self.root.lose_power(self.chance)
@@ -183,6 +191,7 @@ class Disk:
 
     def heal(self) -> None:
         self.failing = frozenset()
+        self.failing_under = ""
         self.capacity_bytes = UNLIMITED_BYTES
         self.sync_seconds = SYNC_SECONDS
 

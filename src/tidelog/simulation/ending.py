@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tidelog.metadata.image import NO_LEADER
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import iterate_headers
 from tidelog.records.record import decode_batch
@@ -45,6 +46,7 @@ async def finish(end: Finish) -> FinalState:
     views = {isolation: await _view(end, reader, isolation, end.partitions) for isolation in Isolation}
     await _readers_caught_up(end, views)
     await _stop(end, end.clients.reading)
+    await _everything_led(end)
     replicas = await _converged_replicas(end)
     return FinalState(
         replicas=replicas,
@@ -175,6 +177,25 @@ def _known_topics(end: Finish, node: SimulatedNode) -> dict[str, TopicState]:
         for topic in image.topics.values()
         if topic.name.startswith(names)
     }
+
+
+async def _everything_led(end: Finish) -> None:
+    """Every partition of every topic has a leader, and all its replicas are in sync."""
+    deadline = end.world.loop.time() + STEP_SECONDS
+    while True:
+        wanting = {
+            f"{topic.name}-{number} on {node.host}: leader {partition.leader}, in sync {list(partition.isr)}"
+            for node in end.world.nodes.values()
+            if node.running is not None
+            for topic, number, partition in node.running.node.image.all_partitions()
+            if partition.leader == NO_LEADER or set(partition.isr) != set(partition.replicas)
+        }
+        if not wanting:
+            return
+        if end.world.loop.time() > deadline:
+            end.unfinished.extend(f"{each} {STEP_SECONDS:g} s after healing" for each in sorted(wanting))
+            return
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _converged_replicas(end: Finish) -> list[ReplicaLog]:

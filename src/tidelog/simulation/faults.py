@@ -31,6 +31,8 @@ class FaultKind(StrEnum):
     DISK_ERROR = "disk-error"
     DISK_FULL = "disk-full"
     SLOW_DISK = "slow-disk"
+    DIRECTORY_ERROR = "directory-error"
+    REPLACED_DISK = "replaced-disk"
     # Clients.
     CLIENT_PAUSE = "client-pause"
 
@@ -53,6 +55,8 @@ DURATIONS: dict[FaultKind, tuple[float, float]] = {
     FaultKind.DISK_ERROR: (0.2, 5.0),
     FaultKind.DISK_FULL: (0.2, 5.0),
     FaultKind.SLOW_DISK: (1.0, 8.0),
+    FaultKind.DIRECTORY_ERROR: (1.0, 12.0),
+    FaultKind.REPLACED_DISK: (0.05, 4.0),
     FaultKind.CLIENT_PAUSE: (0.5, 15.0),
 }
 # Mean seconds between two faults, from a world where hardly anything happens to one where always something does.

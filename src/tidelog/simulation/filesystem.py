@@ -31,12 +31,12 @@ class ProcessFileSystem:
     def disarm(self) -> None:
         self._crash_in = None
 
-    def enter(self, kind: str) -> None:
+    def enter(self, kind: str, path: str) -> None:
         """Every call begins here."""
         process = self.process
         process.check_alive()
         if kind == "read":
-            self._fail_if("read")
+            self._fail_if("read", path)
             return
         if self._crash_in is not None:
             self._crash_in -= 1
@@ -44,10 +44,10 @@ class ProcessFileSystem:
                 self._crash_in = None
                 self._crash()
                 raise ProcessKilled(process.name)
-        self._fail_if(kind)
+        self._fail_if(kind, path)
 
-    def _fail_if(self, kind: str) -> None:
-        if kind in self.disk.failing:
+    def _fail_if(self, kind: str, path: str) -> None:
+        if kind in self.disk.failing and path.startswith(self.disk.failing_under):
             self._trace.counts[f"disk-error-{kind}"] += 1
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -58,7 +58,7 @@ class ProcessFileSystem:
     # -- the port ------------------------------------------------------------------------------------------------
 
     def open(self, path: str, *, create: bool = False) -> File:
-        self.enter("write" if create else "read")
+        self.enter("write" if create else "read", path)
         parent, name = self._parent(path)
         entry = parent.entries.get(name)
         if entry is None:
@@ -69,30 +69,30 @@ class ProcessFileSystem:
             parent.change((name, entry))
         if isinstance(entry, DiskDirectory):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        return SimulatedFile(self, entry)
+        return SimulatedFile(self, entry, path)
 
     def exists(self, path: str) -> bool:
-        self.enter("read")
+        self.enter("read", path)
         return self._find(path) is not None
 
     def is_directory(self, path: str) -> bool:
-        self.enter("read")
+        self.enter("read", path)
         return isinstance(self._find(path), DiskDirectory)
 
     def size(self, path: str) -> int:
-        self.enter("read")
+        self.enter("read", path)
         return len(self._file(path).content)
 
     def modified_ms(self, path: str) -> int:
-        self.enter("read")
+        self.enter("read", path)
         return self._file(path).modified_ms
 
     def list_names(self, path: str) -> list[str]:
-        self.enter("read")
+        self.enter("read", path)
         return sorted(self._directory(path).entries)
 
     def rename(self, source: str, target: str) -> None:
-        self.enter("write")
+        self.enter("write", target)
         source_parent, source_name = self._parent(source)
         target_parent, target_name = self._parent(target)
         entry = source_parent.entries.get(source_name)
@@ -110,7 +110,7 @@ class ProcessFileSystem:
             source_parent.change((source_name, None))
 
     def remove(self, path: str) -> None:
-        self.enter("write")
+        self.enter("write", path)
         parent, name = self._parent(path)
         entry = parent.entries.get(name)
         if isinstance(entry, DiskFile):
@@ -118,7 +118,7 @@ class ProcessFileSystem:
             parent.change((name, None))
 
     def make_directory(self, path: str) -> None:
-        self.enter("write")
+        self.enter("write", path)
         directory = self.disk.root
         for name in _parts(path):
             entry = directory.entries.get(name)
@@ -130,7 +130,7 @@ class ProcessFileSystem:
             directory = entry
 
     def remove_directory(self, path: str) -> None:
-        self.enter("write")
+        self.enter("write", path)
         parent, name = self._parent(path)
         entry = parent.entries.get(name)
         if isinstance(entry, DiskDirectory):
@@ -139,12 +139,12 @@ class ProcessFileSystem:
             parent.change((name, None))
 
     def sync_directory(self, path: str) -> None:
-        self.enter("sync")
+        self.enter("sync", path)
         self.took_time()
         self._directory(path).sync()
 
     def capacity(self, path: str) -> tuple[int, int] | None:
-        self.enter("read")
+        self.enter("read", path)
         return self.disk.capacity_bytes, max(0, self.disk.capacity_bytes - self.disk.used_bytes)
 
     def lock(self, path: str) -> Lock | None:
@@ -200,19 +200,20 @@ class ProcessFileSystem:
 class SimulatedFile:
     """An open file. It stays usable when its name is changed or removed."""
 
-    __slots__ = ("_file", "_filesystem")
+    __slots__ = ("_file", "_filesystem", "_path")
 
-    def __init__(self, filesystem: ProcessFileSystem, file: DiskFile) -> None:
+    def __init__(self, filesystem: ProcessFileSystem, file: DiskFile, path: str) -> None:
         self._filesystem = filesystem
         self._file = file
+        self._path = path
 
     def read(self, position: int, size: int) -> bytes:
-        self._filesystem.enter("read")
+        self._filesystem.enter("read", self._path)
         return bytes(self._file.content[position : position + size])
 
     def write(self, position: int, data: Buffer) -> None:
         filesystem, file = self._filesystem, self._file
-        filesystem.enter("write")
+        filesystem.enter("write", self._path)
         before = len(file.content)
         end = position + len(data)
         allowed = filesystem.require_room(file, end)
@@ -223,14 +224,14 @@ class SimulatedFile:
             filesystem.raise_full()
 
     def truncate(self, size: int) -> None:
-        self._filesystem.enter("write")
+        self._filesystem.enter("write", self._path)
         before = len(self._file.content)
         self._file.truncate(size)
         self._filesystem.disk.used_bytes += len(self._file.content) - before
 
     def sync(self) -> None:
         try:
-            self._filesystem.enter("sync")
+            self._filesystem.enter("sync", self._path)
         except OSError:
             self._file.fail_sync()
             raise
@@ -238,7 +239,7 @@ class SimulatedFile:
         self._file.sync()
 
     def size(self) -> int:
-        self._filesystem.enter("read")
+        self._filesystem.enter("read", self._path)
         return len(self._file.content)
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.model.ids import Uuid
 from tidelog.server.ports import Ports
 from tidelog.server.startup import RunningNode
 from tidelog.simulation.clock import SeededRandomness, SimulatedClock, draw_from
@@ -17,6 +18,8 @@ from tidelog.simulation.loop import SimulatedLoop
 from tidelog.simulation.network import Fabric, ProcessNetwork
 from tidelog.simulation.process import Process
 from tidelog.simulation.trace import Trace
+from tidelog.storage.log_directory import LogDirectory
+from tidelog.storage.meta_properties import MetaProperties
 
 # Who watches over the broker gives it so long to end, and tries so soon again when a start has failed.
 STOP_SECONDS = 30.0
@@ -59,7 +62,11 @@ class SimulatedNode:
         self.clock = SimulatedClock(world.loop, skew_ms=chance.randrange(-2_000, 2_000))
         self.disk = Disk(self.host, draw_from(world.seed, self.host, "disk"), self.clock.now_ms)
         # Where the broker keeps its data is there before the broker is: somebody has mounted a disk.
-        self.disk.make_directory(properties["log.dirs"])
+        self.directories = properties["log.dirs"].split(",")
+        for path in self.directories:
+            self.disk.make_directory(path)
+        self.cluster_id = ""
+        self._formats = 0
         self.process: Process | None = None
         self.filesystem: ProcessFileSystem | None = None
         self.running: RunningNode | None = None
@@ -82,6 +89,34 @@ class SimulatedNode:
     @property
     def alive(self) -> bool:
         return self.process is not None
+
+    # -- its disks -----------------------------------------------------------------------------------------------
+
+    def format(self, cluster_id: str) -> None:
+        """As `tidelog format` does: nodes that are to find each other must agree on a cluster id beforehand."""
+        self.cluster_id = cluster_id
+        self._formats += 1
+        # What was on the first disk has its name from before there were others.
+        name = f"{self.host}.format" if self._formats == 1 else f"{self.host}.format.{self._formats}"
+        process = Process(name, self.host)
+        randomness = SeededRandomness(draw_from(self._world.seed, process.name))
+        filesystem = ProcessFileSystem(self.disk, process, self._world.trace)
+        for path in self.directories:
+            directory = LogDirectory.open(path, filesystem, randomness)
+            directory.format(
+                MetaProperties(
+                    cluster_id=cluster_id, node_id=self.node_id, directory_id=Uuid(randomness.random_bytes(16))
+                )
+            )
+            directory.abandon()
+
+    def replace_disks(self) -> None:
+        """All of them, while no process uses them."""
+        assert self.process is None
+        self._world.trace.event(self._world.loop.time(), "disks-replaced", self.host)
+        for path in self.directories:
+            self.disk.replace(path)
+        self.format(self.cluster_id)
 
     # -- beginning and ending ------------------------------------------------------------------------------------
 

@@ -42,6 +42,11 @@ class Scenario:
     administrators: tuple[AdministratorSettings, ...] = ()
 
     @property
+    def directories(self) -> tuple[str, ...]:
+        """The log directories of every broker; the metadata log is in the first."""
+        return ("/data", "/more") if FaultKind.DIRECTORY_ERROR in self.kinds else ("/data",)
+
+    @property
     def topics(self) -> tuple[str, ...]:
         return (TOPIC, COPIES) if self.copiers else (TOPIC,)
 

@@ -11,11 +11,9 @@ from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid, format_uuid
 from tidelog.simulation.administration import AdministeringClient
-from tidelog.simulation.clock import SeededRandomness, draw_from
-from tidelog.simulation.filesystem import ProcessFileSystem
+from tidelog.simulation.clock import draw_from
 from tidelog.simulation.history import History
-from tidelog.simulation.node import NodeFactory, SimulatedNode
-from tidelog.simulation.process import Process
+from tidelog.simulation.node import NodeFactory
 from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
 from tidelog.simulation.transaction_workload import CopyingClient, TransactionalClient
 from tidelog.simulation.workload import (
@@ -27,8 +25,6 @@ from tidelog.simulation.workload import (
     ReadingClient,
 )
 from tidelog.simulation.world import World
-from tidelog.storage.log_directory import LogDirectory
-from tidelog.storage.meta_properties import MetaProperties
 
 GROUP = "group"
 COPIERS = "copiers"
@@ -83,19 +79,7 @@ def add_nodes(world: World, scenario: Scenario, factory: NodeFactory) -> None:
     cluster_id = format_uuid(Uuid(draw_from(scenario.seed, "cluster id").randbytes(16)))
     for node_id in range(1, scenario.nodes + 1):
         node = world.add_node(node_id, node_properties(scenario, node_id), factory)
-        _format(node, world, cluster_id)
-
-
-def _format(node: SimulatedNode, world: World, cluster_id: str) -> None:
-    """As `tidelog format` does: nodes that are to find each other must agree on a cluster id beforehand."""
-    process = Process(f"{node.host}.format", node.host)
-    randomness = SeededRandomness(draw_from(world.seed, process.name))
-    filesystem = ProcessFileSystem(node.disk, process, world.trace)
-    directory = LogDirectory.open(node.properties["log.dirs"], filesystem, randomness)
-    directory.format(
-        MetaProperties(cluster_id=cluster_id, node_id=node.node_id, directory_id=Uuid(randomness.random_bytes(16)))
-    )
-    directory.abandon()
+        node.format(cluster_id)
 
 
 def node_properties(scenario: Scenario, node_id: int) -> dict[str, str]:
@@ -103,7 +87,7 @@ def node_properties(scenario: Scenario, node_id: int) -> dict[str, str]:
     properties = {
         "process.roles": "broker,controller",
         "node.id": str(node_id),
-        "log.dirs": "/data",
+        "log.dirs": ",".join(scenario.directories),
         "listeners": f"PLAINTEXT://{host}:9092",
         **scenario.broker_properties,
     }

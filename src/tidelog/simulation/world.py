@@ -19,11 +19,28 @@ from tidelog.simulation.loop import SimulatedLoop
 from tidelog.simulation.network import Fabric, ProcessNetwork
 from tidelog.simulation.node import NodeFactory, SimulatedNode, real_node
 from tidelog.simulation.process import Process
+from tidelog.simulation.replacement import is_missed, may_lose_everything
 from tidelog.simulation.trace import Trace
 
 T = TypeVar("T")
 
 EXECUTOR_DELAY_SECONDS = 0.002
+# How often it is looked whether others have noticed that a disk was replaced.
+NOTICE_SECONDS = 0.1
+# After these a node is gone, or counts as gone.
+ENDING_FAULTS = frozenset(
+    {
+        FaultKind.KILL,
+        FaultKind.CRASH_IN_CALL,
+        FaultKind.POWER_LOSS,
+        FaultKind.RESTART,
+        FaultKind.PAUSE,
+        FaultKind.DISK_ERROR,
+        FaultKind.DISK_FULL,
+        FaultKind.DIRECTORY_ERROR,
+        FaultKind.REPLACED_DISK,
+    }
+)
 LONGEST_CLOCK_JUMP_MS = 60_000
 # In the middle of how many calls to the disk a process may be caught.
 CALLS_UNTIL_CRASH = 60
@@ -62,6 +79,8 @@ class World:
         self.nodes: dict[str, SimulatedNode] = {}
         self.clients: dict[str, SimulatedClient] = {}
         self._faults: list[asyncio.Task[None]] = []
+        # A node with new disks that others still count as in sync: until they know better, nobody else may go.
+        self._unnoticed: SimulatedNode | None = None
         executor = draw_from(seed, "executor")
         loop.executor_delay = lambda _: executor.random() * EXECUTOR_DELAY_SECONDS
 
@@ -119,6 +138,8 @@ class World:
 
     async def _let_happen(self, fault: PlannedFault) -> None:
         await asyncio.sleep(fault.at - self.loop.time())
+        if self._unnoticed is not None and fault.kind in ENDING_FAULTS:
+            return
         self.trace.event(self.loop.time(), f"fault {fault.kind}", str(fault))
         match fault.kind:
             case FaultKind.CLIENT_PAUSE:
@@ -132,6 +153,10 @@ class World:
                 await self._cut(fault)
             case FaultKind.PACKET_LOSS | FaultKind.SLOW_LINK | FaultKind.FLAKY_LINK | FaultKind.DUPLICATION:
                 await self._disturb(fault)
+            case FaultKind.REPLACED_DISK:
+                await self._replace_disk(fault, self.nodes[fault.target])
+            case FaultKind.DIRECTORY_ERROR:
+                await self._spoil_directory(fault, self.nodes[fault.target])
             case FaultKind.DISK_ERROR | FaultKind.DISK_FULL | FaultKind.SLOW_DISK:
                 await self._spoil_disk(fault, self.nodes[fault.target])
             case _:
@@ -223,3 +248,34 @@ class World:
         await asyncio.sleep(fault.seconds)
         disk.heal()
         node.start()
+
+    async def _spoil_directory(self, fault: PlannedFault, node: SimulatedNode) -> None:
+        """One of several log directories fails, and the broker lives on without it, until somebody repairs it."""
+        disk = node.disk
+        if len(node.directories) < 2 or node.running is None or disk.failing:
+            return
+        node.spoiled = True
+        disk.failing_under = node.directories[-1]
+        disk.failing = frozenset({"read", "write", "sync"})
+        await asyncio.sleep(fault.seconds)
+        node.kill()
+        disk.heal()
+        node.start()
+
+    async def _replace_disk(self, fault: PlannedFault, node: SimulatedNode) -> None:
+        """Somebody takes the disks out of a machine and puts new ones in."""
+        if not may_lose_everything(node, self.nodes.values()):
+            return
+        self.trace.counts["replaced disks"] += 1
+        node.kill()
+        node.replace_disks()
+        self._unnoticed = node
+        try:
+            await asyncio.sleep(fault.seconds)
+            node.start()
+            noticed = False
+            while not noticed:
+                await asyncio.sleep(NOTICE_SECONDS)
+                noticed = not is_missed(node, self.nodes.values())
+        finally:
+            self._unnoticed = None

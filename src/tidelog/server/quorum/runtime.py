@@ -182,6 +182,11 @@ class QuorumRuntime:
         return self._replica.leader_id
 
     @property
+    def is_forgetful(self) -> bool:
+        """Whether this voter does not know yet what it may have promised."""
+        return self._replica.is_forgetful
+
+    @property
     def end_offset(self) -> int:
         return self._log.end_offset
 

@@ -235,14 +235,11 @@ class Replicas:
             del self._partitions_of[topic][key]
             if not self._partitions_of[topic]:
                 del self._partitions_of[topic]
-        for directory in self._directories:
-            gone = [replica for replica in replicas if self._directory_of[replica] is directory]
-            if not gone:
-                continue
-            for replica in gone:
-                del self._directory_of[replica]
+        gone: dict[LogDirectory, list[TopicPartition]] = {}
+        for replica in replicas:
+            gone.setdefault(self._directory_of.pop(replica), []).append(replica.topic_partition)
+        for directory, partitions in gone.items():
             try:
-                partitions = [replica.topic_partition for replica in gone]
                 self.removals.extend(directory.delete_logs(partitions, self._clock.now_ms()))
             except StorageFailure as failure:
                 self._directory_failed(directory, failure)
