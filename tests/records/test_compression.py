@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.records.batch import CorruptBatch
-from tidelog.records.compression import COMPRESSION_NAMES, Compression, compress, decompress
+from tidelog.records.compression import COMPRESSION_NAMES, Compression, Packer, compress, decompress
+from tidelog.records.unpacking import PIECE_BYTES, UnpacksTooLarge, unpack
 
 CODECS = list(Compression)
 PACKING = CODECS[1:]
@@ -133,10 +134,56 @@ def test_random_bytes_are_corrupt_or_within_the_bound(codec: Compression, data: 
         assert len(decompress(codec, data, max_bytes=10_000)) <= 10_000
 
 
-@pytest.mark.parametrize("codec", PACKING)
+@pytest.mark.parametrize("codec", [codec for codec in PACKING if codec != Compression.GZIP])
 def test_trailing_garbage_is_corrupt(codec: Compression) -> None:
     with pytest.raises(CorruptBatch):
         decompress(codec, compress(codec, b"records") + b"garbage that is no frame")
+
+
+def test_bytes_behind_a_gzip_stream_are_ignored_as_every_client_does() -> None:
+    packed = compress(Compression.GZIP, b"records")
+
+    assert decompress(Compression.GZIP, packed + b"garbage that is no stream") == b"records"
+    assert b"".join(unpack(Compression.GZIP, packed + compress(Compression.GZIP, b""), 100)) == b"records"
+
+
+def test_a_second_gzip_stream_is_damage_because_not_all_clients_read_it() -> None:
+    packed = compress(Compression.GZIP, b"records")
+    with pytest.raises(CorruptBatch, match="second gzip stream"):
+        list(unpack(Compression.GZIP, packed + packed, 100))
+
+
+@given(st.sampled_from(CODECS), st.lists(st.binary(max_size=90_000), max_size=5))
+def test_packing_piece_by_piece_unpacks_to_the_same(codec: Compression, pieces: list[bytes]) -> None:
+    packer = Packer(codec)
+    packed = b"".join([*map(packer.add, pieces), packer.finish()])
+
+    assert decompress(codec, packed) == b"".join(pieces)
+
+
+@pytest.mark.parametrize("codec", PACKING)
+def test_pieces_stay_small_whatever_a_batch_claims(codec: Compression) -> None:
+    """No codec makes more at a time than its block, though all of it would be 64 MB."""
+    packer = Packer(codec)
+    packed = b"".join([*(packer.add(bytes(1 << 20)) for _ in range(64)), packer.finish()])
+
+    sizes = [len(piece) for piece in unpack(codec, packed, 1 << 26)]
+
+    assert sum(sizes) == 1 << 26
+    assert max(sizes) <= PIECE_BYTES
+    with pytest.raises(UnpacksTooLarge):
+        list(unpack(codec, packed, (1 << 26) - 1))
+
+
+def test_checksums_of_lz4_are_those_of_the_reference() -> None:
+    frame = pytest.importorskip("lz4.frame")
+    data = bytes(range(256)) * 700
+    packed = frame.compress(data, block_linked=False, block_checksum=True, content_checksum=True, store_size=True)
+
+    assert decompress(Compression.LZ4, packed) == data
+    assert b"".join(bytes(piece) for piece in unpack(Compression.LZ4, packed, 1 << 20)) == data
+    with pytest.raises(CorruptBatch, match="checksum of an lz4 block"):
+        list(unpack(Compression.LZ4, packed[:40] + b"!" + packed[41:], 1 << 20))
 
 
 @pytest.mark.parametrize("codec", PACKING)

@@ -387,7 +387,7 @@ async def test_transactional_records_without_a_transactional_id_are_refused(clie
     request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name="t", partition_data=[data])])
     response = await client.ask(request, 10)
 
-    assert response.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_TXN_STATE
+    assert response.responses[0].partition_responses[0].error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 async def test_one_request_cannot_carry_transactions_of_two_producers(client: RawClient) -> None:

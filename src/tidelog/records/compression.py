@@ -1,25 +1,29 @@
 """Compression of the records in a batch, in the framings that Kafka's clients write and read.
 
 Decompression is bounded: a few kilobytes can claim to be gigabytes, so no codec gets to write past the caller's limit.
-Which codec a topic wants is decided in `tidelog.records.validation`.
+How each codec is unpacked piece by piece is in `tidelog.records.unpacking`; which codec a topic wants is decided in
+`tidelog.records.validation`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 import cramjam
+import zstandard
 
-from tidelog.records.batch import Buffer, CorruptBatch
+from tidelog.records.batch import Buffer
+from tidelog.records.unpacking import XERIAL_HEADER, unpack
 
 # Records of one batch when unpacked. Brokers limit the packed size to message.max.bytes (about 1 MB), and text shrinks
 # ten- to fifty-fold; what is larger than this is an attack or a mistake.
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final = 128 * 1024 * 1024
 
-# The first guess of the unpacked size: generous, because a wrong guess costs unpacking twice.
+# The guess of the unpacked size: generous, because a wrong guess costs unpacking twice.
 _GUESSED_RATIO: Final = 16
 _SMALLEST_GUESS: Final = 256 * 1024
 
@@ -53,103 +57,101 @@ def compress(codec: Compression, data: Buffer, level: int | None = None) -> byte
         case Compression.GZIP:
             return bytes(cramjam.gzip.compress(data, level=GZIP_DEFAULT_LEVEL if level is None else level))
         case Compression.SNAPPY:
-            return _compress_snappy(data)
+            return b"".join((XERIAL_HEADER, *_snappy_blocks(memoryview(data))))
         case Compression.LZ4:
-            return _compress_lz4(data)
+            return b"".join((_LZ4_FRAME_START, *_lz4_blocks(memoryview(data)), _LZ4_FRAME_END))
         case Compression.ZSTD:
             return bytes(cramjam.zstd.compress(data, level=ZSTD_DEFAULT_LEVEL if level is None else level))
 
 
 def decompress(codec: Compression, data: Buffer, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> bytes:
     """Unpack `data`. Raises CorruptBatch if it cannot be, or if it would be more than `max_bytes`."""
-    match codec:
-        case Compression.NONE:
-            if len(data) > max_bytes:
-                raise CorruptBatch(0, f"{len(data)} bytes of records are more than the {max_bytes} allowed")
-            return bytes(data)
-        case Compression.GZIP:
-            return _decompress_into(cramjam.gzip.decompress_into, data, max_bytes)
-        case Compression.SNAPPY:
-            return _decompress_snappy(data, max_bytes)
-        case Compression.LZ4:
-            return _decompress_into(cramjam.lz4.decompress_into, data, max_bytes)
-        case Compression.ZSTD:
-            return _decompress_into(cramjam.zstd.decompress_into, data, max_bytes)
-
-
-def _decompress_into(unpack: Callable[[Buffer, bytearray], int], data: Buffer, max_bytes: int) -> bytes:
-    """Unpack into a buffer of fixed size, which is what bounds it.
-
-    The frames do not say reliably how large they get, so a guess comes first and the limit second. The untouched part
-    of a large zeroed buffer takes no memory.
-    """
-    size = min(max_bytes, max(_SMALLEST_GUESS, _GUESSED_RATIO * len(data)))
-    while True:
+    quick = _AT_ONCE.get(codec)
+    if quick is not None:
+        size = min(max_bytes, max(_SMALLEST_GUESS, _GUESSED_RATIO * len(data)))
         output = bytearray(size)
         try:
-            written = unpack(data, output)
-        except cramjam.DecompressionError as error:
-            # A buffer that is too small and broken data look alike here; the second try tells.
-            if size == max_bytes:
-                raise CorruptBatch(
-                    0, f"the records cannot be decompressed to {max_bytes} bytes or less: {error}"
-                ) from error
-            size = max_bytes
-        else:
-            return bytes(memoryview(output)[:written])
+            return bytes(memoryview(output)[: quick(data, output)])
+        except cramjam.DecompressionError:
+            # Too large for the guess, damaged, or in a framing that only the careful way knows.
+            pass
+    unpacked = bytearray()
+    for piece in unpack(codec, data, max_bytes):
+        unpacked += piece
+    return bytes(unpacked)
+
+
+# One call instead of many. The untouched part of a large zeroed buffer takes no memory.
+_AT_ONCE: Final[dict[Compression, Callable[[Buffer, bytearray], int]]] = {
+    Compression.GZIP: cramjam.gzip.decompress_into,
+    Compression.LZ4: cramjam.lz4.decompress_into,
+    Compression.ZSTD: cramjam.zstd.decompress_into,
+}
+
+
+class Packer:
+    """Compresses piece by piece: `add` and, at last, `finish` return what is ready."""
+
+    def __init__(self, codec: Compression, level: int | None = None) -> None:
+        self._codec = codec
+        self._stream: Any = None
+        self._block = bytearray()
+        self._block_bytes = 0
+        self._begun = False
+        match codec:
+            case Compression.GZIP:
+                self._stream = zlib.compressobj(GZIP_DEFAULT_LEVEL if level is None else level, wbits=31)
+            case Compression.ZSTD:
+                level = ZSTD_DEFAULT_LEVEL if level is None else level
+                self._stream = zstandard.ZstdCompressor(level=level).compressobj()
+            case Compression.SNAPPY:
+                self._block_bytes = _XERIAL_BLOCK_SIZE
+            case Compression.LZ4:
+                self._block_bytes = _LZ4_BLOCK_SIZE
+
+    def add(self, piece: Buffer) -> bytes:
+        if self._stream is not None:
+            packed: bytes = self._stream.compress(piece)
+            return packed
+        if not self._block_bytes:
+            return bytes(piece)
+        self._block += piece
+        whole = len(self._block) // self._block_bytes * self._block_bytes
+        with memoryview(self._block) as view:
+            packed = self._blocks(view[:whole])
+        del self._block[:whole]
+        return packed
+
+    def finish(self) -> bytes:
+        if self._stream is not None:
+            packed: bytes = self._stream.flush()
+            return packed
+        if not self._block_bytes:
+            return b""
+        packed = self._blocks(memoryview(self._block))
+        return packed + _LZ4_FRAME_END if self._codec == Compression.LZ4 else packed
+
+    def _blocks(self, view: memoryview) -> bytes:
+        is_lz4 = self._codec == Compression.LZ4
+        parts: list[Buffer] = []
+        if not self._begun:
+            self._begun = True
+            parts.append(_LZ4_FRAME_START if is_lz4 else XERIAL_HEADER)
+        parts += _lz4_blocks(view) if is_lz4 else _snappy_blocks(view)
+        return b"".join(parts)
 
 
 # Snappy: the Java client wraps blocks in the framing of the snappy-java library, others send one bare block.
 
-_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK_SIZE: Final = 32 * 1024
 _BLOCK_LENGTH: Final = Struct(">i")
 
 
-def _compress_snappy(data: Buffer) -> bytes:
-    view = memoryview(data)
-    parts: list[bytes] = [_XERIAL_HEADER]
+def _snappy_blocks(view: memoryview) -> Iterator[Buffer]:
     for start in range(0, len(view), _XERIAL_BLOCK_SIZE):
         block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_SIZE]))
-        parts.append(_BLOCK_LENGTH.pack(len(block)))
-        parts.append(block)
-    return b"".join(parts)
-
-
-def _decompress_snappy(data: Buffer, max_bytes: int) -> bytes:
-    view = memoryview(data)
-    if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        return _decompress_snappy_block(view, 0, max_bytes)
-    parts: list[bytes] = []
-    remaining = max_bytes
-    position = len(_XERIAL_HEADER)
-    end = len(view)
-    if position > end:
-        raise CorruptBatch(0, "the snappy framing is cut short")
-    while position < end:
-        if end - position < _BLOCK_LENGTH.size:
-            raise CorruptBatch(position, "a snappy block's length is cut short")
-        length: int = _BLOCK_LENGTH.unpack_from(view, position)[0]
-        position += _BLOCK_LENGTH.size
-        if not 0 < length <= end - position:
-            raise CorruptBatch(position, f"a snappy block claims {length} bytes, {end - position} are left")
-        part = _decompress_snappy_block(view[position : position + length], position, remaining)
-        remaining -= len(part)
-        parts.append(part)
-        position += length
-    return b"".join(parts)
-
-
-def _decompress_snappy_block(block: memoryview, position: int, max_bytes: int) -> bytes:
-    """A block begins with its unpacked length, and the decoder writes neither more nor less than that."""
-    try:
-        size = cramjam.snappy.decompress_raw_len(block)
-        if size > max_bytes:
-            raise CorruptBatch(position, f"snappy would decompress to {size} bytes, more than the {max_bytes} allowed")
-        return bytes(cramjam.snappy.decompress_raw(block))
-    except cramjam.DecompressionError as error:
-        raise CorruptBatch(position, f"the records cannot be decompressed: {error}") from error
+        yield _BLOCK_LENGTH.pack(len(block))
+        yield block
 
 
 # LZ4: the Java client reads frames of independent blocks only, which cramjam's frame writer does not make, so the
@@ -161,17 +163,13 @@ _LZ4_STORED: Final = 0x80000000
 _LZ4_FRAME_END: Final = bytes(4)
 
 
-def _compress_lz4(data: Buffer) -> bytes:
-    view = memoryview(data)
-    parts: list[Buffer] = [_LZ4_FRAME_START]
+def _lz4_blocks(view: memoryview) -> Iterator[Buffer]:
     for start in range(0, len(view), _LZ4_BLOCK_SIZE):
         plain = view[start : start + _LZ4_BLOCK_SIZE]
         packed = bytes(cramjam.lz4.compress_block(plain, store_size=False))
         if len(packed) < len(plain):
-            parts.append(_LZ4_BLOCK_LENGTH.pack(len(packed)))
-            parts.append(packed)
+            yield _LZ4_BLOCK_LENGTH.pack(len(packed))
+            yield packed
         else:
-            parts.append(_LZ4_BLOCK_LENGTH.pack(len(plain) | _LZ4_STORED))
-            parts.append(plain)
-    parts.append(_LZ4_FRAME_END)
-    return b"".join(parts)
+            yield _LZ4_BLOCK_LENGTH.pack(len(plain) | _LZ4_STORED)
+            yield plain

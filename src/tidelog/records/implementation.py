@@ -1,9 +1,9 @@
 """Which code runs for each record: the compiled loops, or the same source in plain Python.
 
-`decoding`, `encoding`, `column_loops` and `hashing` are to be imported from here. The compiled twins are used if they
-are there and were made from the source that is there now; a twin of another source is as good as none, because it might
-do what the source no longer says. TIDELOG_PURE_PYTHON=1 asks for plain Python. `tidelog doctor` shows what was chosen,
-and why.
+`checking`, `column_loops`, `decoding`, `encoding` and `hashing` are to be imported from here. The compiled twins are
+used if they are there and were made from the source that is there now; a twin of another source is as good as none,
+because it might do what the source no longer says. TIDELOG_PURE_PYTHON=1 asks for plain Python. `tidelog doctor` shows
+what was chosen, and why.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Final
 from tidelog.records.source_digest import source_digest
 
 if TYPE_CHECKING:
-    from tidelog.records import column_loops, decoding, encoding, hashing
+    from tidelog.records import checking, column_loops, decoding, encoding, hashing
 
-__all__ = ["COMPILED", "MODULES", "REASON", "column_loops", "decoding", "encoding", "hashing"]
+__all__ = ["COMPILED", "MODULES", "REASON", "checking", "column_loops", "decoding", "encoding", "hashing"]
 
-MODULES: Final = ("decoding", "encoding", "column_loops", "hashing")
+MODULES: Final = ("decoding", "encoding", "column_loops", "hashing", "checking")
 SWITCH: Final = "TIDELOG_PURE_PYTHON"
 _REBUILD: Final = "build it anew with: pip install --editable ."
 
@@ -66,6 +66,7 @@ def _load(prefix: str) -> dict[str, ModuleType]:
 _chosen, REASON = _choose()
 COMPILED: Final = not REASON
 if not TYPE_CHECKING:
+    checking = _chosen["checking"]
     decoding = _chosen["decoding"]
     encoding = _chosen["encoding"]
     column_loops = _chosen["column_loops"]

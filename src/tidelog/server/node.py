@@ -28,6 +28,7 @@ from tidelog.server.coordinators.assembly import (
 from tidelog.server.fetch_sessions import FetchSessions
 from tidelog.server.handlers.registry import ADVERTISED_MINIMUM, SERVED
 from tidelog.server.metrics import Metrics
+from tidelog.server.patient_work import PatientWork
 from tidelog.server.ports import Ports
 from tidelog.server.producer_ids import Block, ProducerIds
 from tidelog.server.quorum.control_plane import ControlPlane
@@ -70,6 +71,7 @@ class Node:
         self.metrics = Metrics()
         self.replicas = Replicas(broker_id=config.node_id, directories=directories, clock=ports.clock)
         self.replicas.on_storage_failure = self._storage_failed
+        self.patient_work = PatientWork()
         self.flusher = Flusher(ports.clock, self.replicas.storage_failed)
         self.replicas.flush_wanted = self.flusher.begin
         self.controller = control.channel

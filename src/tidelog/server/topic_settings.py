@@ -8,7 +8,7 @@ from tidelog.config.topic import TopicConfig
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.records.batch import CREATE_TIME, LOG_APPEND_TIME
 from tidelog.records.compression import Compression
-from tidelog.records.validation import ProduceRules
+from tidelog.records.produce_rules import ProduceRules
 from tidelog.storage.log_config import LogConfig
 
 _COMPRESSION = {

@@ -4,6 +4,8 @@ Version 7 allows zstd, 8 brought errors per record (KIP-467), 10 tells the new l
 with 12 the write itself adds the partition to the transaction (both KIP-890), 13 gives topic ids instead of names
 (KIP-516).
 
+Every record is checked before it is appended (`produce_checks.py`).
+
 acks=0 gets no reply; if something is wrong the connection is closed, which is the only way to tell. acks=1 is answered
 after the append, acks=all (-1) when all in-sync replicas have the records. A partition whose flush policy asks for it
 (flush.messages) is on the device before the producer hears of it.
@@ -28,9 +30,18 @@ from tidelog.protocol.messages.produce_response import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from tidelog.records.validation import ProduceRejection, check_produced
+from tidelog.records.produce_rules import ProduceRejection
+from tidelog.records.produced_records import RecordsWork
 from tidelog.server.context import RequestContext
 from tidelog.server.coordinators.verification import Admission
+from tidelog.server.handlers.produce_checks import (
+    Checks,
+    Outcome,
+    are_finished,
+    begin_checks,
+    finish_checks,
+    has_transactional_batch,
+)
 from tidelog.server.handlers.transactional_produce import WriteRefusal, admit_produce, guard_to_show, topic_name
 from tidelog.server.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.replicas.replica import Replica
@@ -68,19 +79,23 @@ class _Appended:
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Later[ProduceResponse | None] | None:
+    if request.transactional_id is None and has_transactional_batch(request):
+        return _refuse_all(node, request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    checks = begin_checks(node, request, context.version)
     before = context.connection.turn
-    if before is not None:
-        return Later.run(_append_in_turn(node, request, context, before, _new_turn(context), None))
-    if request.transactional_id is None:
-        return _append_all(node, request, context, None)
-    admission = admit_produce(node, request, context.version)
-    if isinstance(admission, Admission):
-        return _append_all(node, request, context, admission)
-    return Later.run(_append_in_turn(node, request, context, None, _new_turn(context), admission))
+    admission: Admission | Later[Admission] | None = None
+    if before is None and are_finished(checks):
+        if request.transactional_id is None:
+            return _append_all(node, request, context, checks, None)
+        admission = admit_produce(node, request, context.version)
+        if isinstance(admission, Admission):
+            return _append_all(node, request, context, checks, admission)
+    return Later.run(_append_in_turn(node, request, context, checks, before, _new_turn(context), admission))
 
 
 def _new_turn(context: RequestContext) -> asyncio.Future[None]:
-    """Requests of one connection are appended in their order, also if the coordinator has to be asked for some."""
+    """Requests of one connection are appended in their order, also if one has large batches to unpack, or if the
+    coordinator has to be asked for some."""
     turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     context.connection.turn = turn
     return turn
@@ -90,18 +105,20 @@ async def _append_in_turn(
     node: Node,
     request: ProduceRequest,
     context: RequestContext,
+    checks: Checks,
     before: asyncio.Future[None] | None,
     turn: asyncio.Future[None],
     admission: Admission | Later[Admission] | None,
 ) -> ProduceResponse | None:
     try:
+        await finish_checks(node, checks)
         if before is not None:
             await before
-            if request.transactional_id is not None:
-                admission = admit_produce(node, request, context.version)
+        if request.transactional_id is not None and admission is None:
+            admission = admit_produce(node, request, context.version)
         if isinstance(admission, Later):
             admission = await admission
-        outcome = _append_all(node, request, context, admission)
+        outcome = _append_all(node, request, context, checks, admission)
     finally:
         if context.connection.turn is turn:
             context.connection.turn = None
@@ -111,8 +128,9 @@ async def _append_in_turn(
 
 
 def _append_all(
-    node: Node, request: ProduceRequest, context: RequestContext, admission: Admission | None
+    node: Node, request: ProduceRequest, context: RequestContext, checks: Checks, admission: Admission | None
 ) -> ProduceResponse | Later[ProduceResponse] | None:
+    """Nothing gives way in here: what has been appended to one partition and what to the next is one step."""
     acks = request.acks
     topics: list[list[PartitionProduceResponse]] = []
     waiting: list[_Appended] = []
@@ -122,7 +140,9 @@ def _append_all(
         name = topic_name(node, topic)
         for partition in topic.partition_data:
             replica = node.replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
-            answer = _append(node, name, partition, replica, acks, context.version, admission)
+            checked = checks[len(topics)][len(answers)]
+            assert not isinstance(checked, RecordsWork)
+            answer = _append(node, name, partition, replica, checked, acks, context.version, admission)
             failed = failed or answer.error_code != 0
             if not answer.error_code and isinstance(replica, Replica) and _must_wait(replica, acks):
                 waiting.append(_Appended(len(topics), len(answers), replica, answer, acks))
@@ -142,6 +162,7 @@ def _append(
     topic: str | None,
     data: PartitionProduceData,
     replica: Replica | ErrorCode,
+    checked: Outcome | None,
     acks: int,
     version: int,
     admission: Admission | None,
@@ -153,20 +174,11 @@ def _append(
     assert topic is not None
     if not writable_by_clients(topic):
         return _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker only")
-    checked = check_produced(data.records, replica.settings.rules, node.clock.now_ms(), produce_version=version)
+    if checked is None:
+        # This broker has become the leader while the other partitions of the request were checked.
+        return _refused(data.index, ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
     if isinstance(checked, ProduceRejection):
-        return PartitionProduceResponse(
-            index=data.index,
-            error_code=checked.code,
-            base_offset=-1,
-            # Apache Kafka tells it only together with the records at fault.
-            log_start_offset=replica.log.log_start_offset if checked.record_errors else -1,
-            record_errors=[
-                BatchIndexAndErrorMessage(batch_index=each.batch_index, batch_index_error_message=each.message)
-                for each in checked.record_errors
-            ],
-            error_message=checked.message,
-        )
+        return _rejected(data.index, replica, checked)
     guard: VerificationGuard | None = None
     if checked.headers[0].is_transactional:
         shown = guard_to_show(node, replica.topic_partition, admission, version)
@@ -181,12 +193,29 @@ def _append(
         node.replicas.storage_failed(replica, failure)
         return _refused(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
     if isinstance(result, AppendRefusal):
-        return _refused(data.index, result.code, result.message)
+        start = -1 if result.code == ErrorCode.RECORD_LIST_TOO_LARGE else replica.log.log_start_offset
+        return _refused(data.index, result.code, result.message, log_start_offset=start)
     return PartitionProduceResponse(
         index=data.index,
         base_offset=result.base_offset,
         log_append_time_ms=result.log_append_time_ms,
         log_start_offset=result.log_start_offset,
+    )
+
+
+def _rejected(partition: int, replica: Replica, rejection: ProduceRejection) -> PartitionProduceResponse:
+    logger.debug("refused a batch for %s: %s", replica.topic_partition, rejection.reason)
+    return PartitionProduceResponse(
+        index=partition,
+        error_code=rejection.code,
+        base_offset=-1,
+        log_start_offset=replica.log.log_start_offset if rejection.tells_log_start else -1,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=each.batch_index, batch_index_error_message=each.message)
+            for each in rejection.record_errors
+        ],
+        # Kafka has no words for most of these; for those that it has, ours are the same.
+        error_message=rejection.message or rejection.reason,
     )
 
 
@@ -229,9 +258,21 @@ async def _settle(node: Node, appended: _Appended, deadline: float) -> ErrorCode
     return ErrorCode.NONE
 
 
-def _refused(partition: int, code: ErrorCode, message: str | None) -> PartitionProduceResponse:
+def _refuse_all(
+    node: Node, request: ProduceRequest, context: RequestContext, code: ErrorCode
+) -> ProduceResponse | None:
+    if request.acks == 0:
+        context.connection.close()
+        return None
+    topics = [[_refused(each.index, code, None) for each in topic.partition_data] for topic in request.topic_data]
+    return _response(node, request, context, topics, failed=True)
+
+
+def _refused(
+    partition: int, code: ErrorCode, message: str | None, *, log_start_offset: int = -1
+) -> PartitionProduceResponse:
     return PartitionProduceResponse(
-        index=partition, error_code=code, base_offset=-1, log_start_offset=-1, error_message=message
+        index=partition, error_code=code, base_offset=-1, log_start_offset=log_start_offset, error_message=message
     )
 
 
