@@ -55,7 +55,7 @@ async def test_the_same_verdicts_and_every_client_reads_what_is_accepted(
 
 async def end_offset(servers: str, topic: str) -> int:
     partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
-    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic, partitions=[partition])])
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[partition])])
     async with raw_client(servers) as client:
         response = await client.ask(request, 7)
     end: int = response.topics[0].partitions[0].offset
