@@ -166,6 +166,7 @@ class Node:
             cluster=image.cluster_config(), broker=image.broker_config(self.config.node_id)
         )
         self._topic_defaults = self.config.topic_defaults()
+        self.replication.throttles.reconfigure(self.config)
 
     def follow_image(self, topics: Iterable[str]) -> None:
         """Bring the replicas of these topics in step with the image, and tell the controller where they are."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tidelog.config.definitions import Between, OneOf
-from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, section, string
-from tidelog.config.topic import DAY_MS
+from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, MEDIUM, boolean, integer, long, section, string
+from tidelog.config.topic import DAY_MS, MAX_LONG
 
 _POSITIVE = Between(1)
 _NOT_NEGATIVE = Between(0)
@@ -51,6 +51,33 @@ class ClusterSection:
     replica_lag_time_max_ms: int = long(
         30_000, "How long a follower may lag before it leaves the in-sync replicas.", None, HIGH
     )
+    leader_replication_throttled_rate: int = long(
+        MAX_LONG,
+        "The most bytes per second that this broker sends to throttled replicas that are not in sync.",
+        _NOT_NEGATIVE,
+        MEDIUM,
+        CLUSTER_WIDE,
+    )
+    follower_replication_throttled_rate: int = long(
+        MAX_LONG,
+        "The most bytes per second that this broker fetches for throttled replicas that are not in sync.",
+        _NOT_NEGATIVE,
+        MEDIUM,
+        CLUSTER_WIDE,
+    )
+    replica_alter_log_dirs_io_max_bytes_per_second: int = long(
+        MAX_LONG,
+        "The most bytes per second that are copied when replicas move between log directories.",
+        _NOT_NEGATIVE,
+        MEDIUM,
+        CLUSTER_WIDE,
+    )
+    replication_quota_window_num: int = integer(11, "Over how many windows replication is measured.", _POSITIVE, LOW)
+    replication_quota_window_size_seconds: int = integer(1, "How long such a window is.", _POSITIVE, LOW)
+    alter_log_dirs_replication_quota_window_num: int = integer(
+        11, "Over how many windows the moving of replicas is measured.", _POSITIVE, LOW
+    )
+    alter_log_dirs_replication_quota_window_size_seconds: int = integer(1, "How long such a window is.", _POSITIVE, LOW)
     replica_selector_class: str | None = string(
         None,
         "How a replica near the reader is chosen; without it consumers read from the leader.",

@@ -23,13 +23,10 @@ _BOOLEAN = ConfigType.BOOLEAN
 _DYNAMIC = frozenset(
     {
         "background.threads",
-        "follower.replication.throttled.rate",
         "group.coordinator.cached.buffer.max.bytes",
-        "leader.replication.throttled.rate",
         "metric.reporters",
         "num.io.threads",
         "num.network.threads",
-        "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )
 
@@ -80,18 +77,11 @@ _METRICS = _table(
 )
 
 _QUOTAS = _table(
-    "tidelog has no quotas",
-    ("alter.log.dirs.replication.quota.window.num", _INT, 11),
-    ("alter.log.dirs.replication.quota.window.size.seconds", _INT, 1),
+    "tidelog has no quotas for clients",
     ("controller.quota.window.num", _INT, 11),
     ("controller.quota.window.size.seconds", _INT, 1),
-    ("follower.replication.throttled.rate", _LONG, MAX_LONG),
-    ("leader.replication.throttled.rate", _LONG, MAX_LONG),
     ("quota.window.num", _INT, 11),
     ("quota.window.size.seconds", _INT, 1),
-    ("replica.alter.log.dirs.io.max.bytes.per.second", _LONG, MAX_LONG),
-    ("replication.quota.window.num", _INT, 11),
-    ("replication.quota.window.size.seconds", _INT, 1),
 )
 
 _INTERNAL = _table(

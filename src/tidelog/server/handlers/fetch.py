@@ -84,6 +84,8 @@ class _Round:
     urgent: bool
     # Partitions of a session that have nothing new, and what they looked like.
     idle: dict[PartitionKey, tuple[Replica, tuple[int, ...]]]
+    # Whether a throttle keeps records back that are there.
+    held_back: bool = False
 
 
 class _Watch(NamedTuple):
@@ -113,7 +115,10 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchR
     if watch is None or not plan.partitions or first.urgent or first.readable_bytes >= request.min_bytes:
         wait.release()
         return _respond(node, plan, first.answers, context)
-    woken = wait.begin(request.min_bytes - first.readable_bytes, min(request.max_wait_ms, MAX_WAIT_MS))
+    patience_ms = min(request.max_wait_ms, MAX_WAIT_MS)
+    if first.held_back:
+        patience_ms = min(patience_ms, node.replication.throttles.held_back_ms())
+    woken = wait.begin(request.min_bytes - first.readable_bytes, patience_ms)
     return Later[None](woken).then(lambda _: _look_again(node, plan, request, context, reader, first, wait))
 
 
@@ -127,7 +132,7 @@ def _look_again(
     wait: FetchWait,
 ) -> FetchResponse:
     second = _read_all(node, plan, reader, first)
-    if wait.overdue and second.readable_bytes >= request.min_bytes:
+    if wait.overdue and second.readable_bytes >= request.min_bytes and not first.held_back:
         invariants.error(
             "a fetch waited for all of its %d ms although %d bytes were there for it: its wake-up was lost",
             request.max_wait_ms,
@@ -179,7 +184,11 @@ def _read_all(
                     if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
                         watch.wait.watch(_waits(found, reader))
                     continue
-                answer = _read(found, wanted, reader, max(left, 0), min_one_batch)
+                if reader.is_follower and node.replication.throttles.holds_back(found, reader.broker_id):
+                    answer = _told(found, wanted)
+                    result.held_back = True
+                else:
+                    answer = _read(found, wanted, reader, max(left, 0), min_one_batch)
         except StorageFailure as failure:
             node.replicas.storage_failed(found, failure)
             answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -192,6 +201,8 @@ def _read_all(
         if answer.records is not None:
             result.readable_bytes += len(answer.records)
             left -= len(answer.records)
+            if reader.is_follower:
+                node.replication.throttles.sent(found, len(answer.records))
         if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
             watch.wait.watch(_waits(found, reader))
     return result

@@ -63,6 +63,8 @@ class _Followed:
 
     not_before_ms: float = 0.0
     failures: int = 0
+    # What the leader has said last. None until it has said anything: then there may be much to catch up.
+    leader_high_watermark: int | None = None
     # Under way because flush.messages asks for it: what is not on the device must not be reported as replicated.
     flush: asyncio.Task[None] | None = None
 
@@ -148,8 +150,13 @@ class Fetcher:
         return {
             (replica.topic_id, replica.topic_partition.partition): replica
             for replica, state in self._followed.items()
-            if state.not_before_ms <= now_ms and state.flush is None
+            if state.not_before_ms <= now_ms and state.flush is None and not self._throttled(replica, state)
         }
+
+    def _throttled(self, replica: Replica, state: _Followed) -> bool:
+        known = state.leader_high_watermark
+        in_sync = known is not None and replica.log.log_end_offset >= known
+        return self._node.replication.throttles.rests(replica, in_sync=in_sync)
 
     async def _flushed(self) -> None:
         """Until all flushes are done, as long as it is worth waiting for them."""
@@ -165,6 +172,8 @@ class Fetcher:
         self._changed.clear()
         now_ms = self._node.clock.monotonic_ms()
         waits = [state.not_before_ms - now_ms for state in self._followed.values() if state.flush is None]
+        # One that is due and rests all the same is held back by a throttle.
+        waits = [wait if wait > 0 else self._node.replication.throttles.rest_ms() for wait in waits]
         delay_ms = max(1.0, min([IDLE_MS, *waits]))
         try:
             async with asyncio.timeout(delay_ms / 1000):
@@ -283,7 +292,9 @@ class Fetcher:
             # A mistake of ours with one partition must not stop the others.
             logger.exception("%s: the answer of broker %d could not be used", replica.topic_partition, self.leader_id)
             done = False
+        self._node.replication.throttles.fetched(replica, len(answer.records or b""))
         if done:
+            state.leader_high_watermark = answer.high_watermark
             state.failures = 0
             self._flush_if_due(replica, state)
         else:

@@ -14,6 +14,7 @@ from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.replication.fetchers import Fetchers
 from tidelog.server.replication.in_sync import InSyncSets
 from tidelog.server.replication.nearby import THE_LEADER, nearby_replica
+from tidelog.server.replication.throttles import ReplicationThrottles
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
@@ -28,6 +29,7 @@ class Replication:
         self._node = node
         self.fetchers = Fetchers(node)
         self.in_sync = InSyncSets(broker_id=node.broker_id, broker_epoch=lambda: node.broker_epoch, authority=authority)
+        self.throttles = ReplicationThrottles(broker_id=node.broker_id, clock=node.clock, config=node.config)
         self.directories = DirectoryAssignments(
             broker_id=node.broker_id,
             broker_epoch=lambda: node.broker_epoch,
