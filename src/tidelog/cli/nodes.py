@@ -19,6 +19,7 @@ from pathlib import Path
 import typer
 
 from tidelog.cli.session import CommandFailure, read_properties
+from tidelog.server.signals import end_by
 
 START_SECONDS = 60.0
 STOP_SECONDS = 40.0
@@ -116,8 +117,24 @@ class LocalCluster:
 
     # -- processes -----------------------------------------------------------------------------------------------
 
+    def heed_signals(self) -> None:
+        """From before the first node is started: whoever ends this process ends the nodes with it."""
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, self._signalled)
+
+    def _signalled(self, number: int, _: object) -> None:
+        if self._stopping and number == signal.SIGINT:
+            # A second Ctrl-C: whoever presses it does not want to wait.
+            for process in self._processes.values():
+                process.kill()
+            end_by(signal.SIGINT)
+        self._stopping = True
+
     def start(self) -> None:
+        """Until all nodes accept connections, or a signal has come."""
         for number in self._numbers:
+            if self._stopping:
+                return
             command = [sys.executable, "-m", "tidelog.cli.main", "server", "--config", str(self.config_file(number))]
             log = (self._data_dir / f"node-{number}.log").open("ab")
             with log:
@@ -127,7 +144,7 @@ class LocalCluster:
                 )
         deadline = time.monotonic() + START_SECONDS
         for number in self._numbers:
-            while not _accepts(self._host, self._ports[number]):
+            while not self._stopping and not _accepts(self._host, self._ports[number]):
                 code = self._processes[number].poll()
                 if code is not None or time.monotonic() > deadline:
                     state = "did not start in time" if code is None else f"ended with exit code {code}"
@@ -135,6 +152,8 @@ class LocalCluster:
                 time.sleep(POLL_SECONDS)
 
     def announce(self) -> None:
+        if self._stopping:
+            return
         from tidelog.version import VERSION
 
         servers = ",".join(f"{self._host}:{self._ports[number]}" for number in self._numbers)
@@ -146,8 +165,6 @@ class LocalCluster:
 
     def watch(self) -> None:
         """Until all nodes have ended, or a signal comes. A node that dies leaves the others running."""
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, self._stop_wanted)
         while not self._stopping and self._processes:
             time.sleep(POLL_SECONDS)
             for number, process in list(self._processes.items()):
@@ -157,9 +174,6 @@ class LocalCluster:
                         f"node {number} has ended with exit code {process.returncode}; start it again with: "
                         f"tidelog server --config {self.config_file(number)}"
                     )
-
-    def _stop_wanted(self, *_: object) -> None:
-        self._stopping = True
 
     def stop(self) -> None:
         for process in self._processes.values():
@@ -177,6 +191,7 @@ class LocalCluster:
 def run_cluster(*, host: str, port: int, nodes: int, data_dir: Path, properties: Mapping[str, str]) -> None:
     cluster = LocalCluster(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=properties)
     cluster.prepare()
+    cluster.heed_signals()
     try:
         cluster.start()
         cluster.announce()

@@ -24,6 +24,10 @@ from tidelog.consensus.state import ReplicaState
 from tidelog.consensus.transitions import Cause, QuorumInvariantBroken
 from tidelog.model.errors import ErrorCode
 
+# A port that is refused once may be about to open; one that stays so for this many fetches has nobody behind it.
+REFUSALS_BEFORE_ELECTION = 3
+MAX_HURRIED_DELAY_MS = 150
+
 _RESTART_DOWNLOAD = frozenset({ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE})
 
 
@@ -67,6 +71,8 @@ def _answered_by_leader(state: ReplicaState, source: int, answer: FetchAnswer | 
     if not isinstance(role, Follower) or source != role.leader_id:
         return None
     role.has_fetched = True
+    role.refusals = 0
+    role.may_hurry = True
     role.deadline_ms = state.now_ms + state.settings.fetch_timeout_ms
     return role
 
@@ -97,6 +103,20 @@ def on_append_failed(state: ReplicaState) -> None:
     state.write_pending = False
     if isinstance(state.role, Follower):
         state.conversations.pause(state.role.leader_id, state.now_ms)
+
+
+def on_leader_refused(state: ReplicaState, role: Follower) -> None:
+    """The leader's process is gone, or it seems so from here: do not wait for the fetch timeout.
+
+    A wrong guess costs nothing but a pre-vote: others who still hear from the leader refuse it. One that was refused so
+    has had its chance, and waits for the fetch timeout like everybody else until it has fetched again. The draw keeps
+    voters that notice at the same moment from standing against each other.
+    """
+    role.refusals += 1
+    if role.refusals == REFUSALS_BEFORE_ELECTION and role.may_hurry:
+        role.has_fetched = False
+        hurried_ms = state.now_ms + state.randomness.below(MAX_HURRIED_DELAY_MS)
+        role.deadline_ms = min(role.deadline_ms, hurried_ms)
 
 
 # --- Snapshots

@@ -190,9 +190,13 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The request with this number will not be answered: no connection, or an answer that cannot be understood."""
+    """The request with this number will not be answered: no connection, or an answer that cannot be understood.
+
+    `refused` says that the machine of the other voter answers, and that no process listens there.
+    """
 
     request_id: int
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,11 +101,15 @@ class QuorumReplica:
 
     @property
     def may_stop(self) -> bool:
-        """After `ShutDown`: whether the others will not miss this replica."""
+        """After `ShutDown`: whether the others will not miss this replica.
+
+        They would miss a leader, until it has told those that are there that it is none any more. They elect the next
+        one among themselves: if they are too few for that without this one, they will be too few in a moment anyway.
+        """
         state = self._state
-        if not state.settings.is_voter or state.settings.is_only_voter or state.amnesia is not None:
-            return True
-        return isinstance(state.role, Follower)
+        if isinstance(state.role, Leader):
+            return state.settings.is_only_voter
+        return not isinstance(state.role, Resigned) or not state.role.unaware
 
     def start(self, now_ms: float) -> Effects:
         """The first step. Wherever it stood before, a replica begins without leading anybody."""
@@ -139,8 +143,8 @@ class QuorumReplica:
                 if source is not None:
                     state.heard_from(source)
                     self._on_answer(source, answer)
-            case Failed(request_id=request_id):
-                self._on_failure(request_id)
+            case Failed(request_id=request_id, refused=refused):
+                self._on_failure(request_id, refused)
             case Appended():
                 pass
             case Flushed(end_offset=end_offset):
@@ -219,13 +223,18 @@ class QuorumReplica:
             case _:
                 assert_never(answer)
 
-    def _on_failure(self, request_id: int) -> None:
+    def _on_failure(self, request_id: int, refused: bool) -> None:
         state = self._state
         source = state.conversations.end(request_id)
         if source is None:
             return
         if isinstance(state.role, Follower) and not state.settings.is_voter:
             following.lose_leader(state)
+        elif refused and isinstance(state.role, Follower) and source == state.role.leader_id:
+            following.on_leader_refused(state, state.role)
+        elif refused and isinstance(state.role, Resigned):
+            # Nobody is there who could be told.
+            state.role.unaware.discard(source)
         state.conversations.pause(source, state.now_ms)
 
     def _on_flushed(self, end_offset: int) -> None:

@@ -73,6 +73,9 @@ class Follower:
     # Whoever has heard from its leader helps nobody to replace it (KIP-996).
     has_fetched: bool = False
     leader_high_watermark: int = 0
+    # How often in a row no process listened where the leader did, and whether that may bring an election forward.
+    refusals: int = 0
+    may_hurry: bool = True
     download: SnapshotDownload | None = None
 
 

@@ -158,7 +158,9 @@ class ReplicaState:
         self.lost_elections = 0
         if self.predecessor is None or self.predecessor.leader_id != leader_id:
             self.predecessor = Predecessor(leader_id, self.now_ms)
-        self.enter(cause, Follower(leader_id=leader_id, deadline_ms=self.now_ms + self.settings.fetch_timeout_ms))
+        deadline_ms = self.now_ms + self.settings.fetch_timeout_ms
+        may_hurry = cause is not Cause.LEADER_REMEMBERED
+        self.enter(cause, Follower(leader_id=leader_id, deadline_ms=deadline_ms, may_hurry=may_hurry))
 
     def draw_election_timeout_ms(self) -> float:
         """Between one and two election timeouts, so that voters seldom stand against each other."""

@@ -7,9 +7,10 @@ its own; nothing else in tidelog opens a socket.
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 AnyProtocol = TypeVar("AnyProtocol", bound=asyncio.BaseProtocol)
 
@@ -46,6 +47,13 @@ class Network(Protocol):
         """Raises OSError when nobody answers there."""
         ...
 
+    async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
+        """Whether a host that answers says that no process listens on the port, at each address that it has.
+
+        A host that says nothing, or that cannot be found or reached, does not say that.
+        """
+        ...
+
 
 class AsyncioNetwork:
     """TCP on the running event loop."""
@@ -64,6 +72,31 @@ class AsyncioNetwork:
             # asyncio sets it too, but not every loop does: a request must not wait for the one before it.
             raw_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return transport, protocol
+
+    async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                answers = [await _refuses(family, address) for family, _, _, _, address in addresses]
+        except OSError:
+            return False
+        definite = [answer for answer in answers if answer is not None]
+        return bool(definite) and all(definite)
+
+
+async def _refuses(family: int, address: tuple[Any, ...]) -> bool | None:
+    """None where this machine has no such addresses: "localhost" is ::1 as well, whether there is IPv6 or not."""
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(probe, address)
+    except ConnectionRefusedError:
+        return True
+    except OSError as error:
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            return None
+        raise
+    return False
 
 
 class _AsyncioListening:

@@ -7,11 +7,13 @@ arrive in between wait. At the end leadership is given up last of all, after eve
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
-import signal
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import Listener
@@ -33,6 +35,7 @@ from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.listener import ControllerService
 from tidelog.server.router import Router
+from tidelog.server.signals import asked_to_stop
 from tidelog.server.system import SystemClock, SystemRandomness
 from tidelog.storage.clean_shutdown import read_clean_shutdown
 from tidelog.storage.filesystem import StorageFailure
@@ -57,6 +60,10 @@ class NodeFailure(Exception):
     """Why a node that was running cannot go on."""
 
 
+class _NotWanted(Exception):
+    """The start was cancelled while its logs are being loaded."""
+
+
 def system_ports() -> Ports:
     """The real world."""
     return Ports(
@@ -78,6 +85,7 @@ class RunningNode:
         self._control: ControlPlane | None = None
         self._controller_service: ControllerService | None = None
         self._controller_listening: list[Listening] = []
+        self._unwanted = threading.Event()
         # Set when the node cannot go on, and why. Somebody should stop it then.
         self.failed = asyncio.Event()
         self.failure: BaseException | None = None
@@ -112,15 +120,20 @@ class RunningNode:
         return None if listening is None else (listening.host, listening.port)
 
     async def start(self) -> None:
-        """Raises StartFailure, DirectoryInUse, StorageFailure or OSError; then nothing is left open."""
+        """Raises StartFailure, DirectoryInUse, StorageFailure or OSError; then nothing is left open.
+
+        A start that is cancelled ends in order, however far it has come.
+        """
         try:
             await self._start()
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
         except BaseException:
             await self.abandon()
             raise
 
     async def _start(self) -> None:
-        loop = asyncio.get_running_loop()
         config, ports = self._config, self._ports
         for name in config.properties_without_effect:
             logger.warning("%s has no effect here", name)
@@ -150,7 +163,7 @@ class RunningNode:
         node.lifecycle = lifecycle
         # The image now holds everything up to this broker's own registration: enough to open its logs with.
         node.reconfigure()
-        await loop.run_in_executor(None, self._load_logs, node)
+        await self._load(node)
         node.replicas.set_aside_strays(node.image)
         node.replicas.set_aside_duplicates(node.image)
         control.metadata.publisher.prepare = node.prepare
@@ -169,7 +182,10 @@ class RunningNode:
         node.ready.set()
 
     async def stop(self) -> None:
-        """End in order: hand over, answer what was asked, close the logs, leave the mark of a clean shutdown."""
+        """End in order: hand over, answer what was asked, close the logs, leave the mark of a clean shutdown.
+
+        Whatever a cancelled start has not come to is left out.
+        """
         if self._node is None:
             await self._end_control()
             await self._close_directories(-1)
@@ -189,7 +205,11 @@ class RunningNode:
         # So would members that wait for a rebalance to end.
         node.groups.close()
         node.transactions.close()
-        await node.connections.close_all()
+        if node.ready.is_set():
+            await node.connections.close_all()
+        else:
+            # Nothing has been answered, and nothing will be.
+            node.connections.drop_all()
         await node.replication.stop()
         if self._housekeeping is not None:
             await self._housekeeping.stop()
@@ -267,15 +287,30 @@ class RunningNode:
                 return directory
         return self._directories[0]
 
+    async def _load(self, node: Node) -> None:
+        loading = asyncio.get_running_loop().run_in_executor(None, self._load_logs, node)
+        try:
+            await asyncio.shield(loading)
+        except asyncio.CancelledError:
+            # The thread does not notice, and nobody must close the directories while it works there.
+            self._unwanted.set()
+            await asyncio.gather(loading, return_exceptions=True)
+            raise
+
     def _load_logs(self, node: Node) -> None:
         def config_of(topic: str) -> LogConfig:
+            self._check_wanted()
             return node.settings_of(topic).log
+
+        def tell(progress: RecoveryProgress) -> None:
+            self._check_wanted()
+            logger.info("recovering: %s", progress)
 
         for directory in self._directories:
             if directory.failure is not None:
                 continue
             try:
-                report = directory.load(config_of, self._ports.clock.now_ms(), _tell_progress)
+                report = directory.load(config_of, self._ports.clock.now_ms(), tell)
             except StorageFailure as failure:
                 if directory is self._metadata_directory():
                     raise
@@ -283,6 +318,11 @@ class RunningNode:
                 continue
             node.replicas.removals.extend(report.removals)
             node.replicas.set_unusable(node.image, report.failures)
+
+    def _check_wanted(self) -> None:
+        """Between two logs, and now and then in a long recovery: the next start goes on where this one stops."""
+        if self._unwanted.is_set():
+            raise _NotWanted
 
     async def _listen_for_controllers(self, control: ControlPlane) -> None:
         if control.controller is None:
@@ -380,28 +420,48 @@ def _directory_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
     return [directory.meta.directory_id or Uuid(bytes(16)) for directory in directories if directory.meta is not None]
 
 
-def _tell_progress(progress: RecoveryProgress) -> None:
-    logger.info("recovering: %s", progress)
-
-
 async def serve(config: BrokerConfig, announce: Callable[[RunningNode], None]) -> None:
     """Run a node until SIGINT or SIGTERM. Raises NodeFailure if it cannot go on before that."""
-    running = RunningNode(config)
-    await running.start()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    announce(running)
-    endings = [loop.create_task(stop.wait()), loop.create_task(running.failed.wait())]
-    await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
-    for ending in endings:
-        ending.cancel()
-    if running.failure is not None:
-        await running.abandon()
-        raise NodeFailure(f"the node cannot follow the cluster's metadata: {running.failure}") from running.failure
-    logger.info("stopping")
-    await running.stop()
+    # Before anything is opened: whatever is open is closed in order.
+    with asked_to_stop() as stop:
+        running = RunningNode(config)
+        if not await start_unless(stop, running):
+            logger.info("stopped before the start was complete")
+            return
+        announce(running)
+        failing = asyncio.create_task(running.failed.wait())
+        await _comes_first(stop, failing)
+        failing.cancel()
+        if running.failure is not None:
+            await running.abandon()
+            raise NodeFailure(f"the node cannot follow the cluster's metadata: {running.failure}") from running.failure
+        await running.stop()
+        logger.info("stopped")
+
+
+async def start_unless(stop: asyncio.Event, running: RunningNode) -> bool:
+    """Start; False if `stop` comes before that is done, and then everything has been closed in order.
+
+    Raises what `RunningNode.start` raises.
+    """
+    starting = asyncio.create_task(running.start())
+    if not await _comes_first(stop, starting):
+        await starting
+        return True
+    starting.cancel()
+    # It may have failed, or even have finished, in this very moment.
+    with contextlib.suppress(asyncio.CancelledError):
+        await starting
+        await running.stop()
+    return False
+
+
+async def _comes_first(stop: asyncio.Event, other: asyncio.Task[Any]) -> bool:
+    """Wait for either; whether the other one is not done yet."""
+    asked = asyncio.create_task(stop.wait())
+    await asyncio.wait([asked, other], return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    return not other.done()
 
 
 def run(properties: Mapping[str, str], announce: Callable[[RunningNode], None]) -> None:

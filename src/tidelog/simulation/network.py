@@ -300,3 +300,15 @@ class ProcessNetwork:
     ) -> tuple[asyncio.Transport, AnyProtocol]:
         self._process.check_alive()
         return await self._fabric.connect(self._process, protocol_factory, host, port)
+
+    async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
+        self._process.check_alive()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                transport, _ = await self._fabric.connect(self._process, asyncio.Protocol, host, port)
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+        transport.abort()
+        return False

@@ -10,7 +10,7 @@ from typing import Protocol
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.ids import Uuid
 from tidelog.server.ports import Ports
-from tidelog.server.startup import RunningNode
+from tidelog.server.startup import RunningNode, start_unless
 from tidelog.simulation.clock import SeededRandomness, SimulatedClock, draw_from
 from tidelog.simulation.disk import Disk
 from tidelog.simulation.filesystem import ProcessFileSystem
@@ -144,11 +144,15 @@ class SimulatedNode:
     async def _serve(self, process: Process, ports: Ports, stop: asyncio.Event) -> None:
         running = self._factory(self.properties, ports)
         try:
-            await running.start()
+            started = await start_unless(stop, running)
         except Exception as error:
             self._world.trace.event(self._world.loop.time(), "node-start-failed", f"{process.name}: {error}")
             self._end(process)
             self._world.loop.call_later(RETRY_START_SECONDS, self.start, context=self._outside)
+            return
+        if not started:
+            self._world.trace.event(self._world.loop.time(), "node-stopped", f"{process.name}, before it had started")
+            self._ended(process)
             return
         self.running = running
         self._world.trace.event(self._world.loop.time(), "node-started", process.name)
@@ -159,6 +163,9 @@ class SimulatedNode:
             self._world.trace.event(self._world.loop.time(), "node-stopped", process.name)
         except TimeoutError:
             self._world.trace.event(self._world.loop.time(), "node-stop-timed-out", process.name)
+        self._ended(process)
+
+    def _ended(self, process: Process) -> None:
         self._end(process)
         if self.keep_running:
             self._world.loop.call_later(RETRY_START_SECONDS, self.start, context=self._outside)

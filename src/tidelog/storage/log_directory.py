@@ -17,7 +17,7 @@ from tidelog.model.ports import Randomness
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.storage.batch_scan import UnsupportedFormat
 from tidelog.storage.checkpoints import CorruptCheckpoint, read_offset_checkpoint, write_offset_checkpoint
-from tidelog.storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
+from tidelog.storage.clean_shutdown import read_clean_shutdown, take_clean_shutdown, write_clean_shutdown
 from tidelog.storage.disk_health import DiskGuard, DiskHealth
 from tidelog.storage.file_names import (
     CLEANER_CHECKPOINT,
@@ -115,9 +115,11 @@ class LogDirectory:
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(lock.release)
             meta = read_meta_properties(filesystem, path)
+            environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=DiskHealth(), path=path)
+            opened = cls(environment, lock, meta)
+            opened._read_checkpoints()
             on_failure.pop_all()
-        environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=DiskHealth(), path=path)
-        return cls(environment, lock, meta)
+        return opened
 
     @classmethod
     def offline(cls, path: str, filesystem: FileSystem, randomness: Randomness, cause: OSError) -> LogDirectory:
@@ -155,7 +157,7 @@ class LogDirectory:
         """
         report = LoadReport()
         with self._guard:
-            self._take_checkpoints()
+            self.clean_broker_epoch = take_clean_shutdown(self._filesystem, self.path)
             names = self._filesystem.list_names(self.path)
         for name in names:
             if directory_mark(name) == DELETE_DIRECTORY_SUFFIX:
@@ -237,8 +239,8 @@ class LogDirectory:
             self._filesystem.sync_directory(directory)
         return True
 
-    def _take_checkpoints(self) -> None:
-        self.clean_broker_epoch = take_clean_shutdown(self._filesystem, self.path)
+    def _read_checkpoints(self) -> None:
+        """Before anything is written: what is not loaded when the directory is closed must find its entries again."""
         self._kept_recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
         self._kept_high_watermarks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
         self._kept_log_starts = self._read_checkpoint(LOG_START_CHECKPOINT)
@@ -392,9 +394,13 @@ class LogDirectory:
         for log in self.logs.values():
             log.close(now_ms)
         self._write_all_checkpoints()
-        # Without having loaded all logs it is unknown whether the others need recovery.
-        if self._loaded or self.clean_broker_epoch is not None:
-            with self._guard:
+        # Without having loaded all logs it is unknown whether the others need recovery, unless the last run has said
+        # so: what was not loaded is as it was then.
+        clean = self._loaded or self.clean_broker_epoch is not None
+        with self._guard:
+            if not clean:
+                clean = broker_epoch >= 0 and read_clean_shutdown(self._filesystem, self.path) is not None
+            if clean:
                 write_clean_shutdown(self._filesystem, self.path, broker_epoch)
 
     def abandon(self) -> None:

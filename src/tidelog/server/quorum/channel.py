@@ -55,6 +55,10 @@ class ControllerChannel:
         """Who leads the quorum, as far as this node knows."""
         return self._quorum.leader_id
 
+    async def deserted(self) -> None:
+        """Until no majority of controllers is left that could answer anything."""
+        await self._quorum.deserted()
+
     async def ask(self, request: Message, expected: type[R], timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> R:
         """The controller's answer. Raises ApiError with REQUEST_TIMED_OUT if there is none in time.
 

@@ -30,7 +30,7 @@ REGISTRATION_RETRY_SECONDS = 0.2
 CATCH_UP_SECONDS = 0.02
 # A heartbeat that got no answer is repeated before the next one is due.
 RETRIES_PER_INTERVAL = 4
-# When all nodes stop at once, the last ones have no quorum left that could take over anything.
+# A controller that is there but says nothing for so long will not let the broker go.
 SILENT_CONTROLLER_SECONDS = 3.0
 
 
@@ -154,6 +154,17 @@ class BrokerLifecycle:
         """Controlled shutdown: others take over our leaderships while we still serve."""
         if not self._config.controlled_shutdown_enable or len(self._metadata.image.brokers) < 2:
             return
+        handing_over = asyncio.create_task(self._hand_over(timeout_seconds))
+        # When all nodes stop at once, the last ones have no quorum left that could take over anything.
+        deserted = asyncio.create_task(self._channel.deserted())
+        await asyncio.wait([handing_over, deserted], return_when=asyncio.FIRST_COMPLETED)
+        if not handing_over.done():
+            logger.info("no majority of controllers is left that could let this broker go; stopping anyway")
+        for task in (handing_over, deserted):
+            task.cancel()
+        await asyncio.gather(handing_over, deserted, return_exceptions=True)
+
+    async def _hand_over(self, timeout_seconds: float) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_seconds
         answered = loop.time()

@@ -14,6 +14,9 @@ from tidelog.protocol.schema import Message
 
 R = TypeVar("R", bound=Message)
 
+# On a host that is there the answer comes at once; one that says nothing is not waited for.
+REFUSAL_SECONDS = 0.3
+
 Address = Callable[[int], HostPort | None]
 
 
@@ -35,6 +38,8 @@ class Peers:
         self._staging = StagingArea()
         self._connections: dict[int, tuple[HostPort, ClientConnection]] = {}
         self._opening: dict[int, asyncio.Lock] = {}
+        # Told when a connection has ended, whoever ended it.
+        self.on_lost: Callable[[int], None] = lambda _: None
 
     async def ask(self, node_id: int, request: Message, expected: type[R], timeout_ms: float | None = None) -> R:
         """Raises UnknownPeer, ConnectionProblem or UnsupportedByBroker."""
@@ -54,7 +59,13 @@ class Peers:
                 known[1].close()
             connection = await open_connection(self._network, address.host, address.port, self._settings, self._staging)
             self._connections[node_id] = (address, connection)
+            connection.ended.add_done_callback(lambda _: self.on_lost(node_id))
             return connection
+
+    async def refuses(self, node_id: int) -> bool:
+        """Whether no process listens any more where the node does: its process is gone."""
+        address = self._address_of(node_id)
+        return address is not None and await self._network.refuses(address.host, address.port, REFUSAL_SECONDS)
 
     def close(self) -> None:
         for _, connection in self._connections.values():

@@ -8,7 +8,6 @@ order of events to think about.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import itertools
 import logging
@@ -54,7 +53,7 @@ from tidelog.consensus.wire import QuorumWire
 from tidelog.metadata.snapshot_file import CorruptSnapshot, SnapshotContent
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock, Randomness
-from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.network.client_connection import CannotConnect, ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.api import response_class
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse
@@ -68,6 +67,9 @@ logger = logging.getLogger(__name__)
 SHUTDOWN_SECONDS = 2.0
 # There as long as this voter has not found out what it may have forgotten (`tidelog.consensus.amnesia`).
 FORGETFUL_FILE_NAME = "voter-without-past"
+# Voters that are found gone twice in a row, so far apart, are not merely being started again.
+LOOKS_BEFORE_DESERTED = 2
+DESERTION_CHECK_SECONDS = 0.1
 # However much a follower asks for, an answer must fit into a frame.
 MAX_PIECE_BYTES = 8 * 1024 * 1024
 
@@ -153,11 +155,17 @@ class QuorumRuntime:
 
     async def stop(self) -> None:
         """Leave the quorum in order: a leader resigns and says so."""
+        if self._worker is None:
+            # The start was cancelled before this replica took part in anything.
+            await self.abandon()
+            return
         self._stopping = True
         self._events.put_nowait(ShutDown())
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SHUTDOWN_SECONDS):
-                await self._may_stop.wait()
+        endings = [asyncio.create_task(self._may_stop.wait()), asyncio.create_task(self.deserted())]
+        await asyncio.wait(endings, timeout=SHUTDOWN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        for ending in endings:
+            ending.cancel()
+        await asyncio.gather(*endings, return_exceptions=True)
         await self.abandon()
 
     async def abandon(self) -> None:
@@ -228,6 +236,19 @@ class QuorumRuntime:
             committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._commit_waits.append((offset, committed))
             await committed
+
+    async def deserted(self) -> None:
+        """Until so many other voters are gone that those left are no majority. For a quorum of one that never comes.
+
+        A voter is gone if no process listens where it did. One that says nothing may only be slow.
+        """
+        settings = self._settings
+        spare = len(settings.voters) - settings.majority
+        looks = 0
+        while looks < LOOKS_BEFORE_DESERTED:
+            refusals = await asyncio.gather(*(self._peers.refuses(voter) for voter in settings.other_voters))
+            looks = looks + 1 if sum(refusals) > spare else 0
+            await asyncio.sleep(DESERTION_CHECK_SECONDS)
 
     async def between_steps(self, work: Callable[[], None]) -> None:
         """Let a thread work on the log while nothing else does. Raises what the work raises."""
@@ -382,6 +403,9 @@ class QuorumRuntime:
                 event = Answered(request_id=send.request_id, answer=answer)
         except (ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
             logger.debug("node %d: %s", send.destination, problem)
+            # Asked once more, because the failure does not tell how each address of the node has answered.
+            if isinstance(problem, CannotConnect) and await self._peers.refuses(send.destination):
+                event = Failed(request_id=send.request_id, refused=True)
         self._events.put_nowait(event)
 
     def _set_timer(self, deadline_ms: float) -> None:
