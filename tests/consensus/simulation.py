@@ -384,9 +384,8 @@ class Simulation:
         def arrive() -> None:
             if destination.replica is None:
                 if self.chance.random() < REFUSED_CONNECTION:
-                    self._transmit(
-                        destination, node, lambda: self._deliver(node, incarnation, Failed(request_id=request_id))
-                    )
+                    failed = Failed(request_id=request_id, refused=True)
+                    self._transmit(destination, node, lambda: self._deliver(node, incarnation, failed))
                 return
             self._counter += 1
             token = self._counter

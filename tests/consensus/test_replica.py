@@ -319,6 +319,53 @@ def test_a_follower_that_hears_nothing_asks_before_it_stands_and_goes_back_when_
     assert driven.replica.epoch == 5
 
 
+def refuse(driven: Driven, times: int) -> None:
+    """The leader's machine says that nobody listens there, as often as the follower asks."""
+    for _ in range(times):
+        (fetch,) = driven.last.requests
+        driven.step(Failed(request_id=fetch.request_id, refused=True))
+        driven.step(Tick(), after_ms=20)
+
+
+def test_a_follower_whose_leader_is_gone_does_not_wait_for_the_fetch_timeout() -> None:
+    driven = follower(1)
+    driven.answer(FetchAnswer(epoch=5, leader_id=2))
+    refuse(driven, 2)
+    assert driven.role() is Role.FOLLOWER
+    refuse(driven, 1)
+    assert driven.role() is Role.PROSPECTIVE
+    assert driven.now_ms < 100
+    # It also helps others who have noticed.
+    assert driven.ask(Vote(candidate_id=3, epoch=5, last_epoch=1, end_offset=1, pre_vote=True)) == VoteAnswer(
+        epoch=5, leader_id=2, granted=True
+    )
+
+
+def test_a_connection_that_is_not_refused_is_no_reason_to_hurry() -> None:
+    driven = follower(1)
+    for _ in range(20):
+        (fetch,) = driven.last.requests
+        driven.step(Failed(request_id=fetch.request_id))
+        driven.step(Tick(), after_ms=20)
+    assert driven.role() is Role.FOLLOWER
+
+
+def test_a_follower_that_hurried_in_vain_waits_for_the_fetch_timeout_until_it_has_fetched_again() -> None:
+    driven = follower(1)
+    refuse(driven, 2)
+    (fetch,) = driven.last.requests
+    votes = [*driven.step(Failed(request_id=fetch.request_id, refused=True)).requests]
+    votes += driven.step(Tick(), after_ms=20).requests
+    for send in votes:
+        driven.step(Answered(request_id=send.request_id, answer=VoteAnswer(epoch=5, leader_id=2)))
+    assert driven.role() is Role.FOLLOWER
+    refuse(driven, 20)
+    assert driven.role() is Role.FOLLOWER
+    driven.answer(FetchAnswer(epoch=5, leader_id=2))
+    refuse(driven, 3)
+    assert driven.role() is Role.PROSPECTIVE
+
+
 # --- Fetching
 
 
@@ -534,6 +581,16 @@ def test_a_leader_that_shuts_down_stands_no_more_and_stops_when_it_has_a_success
     assert driven.replica.may_stop
 
 
+def test_a_leader_that_shuts_down_stops_when_all_who_are_there_know_it() -> None:
+    driven = leader(1)
+    driven.step(ShutDown())
+    first, second = driven.last.requests
+    driven.step(Answered(request_id=first.request_id, answer=EndEpochAnswer(epoch=2)))
+    assert not driven.replica.may_stop
+    driven.step(Failed(request_id=second.request_id, refused=True))
+    assert driven.replica.may_stop
+
+
 def test_a_quorum_of_one_may_stop_whenever_it_wants() -> None:
     driven = leader(1, voters=(1,))
     driven.step(ShutDown())
@@ -587,7 +644,7 @@ ANSWERS = st.one_of(
 EVENTS = st.one_of(
     st.builds(Requested, token=st.just(0), request=REQUESTS),
     st.builds(Answered, request_id=st.integers(1, 30), answer=ANSWERS),
-    st.builds(Failed, request_id=st.integers(1, 30)),
+    st.builds(Failed, request_id=st.integers(1, 30), refused=st.booleans()),
     st.builds(Tick),
     st.builds(Resign, epoch=SMALL),
 )

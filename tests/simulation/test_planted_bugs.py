@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tidelog.controller import in_sync
+from tidelog.controller.departures import Departures
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.progress import PartitionProgress
 from tidelog.protocol.api import response_class
@@ -28,6 +29,7 @@ from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.startup import RunningNode
 from tidelog.simulation.faults import FaultKind
+from tidelog.simulation.network import ProcessNetwork
 from tidelog.simulation.run import run
 from tidelog.simulation.scenario import draw_scenario
 from tidelog.storage.log import Log
@@ -182,6 +184,26 @@ def forward_in_the_newest_version(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(forwarding, "forward", forward)
 
 
+def take_silence_for_a_refusal(patch: pytest.MonkeyPatch) -> None:
+    """Whoever does not answer at its ports counts as gone, which a broker that is cut off is not."""
+
+    async def refuses(self: ProcessNetwork, host: str, port: int, timeout_seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                transport, _ = await self.connect(asyncio.Protocol, host, port)
+        except OSError:
+            return True
+        transport.abort()
+        return False
+
+    patch.setattr(ProcessNetwork, "refuses", refuses)
+
+
+def take_a_lost_connection_for_a_death(patch: pytest.MonkeyPatch) -> None:
+    """The ports are not even asked."""
+    patch.setattr(Departures, "not_refused", lambda self, broker_id: self.refused(broker_id, 0.0))
+
+
 ENDS = (FaultKind.KILL, FaultKind.RESTART)
 CUTS = (FaultKind.PARTITION, FaultKind.ONE_WAY_PARTITION, FaultKind.PAUSE)
 
@@ -224,6 +246,15 @@ PLANTED = {
         nodes=3,
         faults=(FaultKind.REPLACED_DISK,),
         shows_as=frozenset({"I7"}),
+    ),
+    "take silence for a refusal": Planted(
+        plant=take_silence_for_a_refusal, nodes=3, faults=(*CUTS, FaultKind.RESET), shows_as=frozenset({"I10"})
+    ),
+    "take a lost connection for a death": Planted(
+        plant=take_a_lost_connection_for_a_death,
+        nodes=3,
+        faults=(FaultKind.RESET, FaultKind.PAUSE),
+        shows_as=frozenset({"I10"}),
     ),
     "show open transactions": Planted(plant=show_open_transactions, nodes=1, faults=(), shows_as=frozenset({"I3"})),
     "keep offsets of aborted transactions": Planted(

@@ -70,6 +70,7 @@ def play(script: Script, *, nodes: int = 3, seed: int = 1, properties: Mapping[s
         loop.close()
         bury(world)
     assert loop.failures == []
+    assert world.wrong_verdicts == []
 
 
 class SimulatedCluster:

@@ -65,6 +65,12 @@ def register_broker(
     return Decision(records=tuple(records), reply=BrokerRegistrationResponse(broker_epoch=epoch))
 
 
+def is_at(broker: BrokerImage, request: BrokerRegistrationRequest) -> bool:
+    """Whether the one that registers listens exactly where the broker does."""
+    wanted = {(each.name, each.host, each.port) for each in request.listeners}
+    return wanted == {(each.listener, each.host, each.port) for each in broker.endpoints}
+
+
 def _registration_problem(image: ClusterImage, request: BrokerRegistrationRequest) -> ErrorCode:
     if request.cluster_id != image.cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID

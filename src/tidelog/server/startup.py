@@ -86,6 +86,8 @@ class RunningNode:
         self._controller_service: ControllerService | None = None
         self._controller_listening: list[Listening] = []
         self._unwanted = threading.Event()
+        # Told of each broker, by number and epoch, that this node fences as gone while it is the active controller.
+        self.on_broker_gone: Callable[[int, int], None] = lambda broker_id, epoch: None
         # Set when the node cannot go on, and why. Somebody should stop it then.
         self.failed = asyncio.Event()
         self.failure: BaseException | None = None
@@ -98,6 +100,11 @@ class RunningNode:
     @property
     def is_broker(self) -> bool:
         return self._config.is_broker
+
+    @property
+    def broker_epoch(self) -> int:
+        """Of this incarnation; -1 as long as it is not registered."""
+        return -1 if self._node is None else self._node.broker_epoch
 
     @property
     def is_active_controller(self) -> bool:
@@ -142,6 +149,8 @@ class RunningNode:
         control = self._control_plane(metadata_directory)
         self._control = control
         control.quorum.on_failure = self._metadata_failed
+        if control.controller is not None:
+            control.controller.absent_brokers.on_gone = self.on_broker_gone
         await self._listen_for_controllers(control)
         await control.start()
         if not config.is_broker:

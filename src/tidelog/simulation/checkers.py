@@ -9,6 +9,8 @@ I6 one producer's records in one partition keep their order.
 I7 after faults heal, every replica converges and every reader reaches the end within a bound.
 I8 consume-process-produce: the output equals the input exactly, per partition in order.
 I9 what an administrator was told holds on every node: topics that are created, changed or deleted.
+
+I10, that no broker which is alive is fenced as gone, is not about what clients saw: the world checks it as it happens.
 """
 
 from __future__ import annotations

@@ -36,11 +36,13 @@ SPLIT = 0.02
 class Link:
     """One direction between two hosts."""
 
-    __slots__ = ("blocked", "held", "latency", "loss", "lost_answers", "reset")
+    __slots__ = ("blocked", "held", "latency", "loss", "lost_answers", "rejects", "reset")
 
     def __init__(self) -> None:
         # How many partitions it is part of at the moment; more than none and nothing gets through.
         self.blocked = 0
+        # Whether a firewall refuses new connections in the name of the target, as REJECT rules do.
+        self.rejects = False
         # Seconds, from and to.
         self.latency = (0.0002, 0.002)
         # The chance that a chunk is delayed by a repetition, and that it breaks its connection.
@@ -51,6 +53,7 @@ class Link:
         self.held: list[tuple[SimulatedTransport, Item]] = []
 
     def calm(self) -> None:
+        self.rejects = False
         self.latency = (0.0002, 0.002)
         self.loss = 0.0
         self.reset = 0.0
@@ -229,7 +232,7 @@ class Fabric:
         else:
             raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
         listening = self._listeners.get((host, port))
-        if listening is None:
+        if listening is None or there.rejects:
             self.trace.counts["connection-refused"] += 1
             await asyncio.sleep(self._chance.uniform(*back.latency))
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))

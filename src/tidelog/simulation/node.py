@@ -48,6 +48,8 @@ class Surroundings(Protocol):
     @property
     def trace(self) -> Trace: ...
 
+    def broker_fenced_as_gone(self, broker_id: int, epoch: int) -> None: ...
+
 
 class SimulatedNode:
     """Between `start` and the next end there is a process; `running` is set once the broker serves."""
@@ -70,6 +72,8 @@ class SimulatedNode:
         self.process: Process | None = None
         self.filesystem: ProcessFileSystem | None = None
         self.running: RunningNode | None = None
+        # The same from the moment at which its process begins.
+        self._begun: RunningNode | None = None
         self.graveyard: list[Process] = []
         self._outside = contextvars.copy_context()
         self._world = world
@@ -118,6 +122,11 @@ class SimulatedNode:
             self.disk.replace(path)
         self.format(self.cluster_id)
 
+    def serves_as(self, epoch: int) -> bool:
+        """Whether the broker's incarnation of this epoch is alive, be it paused or cut off, and nobody has ended it."""
+        stopping = self._stop is not None and self._stop.is_set()
+        return self._begun is not None and self._begun.broker_epoch == epoch and not stopping
+
     # -- beginning and ending ------------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -142,7 +151,8 @@ class SimulatedNode:
         world.loop.create_task(self._serve(process, ports, self._stop), context=process.context.copy())
 
     async def _serve(self, process: Process, ports: Ports, stop: asyncio.Event) -> None:
-        running = self._factory(self.properties, ports)
+        running = self._begun = self._factory(self.properties, ports)
+        running.on_broker_gone = self._world.broker_fenced_as_gone
         try:
             started = await start_unless(stop, running)
         except Exception as error:
@@ -199,7 +209,7 @@ class SimulatedNode:
         process.kill()
         self.graveyard.append(process)
         if self.process is process:
-            self.process = self.filesystem = self.running = self._stop = None
+            self.process = self.filesystem = self.running = self._begun = self._stop = None
             self.gone.set()
 
     # -- looking in ----------------------------------------------------------------------------------------------

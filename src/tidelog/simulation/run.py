@@ -77,6 +77,7 @@ def run(
             digest = trace.digest()
             bury(world)
     problems += [Violation("failure", _describe(failure)) for failure in loop.failures]
+    problems += [Violation("I10", message) for message in world.wrong_verdicts]
     if not any(problem.invariant == "stuck" for problem in problems):
         problems += check(history, final)
     _count_history(history, trace.counts)

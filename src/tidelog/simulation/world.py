@@ -81,6 +81,8 @@ class World:
         self._faults: list[asyncio.Task[None]] = []
         # A node with new disks that others still count as in sync: until they know better, nobody else may go.
         self._unnoticed: SimulatedNode | None = None
+        # Brokers that were fenced as gone although they were not.
+        self.wrong_verdicts: list[str] = []
         executor = draw_from(seed, "executor")
         loop.executor_delay = lambda _: executor.random() * EXECUTOR_DELAY_SECONDS
 
@@ -96,6 +98,13 @@ class World:
     @property
     def bootstrap_servers(self) -> str:
         return ",".join(f"{host}:9092" for host in self.nodes)
+
+    def broker_fenced_as_gone(self, broker_id: int, epoch: int) -> None:
+        """The active controller is certain that the broker's process is gone. Here it can be known."""
+        self.trace.event(self.loop.time(), "broker-found-gone", f"broker {broker_id} of epoch {epoch}")
+        if self.nodes[f"node-{broker_id}"].serves_as(epoch):
+            at = f"{self.loop.time():.3f} s"
+            self.wrong_verdicts.append(f"broker {broker_id} was fenced as gone at {at}, but is alive")
 
     def bury(self) -> None:
         """At the very end: let go of all processes, so that nothing of them runs when Python cleans up."""

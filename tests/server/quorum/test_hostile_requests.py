@@ -15,6 +15,7 @@ from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.records import PartitionRecord, RegisterBrokerRecord, TopicRecord
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.network.port import AsyncioNetwork
 from tidelog.protocol.codec import encode
 from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -65,6 +66,7 @@ def controller_of(image: ClusterImage) -> ActiveController:
         config=BrokerConfig.from_properties({"node.id": "1", "num.partitions": "2"}),
         clock=SystemClock(),
         randomness=SystemRandomness(),
+        network=AsyncioNetwork(),
     )
 
 

@@ -94,6 +94,11 @@ class ClusterSection:
     broker_session_timeout_ms: int = integer(
         9000, "After how long without a heartbeat the controller takes a broker for dead."
     )
+    tidelog_broker_refusal_timeout_ms: int = integer(
+        500,
+        "After how long a disconnected broker whose ports refuse connections counts as dead; -1: after its session.",
+        Between(-1),
+    )
     initial_broker_registration_timeout_ms: int = integer(
         60_000, "How long a starting broker tries to register before it gives up."
     )

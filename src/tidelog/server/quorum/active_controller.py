@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 from tidelog.config.broker import BrokerConfig
 from tidelog.consensus.effects import Leadership
 from tidelog.controller.bootstrap import INITIAL_FEATURES, bootstrap_records, fresh_uuid
-from tidelog.controller.brokers import fence_broker, register_broker, unregister_broker
+from tidelog.controller.brokers import fence_broker, is_at, register_broker, unregister_broker
 from tidelog.controller.configs import alter_configs, incremental_alter_configs
 from tidelog.controller.decision import Decision
 from tidelog.controller.directories import assign_replicas
@@ -33,6 +33,7 @@ from tidelog.metadata.records import encode_record
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock, Randomness
+from tidelog.network.port import Network
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_partition_reassignments_request import AlterPartitionReassignmentsRequest
@@ -52,6 +53,7 @@ from tidelog.protocol.messages.list_partition_reassignments_request import ListP
 from tidelog.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from tidelog.protocol.messages.update_features_request import UpdateFeaturesRequest
 from tidelog.protocol.schema import Message
+from tidelog.server.quorum.absent_brokers import AbsentBrokers
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.runtime import QuorumRuntime
 
@@ -102,6 +104,7 @@ class ActiveController:
         config: BrokerConfig,
         clock: Clock,
         randomness: Randomness,
+        network: Network,
     ) -> None:
         self._quorum = quorum
         self._metadata = metadata
@@ -110,6 +113,9 @@ class ActiveController:
         self._randomness = randomness
         self._lock = asyncio.Lock()
         self._sessions = BrokerSessions(config.broker_session_timeout_ms, config.broker_heartbeat_interval_ms)
+        self.absent_brokers = AbsentBrokers(
+            config=config, metadata=metadata, clock=clock, network=network, fence=self._fence_gone
+        )
         # The epoch in which this node is the active controller; None while it is not.
         self._epoch: int | None = None
         self._activation: asyncio.Task[None] | None = None
@@ -161,6 +167,7 @@ class ActiveController:
             if self._epoch is not None:
                 logger.info("this node is no longer the active controller")
             self._epoch = None
+            self.absent_brokers.pause()
             return
         self._activation = asyncio.create_task(self._activate(leadership, leadership.leading_from))
 
@@ -175,6 +182,7 @@ class ActiveController:
             heard_earlier={} if predecessor is None else {predecessor.leader_id: predecessor.heard_ms},
         )
         self._epoch = leadership.epoch
+        self.absent_brokers.begin()
         logger.info("this node is the active controller of epoch %d", leadership.epoch)
         if not self._metadata.latest.features:
             await self._decide(lambda image: Decision(records=bootstrap_records(INITIAL_FEATURES), reply=None))
@@ -202,6 +210,7 @@ class ActiveController:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self.absent_brokers.end()
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -319,6 +328,18 @@ class ActiveController:
             return Decision(records=(), reply=None)
         return fence_broker(image, broker_id, unclean=self._unclean(image))
 
+    async def _fence_gone(self, broker_id: int, epoch: int) -> None:
+        def decide(image: ClusterImage) -> Decision[None]:
+            broker = image.brokers.get(broker_id)
+            # Its next incarnation may have registered meanwhile, or it has been heard of after all.
+            if broker is None or broker.epoch != epoch or not self.absent_brokers.is_gone(broker_id):
+                return Decision(records=(), reply=None)
+            # The next incarnation need not wait for a session that nobody has any more.
+            self._sessions.forget(broker_id)
+            return fence_broker(image, broker_id, unclean=self._unclean(image))
+
+        await self._decide(decide)
+
     # -- decisions that need more than the image -----------------------------------------------------------------
 
     def _unclean(self, image: ClusterImage) -> UncleanAllowed:
@@ -343,9 +364,13 @@ class ActiveController:
         def decide(image: ClusterImage) -> Decided[Message]:
             known = image.brokers.get(request.broker_id)
             same = known is not None and known.incarnation_id == request.incarnation_id
-            # Of this node's own broker there cannot be a second process: the log directories are locked.
-            alive = request.broker_id != self._config.node_id and self._sessions.is_alive(
-                request.broker_id, self._clock.monotonic_ms()
+            # Of this node's own broker there cannot be a second process: the log directories are locked. Nor can there
+            # be one that listens on the same ports.
+            replaces = known is not None and is_at(known, request) and self.absent_brokers.is_replaceable(known.id)
+            alive = (
+                request.broker_id != self._config.node_id
+                and not replaces
+                and self._sessions.is_alive(request.broker_id, self._clock.monotonic_ms())
             )
             return register_broker(
                 image,

@@ -93,8 +93,11 @@ class ControlPlane:
                 config=config,
                 clock=ports.clock,
                 randomness=ports.randomness,
+                network=ports.network,
             )
+            self.quorum.on_heard = self.controller.absent_brokers.seen
         self._channel_peers = Peers(ports.network, voters.get, connection)
+        self._channel_peers.on_lost = self._connection_lost
         self._forwarding_peers = Peers(ports.network, voters.get, connection)
         self.channel = ControllerChannel(
             node_id=config.node_id,
@@ -114,6 +117,11 @@ class ControlPlane:
         if self.controller is not None:
             self.controller.leadership_changed(leadership)
         if leadership.leader_id is not None and self.on_controller is not None:
+            self.on_controller()
+
+    def _connection_lost(self, node_id: int) -> None:
+        """A controller that has lost a broker's connection wonders whether the broker is alive: say so at once."""
+        if node_id == self.quorum.leader_id and self.on_controller is not None:
             self.on_controller()
 
     async def start(self) -> None:

@@ -28,8 +28,10 @@ logger = logging.getLogger(__name__)
 
 REGISTRATION_RETRY_SECONDS = 0.2
 CATCH_UP_SECONDS = 0.02
-# A heartbeat that got no answer is repeated before the next one is due.
+# A heartbeat that got no answer is repeated before the next one is due; and soon, because the controller may wonder.
 RETRIES_PER_INTERVAL = 4
+MOST_RETRY_SECONDS = 0.25
+LEAST_RETRY_SECONDS = 0.05
 # A controller that is there but says nothing for so long will not let the broker go.
 SILENT_CONTROLLER_SECONDS = 3.0
 
@@ -113,7 +115,7 @@ class BrokerLifecycle:
 
     def beat_now(self) -> None:
         """There is something that the controller should not learn only after an interval: this broker's first sign of
-        life after an election, or a directory that has failed."""
+        life after an election or a lost connection, or a directory that has failed."""
         self._beat_now.set()
 
     async def _keep_beating(self) -> None:
@@ -125,7 +127,11 @@ class BrokerLifecycle:
                     await self._beat_now.wait()
             self._beat_now.clear()
             answered = await self._beat() is not None
-            pause = interval if answered else interval / RETRIES_PER_INTERVAL
+            pause = interval
+            if not answered:
+                # Also where each try ends with another lost connection, which asks for the next one.
+                await asyncio.sleep(min(LEAST_RETRY_SECONDS, interval / RETRIES_PER_INTERVAL))
+                pause = min(MOST_RETRY_SECONDS, interval / RETRIES_PER_INTERVAL)
 
     async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse | None:
         request = BrokerHeartbeatRequest(

@@ -12,6 +12,7 @@ from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
 from tidelog.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.schema import Message, covers
 from tidelog.server.quorum.active_controller import ActiveController
@@ -73,6 +74,7 @@ class ControllerService:
 
     def disconnected(self, connection: ServerConnection) -> None:
         self._connections.pop(connection, None)
+        self._controller.absent_brokers.connection_ended(connection)
 
     def close(self) -> None:
         for connection in list(self._connections):
@@ -89,6 +91,8 @@ class ControllerService:
         view = memoryview(frame)
         header = parse_request_header(view, flexible=covers(kind.SCHEMA.flexible, version))
         request, _ = decode(kind, view, version, header.body_at)
+        if isinstance(request, BrokerHeartbeatRequest):
+            self._controller.absent_brokers.heartbeat_came(request, connection)
         return Later.run(self._answer(api_key, version, correlation_id, request))
 
     async def _answer(self, api_key: int, version: int, correlation_id: int, request: Message) -> Reply:

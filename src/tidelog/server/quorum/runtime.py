@@ -40,6 +40,7 @@ from tidelog.consensus.messages import (
     SnapshotId,
     SnapshotInstalled,
     Tick,
+    sender_of,
 )
 from tidelog.consensus.quorum_state import (
     QUORUM_STATE_FILE_NAME,
@@ -142,6 +143,8 @@ class QuorumRuntime:
         self.on_snapshot: Callable[[SnapshotId, SnapshotContent], None] | None = None
         self.on_leadership: Callable[[Leadership], None] | None = None
         self.on_failure: Callable[[BaseException], None] | None = None
+        # Told of each request of another node, by its number.
+        self.on_heard: Callable[[int], None] = lambda _: None
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -203,6 +206,7 @@ class QuorumRuntime:
         request = self._wire.read_request(message)
         if isinstance(request, Message):
             return request
+        self.on_heard(sender_of(request))
         token = next(self._tokens)
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[token] = waiting

@@ -1,0 +1,167 @@
+"""Brokers whose connections to the controller have ended: it asks at their ports, and has those fenced that are gone.
+
+What counts as evidence is decided in `tidelog.controller.departures`. Connections are followed on every controller,
+also while it is not the active one, so that it knows who is there when it becomes that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.config.listeners import HostPort
+from tidelog.controller.departures import Departures
+from tidelog.metadata.image import BrokerImage, ClusterImage
+from tidelog.model.errors import ApiError
+from tidelog.model.ports import Clock
+from tidelog.network.port import Network
+from tidelog.network.server_connection import ServerConnection
+from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from tidelog.server.quorum.metadata import MetadataFollower
+
+logger = logging.getLogger(__name__)
+
+# A suspect is asked so often until it must be gone.
+LOOKS = 8
+LEAST_PAUSE_SECONDS = 0.02
+# A machine that is there answers at once. Whether one that says nothing is there cannot be told anyway.
+ANSWER_SECONDS = 0.3
+
+# Fences the broker if it still has the epoch and `is_gone` still says so. Raises ApiError.
+Fence = Callable[[int, int], Awaitable[None]]
+
+
+class AbsentBrokers:
+    """`begin` and `end` with the term of the active controller."""
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        metadata: MetadataFollower,
+        clock: Clock,
+        network: Network,
+        fence: Fence,
+    ) -> None:
+        patience_ms = config.tidelog_broker_refusal_timeout_ms
+        self._config = config
+        self._metadata = metadata
+        self._clock = clock
+        self._network = network
+        self._fence = fence
+        self._departures = Departures(patience_ms)
+        self._pause_seconds = max(LEAST_PAUSE_SECONDS, patience_ms / 1000 / LOOKS)
+        self._voters: Mapping[int, HostPort] = {
+            voter.id: HostPort(host=voter.host, port=voter.port) for voter in config.controller_quorum_voters
+        }
+        self._brokers: dict[ServerConnection, int] = {}
+        self._connections: dict[int, ServerConnection] = {}
+        self._changed = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+        # Told of each broker that is about to be fenced for this reason: its number and epoch.
+        self.on_gone: Callable[[int, int], None] = lambda broker_id, epoch: None
+
+    # -- connections ---------------------------------------------------------------------------------------------
+
+    def heartbeat_came(self, request: BrokerHeartbeatRequest, connection: ServerConnection) -> None:
+        """Whoever speaks for an incarnation that is not the current one is somebody else."""
+        broker = self._metadata.latest.brokers.get(request.broker_id)
+        if broker is None or broker.epoch != request.broker_epoch:
+            return
+        before = self._connections.get(broker.id)
+        if before is not connection:
+            if before is not None:
+                self._brokers.pop(before, None)
+            self._connections[broker.id] = connection
+            self._brokers[connection] = broker.id
+        self._departures.connected(broker.id)
+
+    def connection_ended(self, connection: ServerConnection) -> None:
+        broker_id = self._brokers.pop(connection, None)
+        if broker_id is not None and self._connections.get(broker_id) is connection:
+            del self._connections[broker_id]
+            self._departures.disconnected(broker_id, self._clock.monotonic_ms())
+            self._changed.set()
+
+    def seen(self, node_id: int) -> None:
+        """A request of that node has come over whatever connection."""
+        self._departures.seen(node_id)
+
+    # -- the term ------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        # The own broker has no connection and needs none.
+        present = {self._config.node_id, *self._connections}
+        self._departures.begin(self._metadata.latest, present, self._clock.monotonic_ms())
+        self._changed.set()
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+
+    async def end(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+            self._watching = None
+
+    def pause(self) -> None:
+        """The term is over, and nobody is to be fenced; connections are followed on."""
+        if self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+
+    def is_gone(self, broker_id: int) -> bool:
+        return self._departures.is_gone(broker_id, self._clock.monotonic_ms())
+
+    def is_replaceable(self, broker_id: int) -> bool:
+        return self._departures.is_replaceable(broker_id, self._clock.monotonic_ms())
+
+    # -- looking -------------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        while True:
+            self._changed.clear()
+            suspects = self._departures.suspects(self._metadata.latest)
+            if not suspects:
+                await self._changed.wait()
+                continue
+            await asyncio.gather(*(self._look(broker_id) for broker_id in suspects))
+            for broker_id in suspects:
+                await self._fence_if_gone(broker_id, self._metadata.latest)
+            await asyncio.sleep(self._pause_seconds)
+
+    async def _look(self, broker_id: int) -> None:
+        broker = self._metadata.latest.brokers.get(broker_id)
+        if broker is None:
+            return
+        addresses = self._addresses(broker)
+        refusals = await asyncio.gather(
+            *(self._network.refuses(each.host, each.port, ANSWER_SECONDS) for each in addresses)
+        )
+        if refusals and all(refusals):
+            self._departures.refused(broker_id, self._clock.monotonic_ms())
+        else:
+            self._departures.not_refused(broker_id)
+
+    def _addresses(self, broker: BrokerImage) -> list[HostPort]:
+        """Where other nodes reach it. Listeners for clients may be in networks that this node does not see."""
+        among_brokers = broker.endpoint(self._config.inter_broker_listener_name or "")
+        endpoints = broker.endpoints[:1] if among_brokers is None else [among_brokers]
+        addresses = [HostPort(host=each.host, port=each.port) for each in endpoints]
+        voter = self._voters.get(broker.id)
+        return addresses if voter is None else [*addresses, voter]
+
+    async def _fence_if_gone(self, broker_id: int, image: ClusterImage) -> None:
+        broker = image.brokers.get(broker_id)
+        if broker is None or broker.fenced or not self.is_gone(broker_id):
+            return
+        logger.warning(
+            "broker %d is gone: its connection has ended, and nobody listens on its ports any more: fencing it",
+            broker_id,
+        )
+        self.on_gone(broker_id, broker.epoch)
+        try:
+            await self._fence(broker_id, broker.epoch)
+        except ApiError as error:
+            logger.warning("broker %d could not be fenced: %s", broker_id, error)
