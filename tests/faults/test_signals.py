@@ -18,9 +18,8 @@ from support.tidelog_process import tidelog_command
 
 MARK = ".kafka_cleanshutdown"
 END_SECONDS = 30
-# So many moments of the start, evenly spread. The last ones lie after its end.
+# So many moments of the start, evenly spread.
 MOMENTS = 10
-START_SECONDS = 1.5
 # ApiVersions, which everybody may ask: 14 bytes, and the answer has hundreds.
 VERSIONS_REQUEST = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 UNREAD = 60_000
@@ -86,25 +85,32 @@ def test_a_signal_right_after_the_port_opens_ends_the_node_in_order(node: Node, 
 
 @pytest.mark.slow
 def test_a_signal_at_any_moment_of_the_start_leaves_a_node_that_needs_no_recovery(node: Node) -> None:
-    codes = []
-    for moment in range(MOMENTS):
-        began = time.monotonic()
-        process = node.start()
-        time.sleep(max(0.0, began + START_SECONDS * moment / MOMENTS - time.monotonic()))
+    began = time.monotonic()
+    process = node.start()
+    announced = wait_until_announced(node) - began
+    for moment in range(MOMENTS, -1, -1):
         process.send_signal(signal.SIGTERM)
-        codes.append(process.wait(END_SECONDS))
+        code = process.wait(END_SECONDS)
         # Python itself takes a moment to start. Until then there is nothing that could be closed.
-        untouched = codes[-1] == -signal.SIGTERM and not node.output.read_text()
-        assert untouched or codes[-1] == 0, tail(node.output)
+        untouched = code == -signal.SIGTERM and not node.output.read_text()
+        assert untouched or code == 0, tail(node.output)
         assert "Traceback" not in node.output.read_text()
         assert (node.data / MARK).exists(), f"the mark is gone at moment {moment}: {tail(node.output)}"
-    assert 0 in codes
+        process = node.start()
+        time.sleep(announced * moment / MOMENTS)
+    process.send_signal(signal.SIGTERM)
+    process.wait(END_SECONDS)
     node.check()
+
+
+def wait_until_announced(node: Node) -> float:
+    wait_until(lambda: "Ctrl-C" in node.output.read_text(), within_seconds=END_SECONDS, what="the announcement")
+    return time.monotonic()
 
 
 def test_a_second_control_c_ends_a_node_that_is_stopping_at_once(node: Node) -> None:
     process = node.start()
-    wait_until(lambda: "Ctrl-C" in node.output.read_text(), within_seconds=END_SECONDS, what="the announcement")
+    wait_until_announced(node)
     # A client that does not read its answers keeps an end in order waiting.
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
