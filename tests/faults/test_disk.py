@@ -37,6 +37,7 @@ class BadDisk(LocalFileSystem):
     """The real file system, of which one directory can be broken."""
 
     def __init__(self, directory: Path) -> None:
+        super().__init__()
         self._directory = f"{directory}/"
         self.error: int | None = None
         self.kinds: frozenset[str] = frozenset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.storage.filesystem import read_whole, replace_file
-from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit
+from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit, share_descriptors
 
 FILESYSTEM = LocalFileSystem()
 
@@ -85,6 +86,9 @@ def test_replaced_file_is_synced_before_and_its_directory_after_the_rename(tmp_p
     assert order == ["remove", "create", "write", "sync", "rename", "sync_directory"]
 
 
-def test_descriptor_limit_can_be_raised_twice() -> None:
-    limit = raise_descriptor_limit()
-    assert raise_descriptor_limit() == limit > 0
+def test_the_descriptor_limit_is_raised_to_what_the_system_allows() -> None:
+    raise_descriptor_limit()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert soft == hard
+    shares = share_descriptors()
+    assert 0 < shares.files + shares.connections < (hard if hard > 0 else 1 << 62)

@@ -27,12 +27,17 @@ def tidelog_command() -> str:
 
 
 @contextmanager
-def running_tidelog(directory: Path, properties: Mapping[str, str] | None = None) -> Iterator[TidelogBroker]:
+def running_tidelog(
+    directory: Path, properties: Mapping[str, str] | None = None, *, most_descriptors: int | None = None
+) -> Iterator[TidelogBroker]:
+    """`most_descriptors` is what the shell's `ulimit -n` sets, for good."""
     directory.mkdir(parents=True, exist_ok=True)
     log_directory = directory / "data"
     port = free_port()
     command = [tidelog_command(), "up", "--port", str(port), "--data-dir", str(log_directory)]
     for name, value in (properties or {}).items():
         command += ["--override", f"{name}={value}"]
+    if most_descriptors is not None:
+        command = ["sh", "-c", f'ulimit -n {most_descriptors} && exec "$@"', "sh", *command]
     with running_server(command, port=port, output=directory / "tidelog.log", within_seconds=START_TIMEOUT_SECONDS):
         yield TidelogBroker(bootstrap_servers=f"127.0.0.1:{port}", log_directory=log_directory)

@@ -16,10 +16,14 @@ DRAIN_SECONDS = 5.0
 
 
 class Connections:
-    """Counts in `admit` and `release`; limits are Kafka's max.connections and max.connections.per.ip."""
+    """Counts in `admit` and `release`; limits are Kafka's max.connections and max.connections.per.ip, and how many
+    descriptors the process has for connections."""
 
-    def __init__(self, *, maximum: int, maximum_per_host: int, max_idle_ms: int, metrics: Metrics) -> None:
+    def __init__(
+        self, *, maximum: int, descriptors: int, maximum_per_host: int, max_idle_ms: int, metrics: Metrics
+    ) -> None:
         self._maximum = maximum
+        self._descriptors = descriptors
         self._maximum_per_host = maximum_per_host
         self._max_idle_seconds = max_idle_ms / 1000
         self._metrics = metrics
@@ -35,6 +39,15 @@ class Connections:
         if len(self._open) >= self._maximum:
             self._metrics.connection_refused("max.connections")
             logger.warning("refusing a connection from %s: max.connections=%d are open", host, self._maximum)
+            return False
+        if len(self._open) >= self._descriptors:
+            self._metrics.connection_refused("descriptors")
+            logger.warning(
+                "refusing a connection from %s: %d are open, and the other descriptors of this process are for its "
+                "files; raise the limit with ulimit -n",
+                host,
+                self._descriptors,
+            )
             return False
         if self._per_host[host] >= self._maximum_per_host:
             self._metrics.connection_refused("max.connections.per.ip")

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 FLUSH_CHECK_MS = 1000
 REMOVAL_CHECK_MS = 1000
+POSTPONED_CHECK_MS = 1000
 # After so many logs a pass gives way to requests.
 LOGS_PER_STEP = 50
 
@@ -39,6 +40,7 @@ class Housekeeping:
         self._every(config.producer_id_expiration_check_interval_ms, self._expire_producers)
         self._every(FLUSH_CHECK_MS, self._flush)
         self._every(REMOVAL_CHECK_MS, self._remove_files)
+        self._every(POSTPONED_CHECK_MS, self._open_postponed)
         self._tasks.append(asyncio.create_task(self._node.connections.close_idle_ones()))
         self.cleaning.start()
 
@@ -113,6 +115,13 @@ class Housekeeping:
                     start_before,
                 )
                 replicas.log_start_moved(replica)
+
+    async def _open_postponed(self) -> None:
+        """Replicas that could not be opened for want of descriptors."""
+        replicas = self._node.replicas
+        if replicas.postponed:
+            topics, replicas.postponed = replicas.postponed, {}
+            self._node.follow_image(topics)
 
     async def _remove_files(self) -> None:
         replicas = self._node.replicas

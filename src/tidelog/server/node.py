@@ -81,6 +81,7 @@ class Node:
         )
         self.connections = Connections(
             maximum=config.max_connections,
+            descriptors=ports.most_connections,
             maximum_per_host=config.max_connections_per_ip,
             max_idle_ms=config.connections_max_idle_ms,
             metrics=self.metrics,

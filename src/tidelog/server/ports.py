@@ -15,3 +15,5 @@ class Ports:
     randomness: Randomness
     filesystem: FileSystem
     network: Network
+    # How many connections of clients the process has descriptors for.
+    most_connections: int = (1 << 31) - 1

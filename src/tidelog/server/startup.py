@@ -39,7 +39,7 @@ from tidelog.server.signals import asked_to_stop
 from tidelog.server.system import SystemClock, SystemRandomness
 from tidelog.storage.clean_shutdown import read_clean_shutdown
 from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit
+from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit, share_descriptors
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_directory import LogDirectory
 from tidelog.storage.meta_properties import MetaProperties
@@ -66,8 +66,13 @@ class _NotWanted(Exception):
 
 def system_ports() -> Ports:
     """The real world."""
+    shares = share_descriptors()
     return Ports(
-        clock=SystemClock(), randomness=SystemRandomness(), filesystem=LocalFileSystem(), network=AsyncioNetwork()
+        clock=SystemClock(),
+        randomness=SystemRandomness(),
+        filesystem=LocalFileSystem(shares.files),
+        network=AsyncioNetwork(),
+        most_connections=shares.connections,
     )
 
 

@@ -2,17 +2,16 @@
 
 The first failed operation decides: from then on every operation on every log of the directory is refused with that
 failure, while other directories go on. Only a restart, which recovers the logs, brings the directory back.
+
+A process that has run out of descriptors is none of that: the operation fails, and the next one may succeed. Files are
+opened before anything is changed, so nothing is half done then.
 """
 
 from __future__ import annotations
 
-import errno
 from types import TracebackType
 
-from tidelog.storage.filesystem import StorageFailure
-
-# Says nothing about the disk. Writers go offline nevertheless, because they may be half done; readers need not.
-_TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
+from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, StorageFailure
 
 
 class DiskHealth:
@@ -32,12 +31,13 @@ class DiskHealth:
 class DiskGuard:
     """`with guard:` around file work: refused on a failed disk, and an OSError becomes a StorageFailure."""
 
-    __slots__ = ("_health", "_reading", "_subject")
+    __slots__ = ("_health", "_must_succeed", "_subject")
 
-    def __init__(self, health: DiskHealth, subject: str, *, reading: bool = False) -> None:
+    def __init__(self, health: DiskHealth, subject: str, *, must_succeed: bool = False) -> None:
+        """`must_succeed` for what cannot be left undone, not even for want of descriptors."""
         self._health = health
         self._subject = subject
-        self._reading = reading
+        self._must_succeed = must_succeed
 
     def __enter__(self) -> None:
         failure = self._health.failure
@@ -51,6 +51,6 @@ class DiskGuard:
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(error, OSError):
-            if self._reading and error.errno in _TOO_MANY_OPEN_FILES:
+            if error.errno in TOO_MANY_OPEN_FILES and not self._must_succeed:
                 raise StorageFailure(self._subject, error) from error
             raise self._health.fail(self._subject, error) from error

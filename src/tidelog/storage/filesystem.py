@@ -7,10 +7,13 @@ The real implementation is `tidelog.storage.local_filesystem`.
 
 from __future__ import annotations
 
+import errno
 import posixpath
 from typing import Protocol
 
 from tidelog.records.batch import Buffer
+
+TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class File(Protocol):
@@ -91,7 +94,8 @@ class FileSystem(Protocol):
 
 
 class StorageFailure(Exception):
-    """The disk refused. The replica that hits this goes offline, and the log directory with it.
+    """The disk refused. The replica that hits this goes offline, and the log directory with it, unless it is only a
+    shortage of descriptors.
 
     Nothing is retried: after a failed write or sync it is unknown what the disk holds, and only recovery at the
     next start, which reads everything again, finds out.
@@ -101,6 +105,11 @@ class StorageFailure(Exception):
         super().__init__(f"{action}: {cause.strerror or cause} (errno {cause.errno})")
         self.action = action
         self.cause = cause
+
+    @property
+    def is_shortage(self) -> bool:
+        """Whether the process has run out of descriptors: that says nothing about the disk, and passes."""
+        return self.cause.errno in TOO_MANY_OPEN_FILES
 
 
 def read_whole(filesystem: FileSystem, path: str) -> bytes:

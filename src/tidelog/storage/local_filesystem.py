@@ -5,67 +5,89 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import resource
+from typing import NamedTuple
 
 from tidelog.records.batch import Buffer
 from tidelog.storage.filesystem import File, Lock
+from tidelog.storage.open_files import OpenFile, OpenFiles
+
+logger = logging.getLogger(__name__)
 
 _locked_paths: set[str] = set()
 
+# For checkpoints, snapshots, directories that are synced, listeners, connections to other nodes, and Python itself.
+RESERVED_DESCRIPTORS = 64
+LEAST_OPEN_FILES = 8
+LARGEST_LIMIT = 1 << 20
+# From here on down an operator should know.
+FEW_DESCRIPTORS = 4096
+
 
 class LocalFile:
-    """One descriptor. Closed by `close`, or by Python when nobody holds the file any more."""
+    """An open file. Closed by `close`, or by Python when nobody holds it any more."""
 
-    __slots__ = ("_descriptor",)
+    __slots__ = ("_file", "_files")
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, files: OpenFiles, file: OpenFile) -> None:
+        self._files = files
+        self._file = file
 
     def read(self, position: int, size: int) -> bytes:
-        data = os.pread(self._descriptor, size, position)
-        if len(data) == size or not data:
-            return data
-        # The kernel may return less than asked for although the file goes on (it never gives more than 2 GiB).
-        pieces = [data]
-        missing = size - len(data)
-        while missing > 0:
-            data = os.pread(self._descriptor, missing, position + size - missing)
-            if not data:
-                break
-            pieces.append(data)
-            missing -= len(data)
-        return b"".join(pieces)
+        return self._files.use(self._file, lambda descriptor: _read(descriptor, position, size))
 
     def write(self, position: int, data: Buffer) -> None:
-        written = os.pwrite(self._descriptor, data, position)
-        size = len(data)
-        if written == size:
-            return
-        view = memoryview(data)
-        while written < size:
-            # A full disk first shows as a short write; the next call then fails with the reason.
-            step = os.pwrite(self._descriptor, view[written:], position + written)
-            if step == 0:
-                raise OSError(errno.EIO, "the disk takes no more bytes and does not say why")
-            written += step
+        # Before the write: one that fails may have written a part.
+        self._file.is_dirty = True
+        self._files.use(self._file, lambda descriptor: _write(descriptor, position, data))
 
     def truncate(self, size: int) -> None:
-        os.ftruncate(self._descriptor, size)
+        self._file.is_dirty = True
+        self._files.use(self._file, lambda descriptor: os.ftruncate(descriptor, size))
 
     def sync(self) -> None:
-        os.fsync(self._descriptor)
+        self._files.sync(self._file)
 
     def size(self) -> int:
-        return os.fstat(self._descriptor).st_size
+        return self._files.use(self._file, lambda descriptor: os.fstat(descriptor).st_size)
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
-            os.close(descriptor)
+        self._files.close(self._file)
 
     def __del__(self) -> None:
         self.close()
+
+
+def _read(descriptor: int, position: int, size: int) -> bytes:
+    data = os.pread(descriptor, size, position)
+    if len(data) == size or not data:
+        return data
+    # The kernel may return less than asked for although the file goes on (it never gives more than 2 GiB).
+    pieces = [data]
+    missing = size - len(data)
+    while missing > 0:
+        data = os.pread(descriptor, missing, position + size - missing)
+        if not data:
+            break
+        pieces.append(data)
+        missing -= len(data)
+    return b"".join(pieces)
+
+
+def _write(descriptor: int, position: int, data: Buffer) -> None:
+    written = os.pwrite(descriptor, data, position)
+    size = len(data)
+    if written == size:
+        return
+    view = memoryview(data)
+    while written < size:
+        # A full disk first shows as a short write; the next call then fails with the reason.
+        step = os.pwrite(descriptor, view[written:], position + written)
+        if step == 0:
+            raise OSError(errno.EIO, "the disk takes no more bytes and does not say why")
+        written += step
 
 
 class LocalLock:
@@ -83,11 +105,21 @@ class LocalLock:
 
 
 class LocalFileSystem:
-    """Stateless; one instance serves all log directories."""
+    """One instance serves all log directories. `most_open_files` is how many descriptors its files may use together."""
+
+    file_type: type[LocalFile] = LocalFile
+
+    def __init__(self, most_open_files: int | None = None) -> None:
+        self._files = OpenFiles(share_descriptors().files if most_open_files is None else most_open_files)
+
+    @property
+    def descriptor_count(self) -> int:
+        """How many of the open files have one now."""
+        return self._files.descriptor_count
 
     def open(self, path: str, *, create: bool = False) -> File:
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return LocalFile(os.open(path, flags, 0o644))
+        flags = os.O_RDWR | (os.O_CREAT if create else 0)
+        return self.file_type(self._files, self._files.open(path, flags))
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -105,11 +137,11 @@ class LocalFileSystem:
         return sorted(os.listdir(path))
 
     def rename(self, source: str, target: str) -> None:
-        os.rename(source, target)
+        self._files.rename(source, target)
 
     def remove(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+            self._files.remove(path)
 
     def make_directory(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
@@ -119,11 +151,11 @@ class LocalFileSystem:
             os.rmdir(path)
 
     def sync_directory(self, path: str) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = self._files.descriptor_of(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
         finally:
-            os.close(descriptor)
+            self._files.close_descriptor(descriptor)
 
     def capacity(self, path: str) -> tuple[int, int] | None:
         disk = os.statvfs(path)
@@ -138,7 +170,7 @@ class LocalFileSystem:
         real_path = os.path.realpath(path)
         if real_path in _locked_paths:
             return None
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = self._files.descriptor_of(path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -150,14 +182,39 @@ class LocalFileSystem:
         return LocalLock(descriptor, real_path)
 
 
-def raise_descriptor_limit() -> int:
-    """Let the process open as many files as the system allows it; returns how many that are.
+class DescriptorShares(NamedTuple):
+    """How the descriptors of a process are shared: a part is kept for what is neither, such as checkpoints."""
 
-    Each partition that is written to keeps a file open, and the soft limit of a shell (often 1024) is meant for
-    programs that use select().
+    files: int
+    connections: int
+
+
+def share_descriptors() -> DescriptorShares:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        limit = LARGEST_LIMIT
+    rest = max(0, limit - RESERVED_DESCRIPTORS)
+    return DescriptorShares(files=max(LEAST_OPEN_FILES, rest // 2), connections=max(1, rest - rest // 2))
+
+
+def raise_descriptor_limit() -> None:
+    """Let the process open as many files as the system allows it, and say how many that are.
+
+    The soft limit of a shell (often 1024) is meant for programs that use select().
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit != soft:
+        logger.info("raised the limit of open files from %d to %d", soft, limit)
+    if limit < FEW_DESCRIPTORS:
+        shares = share_descriptors()
+        logger.warning(
+            "this process may open only %d files: %d are used for partitions, which are closed and opened again when "
+            "there are more, and %d for connections, of which more are refused; raise it with ulimit -n",
+            limit,
+            shares.files,
+            shares.connections,
+        )

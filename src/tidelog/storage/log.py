@@ -94,7 +94,7 @@ class Log:
         self._filesystem = environment.filesystem
         subject = f"log of {topic_partition} in {environment.path}"
         self._guard = DiskGuard(environment.health, subject)
-        self._read_guard = DiskGuard(environment.health, subject, reading=True)
+        self._strict_guard = DiskGuard(environment.health, subject, must_succeed=True)
         self.exchange = SegmentExchange(
             environment.filesystem, self._guard, self.directory, state.segments, state.snapshots
         )
@@ -278,7 +278,7 @@ class Log:
         are used up nevertheless, and recovery makes the index anew."""
         self.log_end_offset = end_offset
         if plan.completed:
-            with self._guard:
+            with self._strict_guard:
                 for completed in plan.completed:
                     if completed.aborted:
                         self.segments.active.transaction_index.append(
@@ -303,7 +303,7 @@ class Log:
         before = self.producer_states.recall_before(producer_id)
         if before is None:
             return False
-        with self._read_guard, contextlib.suppress(CorruptBatch, CorruptIndex):
+        with self._guard, contextlib.suppress(CorruptBatch, CorruptIndex):
             headers = headers_before(self.segments.below(before), before, RECALLED_BYTES)
             self.producer_states.recall(producer_id, headers)
         return True
@@ -354,6 +354,10 @@ class Log:
         self._require_open()
         return self._flusher.start(self.config, self.log_end_offset, now_ms, everything=everything)
 
+    def disregard_flush(self) -> None:
+        """The flush could not be carried out, and has changed nothing: the next one does it all."""
+        self._flusher.disregard_running()
+
     def finish_flush(self, flush: Flush) -> None:
         """The flush has run without failure."""
         self._flusher.finish(flush, self.log_end_offset)
@@ -383,7 +387,7 @@ class Log:
             upper_bound = end
         if offset >= upper_bound:
             return ReadResult(b"", self.segments.active.base_offset, self.segments.active.size)
-        with self._read_guard:
+        with self._guard:
             return read_records(
                 self.segments,
                 self.config,
@@ -396,22 +400,22 @@ class Log:
 
     def end_offset_of(self, result: ReadResult) -> int:
         """An upper bound for the offsets in `result`, to ask for aborted transactions with."""
-        with self._read_guard:
+        with self._guard:
             return end_offset_of(self.segments, result, self.log_end_offset)
 
     def aborted_transactions(self, first_offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """Those with records from `first_offset` up to, not including, `upper_bound`."""
-        with self._read_guard:
+        with self._guard:
             return collect_aborted(self.segments, first_offset, upper_bound)
 
     def offset_by_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """The first record that is not older; None if all are."""
-        with self._read_guard:
+        with self._guard:
             return find_by_timestamp(self.segments, self.config, timestamp, self.log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampedOffset | None:
         """The record with the largest timestamp; None if there is no record with a timestamp."""
-        with self._read_guard:
+        with self._guard:
             return find_max_timestamp(self.segments, self.config)
 
     # Moving the bounds
@@ -538,7 +542,7 @@ class Log:
 
     def cleanable_range(self, now_ms: int) -> CleanableRange:
         """What a compaction would be about. Raises StorageFailure, and CorruptBatch if the log is damaged."""
-        with self._read_guard:
+        with self._guard:
             return cleanable_range(
                 list(self.segments),
                 self.config,

@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Literal
 
 from tidelog.records.batch import Buffer
-from tidelog.storage.filesystem import File, FileSystem, read_whole, replace_file
+from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, File, FileSystem, read_whole, replace_file
 
 Entry = tuple[int, int]
 Field = Literal[0, 1]
@@ -48,7 +48,12 @@ class SparseIndex:
         self._pending += self._entry.pack(first, second)
         self._last = (first, second)
         if len(self._pending) >= _WRITE_AT_PENDING_ENTRIES * self._entry.size:
-            self.write_pending()
+            try:
+                self.write_pending()
+            except OSError as error:
+                # They can wait for a descriptor: the batch is written, and must not fail because of its index.
+                if error.errno not in TOO_MANY_OPEN_FILES:
+                    raise
 
     def write_pending(self) -> bool:
         """Whether there was something to write."""

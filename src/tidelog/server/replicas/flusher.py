@@ -74,7 +74,12 @@ class Flusher:
             return
         flush = log.start_flush(self._clock.now_ms(), everything=everything)
         if flush is not None:
-            await asyncio.get_running_loop().run_in_executor(None, flush.run)
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, flush.run)
+            except StorageFailure as failure:
+                if failure.is_shortage:
+                    log.disregard_flush()
+                raise
             log.finish_flush(flush)
             replica.flushed()
 

@@ -56,6 +56,8 @@ class Replicas:
         # Partitions of ours that cannot be used until the next start, because their directory is damaged or offline,
         # and the topic's id: a topic that is created anew under the name has nothing to do with that.
         self._unusable: dict[tuple[str, int], bytes] = {}
+        # Topics of which a replica could not be opened for want of descriptors.
+        self.postponed: dict[str, None] = {}
         # Where the directories of partitions that are about to be created have been made.
         self._placed: dict[tuple[str, int], LogDirectory] = {}
         self.removals: list[Removal] = []
@@ -289,6 +291,11 @@ class Replicas:
         try:
             log: Log = directory.open_log(topic_partition, Uuid(topic.id), settings.log, self._clock.now_ms())
         except (StorageFailure, CorruptCheckpoint) as problem:
+            if isinstance(problem, StorageFailure) and problem.is_shortage:
+                # Made when there are descriptors again: `postponed` is looked at by the node.
+                self.postponed[topic.name] = None
+                logger.warning("%s is not opened yet: %s", topic_partition, problem)
+                return None
             self._unusable[topic_partition] = topic.id
             logger.error("%s cannot be used: %s", topic_partition, problem)
             return None
@@ -383,7 +390,13 @@ class Replicas:
     # -- what happens to them ------------------------------------------------------------------------------------
 
     def storage_failed(self, replica: Replica, failure: StorageFailure) -> None:
-        """A failed disk takes all replicas of its directory offline; the others go on."""
+        """A failed disk takes all replicas of its directory offline; the others go on.
+
+        A shortage of descriptors takes nothing offline: whoever asked has been refused, and may try again.
+        """
+        if failure.is_shortage:
+            logger.warning("%s: %s", replica.topic_partition, failure)
+            return
         directory = self._directory_of.get(replica)
         if directory is not None:
             self._directory_failed(directory, failure)
@@ -392,6 +405,9 @@ class Replicas:
             self._take_offline([replica], failure, "a directory that is deleted")
 
     def _directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
+        if failure.is_shortage:
+            logger.warning("%s: %s", directory.path, failure)
+            return
         self.on_storage_failure()
         self._take_offline(self.in_directory(directory), failure, directory.path)
 
