@@ -92,6 +92,13 @@ class QuorumReplica:
         return self._state.known_leader_id
 
     @property
+    def attached_leader_id(self) -> int | None:
+        """The leader that this replica is, or follows and hears from. One that stands for election has none, although
+        it may still name the last one to others."""
+        role = self._state.role
+        return self._state.known_leader_id if isinstance(role, Leader | Follower) else None
+
+    @property
     def high_watermark(self) -> int:
         return self._state.high_watermark
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 from datetime import UTC, datetime
+
+from tidelog.server.log_throttle import LogThrottle
 
 # Kafka's own name for the log of leadership changes, which people search for.
 STATE_CHANGE_LOGGER = "state.change.logger"
@@ -50,6 +53,7 @@ def configure(level: str = "INFO", layout: str = "text") -> None:
         raise ValueError(f"there is no log format {layout!r}; known: {', '.join(FORMATS)}")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter() if layout == "text" else JsonFormatter())
+    handler.addFilter(LogThrottle(time.monotonic, handler.emit))
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(number)

@@ -113,6 +113,11 @@ class Node:
             "Requests that are not read on until there is memory for them",
             lambda: len(self.request_memory.waiting),
         )
+        self.metrics.gauge(
+            "tidelog_quorum_leader_absent_seconds",
+            "How long this node has known of no leader of the metadata quorum",
+            lambda: self.control.leader_watch.absent_seconds,
+        )
         self.metrics.gauge("tidelog_partitions", "Partitions on this broker", lambda: len(self.replicas))
         self.metrics.gauge("tidelog_groups", "Groups that this broker coordinates", self.groups.group_count)
         self.metrics.gauge(

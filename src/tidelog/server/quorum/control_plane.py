@@ -16,6 +16,7 @@ from tidelog.network.client_connection import ConnectionSettings
 from tidelog.server.ports import Ports
 from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.channel import ControllerChannel
+from tidelog.server.quorum.leader_watch import LeaderWatch
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.peers import Peers
 from tidelog.server.quorum.quorum_log import QuorumLog
@@ -75,6 +76,7 @@ class ControlPlane:
             filesystem=ports.filesystem,
             directory=self.log.directory,
         )
+        self.leader_watch = LeaderWatch(self.quorum, ports.clock)
         self.metadata = MetadataFollower(self.log, directory.meta.cluster_id)
         rules = SnapshotRules(
             max_bytes=config.metadata_log_max_record_bytes_between_snapshots,
@@ -126,9 +128,11 @@ class ControlPlane:
 
     async def start(self) -> None:
         await self.quorum.start()
+        self.leader_watch.start()
         self.snapshots.start()
 
     async def stop(self) -> None:
+        self.leader_watch.stop()
         if self.controller is not None:
             await self.controller.stop()
         await self.snapshots.stop()
@@ -138,6 +142,7 @@ class ControlPlane:
         self._forwarding_peers.close()
 
     async def abandon(self) -> None:
+        self.leader_watch.stop()
         if self.controller is not None:
             await self.controller.stop()
         await self.snapshots.stop()

@@ -133,6 +133,8 @@ class QuorumRuntime:
         self._talks: dict[asyncio.Task[None], None] = {}
         self._tokens = itertools.count()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        # Nodes that did not answer the last request to them.
+        self._silent: dict[int, None] = {}
         self._commit_waits: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.leadership = Leadership(epoch=0, leader_id=None)
         self.high_watermark = 0
@@ -196,6 +198,15 @@ class QuorumRuntime:
     def is_forgetful(self) -> bool:
         """Whether this voter does not know yet what it may have promised."""
         return self._replica.is_forgetful
+
+    @property
+    def attached_leader_id(self) -> int | None:
+        """The leader, as long as this node hears from it."""
+        return self._replica.attached_leader_id
+
+    def silent_voters(self) -> list[int]:
+        """Those that did not answer what this node last asked them."""
+        return [voter for voter in self._silent if voter in self._settings.voters]
 
     @property
     def end_offset(self) -> int:
@@ -403,9 +414,11 @@ class QuorumRuntime:
         try:
             response = await self._peers.ask(send.destination, message, expected, timeout_ms)
             answer = self._wire.read_answer(response)
+            self._silent.pop(send.destination, None)
             if answer is not None:
                 event = Answered(request_id=send.request_id, answer=answer)
         except (ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
+            self._silent[send.destination] = None
             logger.debug("node %d: %s", send.destination, problem)
             # Asked once more, because the failure does not tell how each address of the node has answered.
             if isinstance(problem, CannotConnect) and await self._peers.refuses(send.destination):
