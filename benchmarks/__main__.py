@@ -8,7 +8,17 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("start_up", "hot_path", "client", "cluster", "cluster_fail_over", "compaction", "coordinators", "spark")
+ALL = (
+    "start_up",
+    "hot_path",
+    "client",
+    "cluster",
+    "cluster_fail_over",
+    "transactions",
+    "compaction",
+    "coordinators",
+    "spark",
+)
 
 
 def main() -> int:

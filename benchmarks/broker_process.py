@@ -58,7 +58,7 @@ def broker(data_dir: Path | None = None, *options: str) -> Iterator[MeasuredBrok
             [*command, *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            _wait_for_port(process, port)
+            wait_for_port(process, port)
             yield MeasuredBroker(process, port, data_dir, time.perf_counter() - started)
         finally:
             process.terminate()
@@ -69,7 +69,7 @@ def broker(data_dir: Path | None = None, *options: str) -> Iterator[MeasuredBrok
                 process.wait()
 
 
-def _wait_for_port(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_for_port(process: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:

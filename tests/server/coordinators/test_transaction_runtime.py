@@ -17,6 +17,7 @@ from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.network.later import Later
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -46,7 +47,7 @@ class Leaders:
 
     def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> Any:
         if self.is_slow:
-            return self._later(work, partitions)
+            return Later.run(self._later(work, partitions))
         return self._write(work, partitions)
 
     async def _later(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
@@ -85,6 +86,7 @@ class Setting:
     producer_ids: ProducerIds = field(default_factory=ProducerIds)
     settings: TransactionSettings = field(default_factory=TransactionSettings)
     commit_timeout_ms: int = 5000
+    completion_wait_ms: int = 100
 
     def coordinator(self) -> TransactionCoordinator:
         return TransactionCoordinator(
@@ -92,7 +94,11 @@ class Setting:
             markers=self.leaders,
             producer_ids=self.producer_ids,
             settings=lambda: self.settings,
-            limits=ShardLimits(commit_timeout_ms=self.commit_timeout_ms, load_buffer_bytes=1 << 20),
+            limits=ShardLimits(
+                commit_timeout_ms=self.commit_timeout_ms,
+                completion_wait_ms=self.completion_wait_ms,
+                load_buffer_bytes=1 << 20,
+            ),
             partition_count=lambda: 1,
             clock=SystemClock(),
         )
@@ -237,6 +243,44 @@ async def test_markers_are_tried_again_until_they_are_written(setting: Setting) 
     assert added_code(await ask(coordinator, add(ORDERS), 3)) is ErrorCode.CONCURRENT_TRANSACTIONS
     await until(lambda: state_of(coordinator) == "CompleteCommit")
     assert [partition for _, partition in setting.leaders.written] == [ORDERS, REFUNDS]
+
+
+async def test_the_next_transaction_waits_for_the_markers_of_the_last_one(setting: Setting) -> None:
+    setting.completion_wait_ms = 60_000
+    coordinator = await setting.loaded()
+    await begin(coordinator)
+    setting.leaders.is_slow = True
+    assert (await ask(coordinator, end(), 4)).error_code == ErrorCode.NONE
+
+    asked = [coordinator.ask_patiently(NAME, add(ORDERS), 3) for _ in range(3)]
+    assert all(isinstance(each, Later) for each in asked)
+    # One gives up before anything has happened; the others are none the worse for it.
+    given_up = asked.pop()
+    assert isinstance(given_up, Later)
+    given_up.future.cancel()
+    await asyncio.sleep(0)
+    setting.leaders.is_slow = False
+    setting.leaders.release()
+    for each in asked:
+        assert isinstance(each, Later)
+        assert added_code(await asyncio.wait_for(each, 10)) is ErrorCode.NONE
+    assert state_of(coordinator) == "Ongoing"
+
+
+@pytest.mark.parametrize("ends", ["its time", "the leadership"])
+async def test_waiting_for_markers_has_an_end(setting: Setting, ends: str) -> None:
+    setting.completion_wait_ms = 1 if ends == "its time" else 60_000
+    coordinator = await setting.loaded()
+    await begin(coordinator)
+    setting.leaders.is_slow = True
+    assert (await ask(coordinator, end(), 4)).error_code == ErrorCode.NONE
+    asked = coordinator.ask_patiently(NAME, add(ORDERS), 3)
+    assert isinstance(asked, Later)
+    if ends == "the leadership":
+        await asyncio.sleep(0)
+        coordinator.stop_leading(0)
+    expected = ErrorCode.CONCURRENT_TRANSACTIONS if ends == "its time" else ErrorCode.NOT_COORDINATOR
+    assert added_code(await asyncio.wait_for(asked, 10)) is expected
 
 
 async def test_markers_that_take_a_while_do_not_hold_back_the_answer(setting: Setting) -> None:

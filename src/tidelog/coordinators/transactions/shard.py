@@ -171,6 +171,11 @@ class TransactionShard:
     # ------------------------------------------------------------------------------------------------------------
     # Questions, which change nothing.
 
+    def is_completing(self, transactional_id: str) -> bool:
+        """Whether its transaction is decided and its markers are still being written."""
+        transaction = self._state.transactions.get(transactional_id)
+        return transaction is not None and transaction.state in PREPARED
+
     def list_transactions(self, wanted: ListFilter, now_ms: int) -> list[ListedTransaction]:
         return listing.list_transactions(self._state, wanted, now_ms)
 

@@ -103,7 +103,9 @@ def transaction_coordinator(node: Node) -> TransactionCoordinator:
         producer_ids=node.producer_ids,
         settings=lambda: transaction_settings(node.config, node.image),
         limits=ShardLimits(
-            commit_timeout_ms=config.request_timeout_ms, load_buffer_bytes=config.transaction_state_log_load_buffer_size
+            commit_timeout_ms=config.request_timeout_ms,
+            completion_wait_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
+            load_buffer_bytes=config.transaction_state_log_load_buffer_size,
         ),
         partition_count=partition_count,
         clock=node.clock,

@@ -59,9 +59,11 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardLimits:
-    """How long answers may wait for replicas, and how much is read at a time while loading."""
+    """How long answers may wait for replicas, how long for the end of the transaction before, and how much is read at
+    a time while loading."""
 
     commit_timeout_ms: int = 5000
+    completion_wait_ms: int = 100
     load_buffer_bytes: int = 5 << 20
 
 

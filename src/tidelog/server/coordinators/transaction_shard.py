@@ -25,6 +25,7 @@ from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.protocol.schema import Message
 from tidelog.records.record import Record
+from tidelog.server.coordinators.completions import Completions
 from tidelog.server.coordinators.group_shard import ShardLimits
 from tidelog.server.coordinators.loading import load
 from tidelog.server.coordinators.port import CoordinatorLog, Settling, meaning_for_clients
@@ -91,6 +92,7 @@ class TransactionShardRuntime:
         self._clock = clock
         self._broken = broken
         self._timer = ShardTimer(clock, self._on_time)
+        self._completions = Completions(self.shard.is_completing)
         self._tasks = ShardTasks("the transaction coordinator")
         self._tasks.spawn(self._load())
 
@@ -102,6 +104,18 @@ class TransactionShardRuntime:
         if isinstance(outcome, ProducerIdNeeded):
             return Later.run(self._ask_with_producer_id(message, version))
         return outcome
+
+    def ask_patiently(self, transactional_id: str, message: Message, version: int) -> Message | Later[Message]:
+        """As `ask`, but where the markers of the last transaction are still on their way, wait for them first."""
+        completed = self._completions.of(transactional_id)
+        if completed is None:
+            return self.ask(message, version)
+        return Later.run(self._ask_when_completed(completed, message, version))
+
+    async def _ask_when_completed(self, completed: asyncio.Future[None], message: Message, version: int) -> Message:
+        await asyncio.wait((completed,), timeout=self._limits.completion_wait_ms / 1000)
+        outcome = self.ask(message, version)
+        return outcome if isinstance(outcome, Message) else await outcome
 
     async def _ask_with_producer_id(self, message: Message, version: int) -> Message:
         try:
@@ -157,6 +171,7 @@ class TransactionShardRuntime:
         self.unavailable = code
         self._timer.cancel()
         self._tasks.cancel()
+        self._completions.close()
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
@@ -174,6 +189,7 @@ class TransactionShardRuntime:
             for record in records[first : first + step]:
                 self.shard.replay(record)
         self._set_timer()
+        self._completions.changed()
         work = self.shard.take_marker_work()
         if not work and not decision.answers:
             return None

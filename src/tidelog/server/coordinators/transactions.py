@@ -125,6 +125,13 @@ class TransactionCoordinator:
             return refused(message, ErrorCode.NOT_COORDINATOR, version)
         return shard.ask(message, version)
 
+    def ask_patiently(self, transactional_id: str, message: Message, version: int) -> Message | Later[Message]:
+        """As `ask`, for a question that nobody else waits behind: it may wait for the end of the last transaction."""
+        shard = self._shards.get(self.partition_of(transactional_id))
+        if shard is None:
+            return refused(message, ErrorCode.NOT_COORDINATOR, version)
+        return shard.ask_patiently(transactional_id, message, version)
+
     def ask_as_broker(
         self, transactional_id: str, message: AddPartitionsToTxnRequest, version: int
     ) -> Message | Later[Message]:
@@ -132,7 +139,7 @@ class TransactionCoordinator:
         partition = self.partition_of(transactional_id)
         if partition not in self._shards and self._others is not None:
             return Later.run(self._others.ask_coordinator(partition, message, version))
-        return self.ask(transactional_id, message, version)
+        return self.ask_patiently(transactional_id, message, version)
 
     def describe_transaction(self, transactional_id: str) -> DescribedTransaction:
         if not transactional_id:

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 _VERIFY_VERSION = 4
 _ADD_VERSION = 5
 
+# The first wait before the coordinator is asked again, doubled up to the configured backoff: markers take a few round
+# trips, hardly ever the whole backoff.
+FIRST_RETRY_MS = 2
+
 
 class ClientLevel(Enum):
     """What the version of a client's request says about it."""
@@ -147,13 +151,15 @@ class _Asking:
         own, so the coordinator is asked once more.
         """
         config = self.node.config
+        started_ms = self.node.clock.monotonic_ms()
+        pause_ms = min(FIRST_RETRY_MS, config.add_partitions_to_txn_retry_backoff_ms)
         answer = None if first is None else await first
-        waited_ms = 0
         while self.level is ClientLevel.V2 and (answer is None or self._too_early(admission, answer)):
+            waited_ms = self.node.clock.monotonic_ms() - started_ms
             if waited_ms >= config.add_partitions_to_txn_retry_backoff_max_ms and answer is not None:
                 break
-            await asyncio.sleep(config.add_partitions_to_txn_retry_backoff_ms / 1000)
-            waited_ms += config.add_partitions_to_txn_retry_backoff_ms
+            await asyncio.sleep(pause_ms / 1000)
+            pause_ms = min(2 * pause_ms, config.add_partitions_to_txn_retry_backoff_ms)
             admission, to_ask = self.begin()
             if not to_ask:
                 return admission

@@ -65,7 +65,7 @@ def _add(node: Node, request: AddOffsetsToTxnRequest) -> Message | Later[Message
         topics=[AddPartitionsToTxnTopic(name=CONSUMER_OFFSETS_TOPIC, partitions=[partition])],
     )
     message = AddPartitionsToTxnRequest(transactions=[transaction])
-    return node.transactions.ask(request.transactional_id, message, _AS_ADD_PARTITIONS_VERSION)
+    return node.transactions.ask_patiently(request.transactional_id, message, _AS_ADD_PARTITIONS_VERSION)
 
 
 def _as_response(outcome: Message, version: int) -> AddOffsetsToTxnResponse:

@@ -55,6 +55,9 @@ def _add(node: Node, transaction: AddPartitionsToTxnTransaction, version: int) -
         }
         return replies.added(transaction.transactional_id, codes, version)
     single = AddPartitionsToTxnRequest(transactions=[transaction])
+    if version < _SEVERAL_TRANSACTIONS_FROM:
+        return node.transactions.ask_patiently(transaction.transactional_id, single, version)
+    # On the connection of a broker the questions of many producers wait behind each other.
     return node.transactions.ask(transaction.transactional_id, single, version)
 
 
