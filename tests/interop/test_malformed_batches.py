@@ -6,10 +6,12 @@ Intended differences are in `support.verdicts`, with their reasons.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from support.apache_kafka import running_apache_kafka
 from support.client_reading import read_all
 from support.clients.contract import ForeignClient
@@ -19,8 +21,6 @@ from support.tidelog_process import running_tidelog
 from support.verdicts import ask_verdicts, unintended
 
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-
-READERS = ("confluent-kafka", "java")
 
 
 @pytest.mark.slow
@@ -47,10 +47,26 @@ async def test_the_same_verdicts_and_every_client_reads_what_is_accepted(
         for topic in TOPICS:
             end = await end_offset(servers, topic)
             assert [record.offset for record in await read_all(servers, topic)] == list(range(end))
-            for name in READERS:
-                client = open_client(name, servers)
-                messages = await asyncio.to_thread(client.read, topic, count=end)
-                assert [message.offset for message in messages] == list(range(end)), name
+            assert await asyncio.to_thread(offsets_read_by_librdkafka, servers, topic, end) == list(range(end))
+            java = open_client("java", servers)
+            messages = await asyncio.to_thread(java.read, topic, count=end)
+            assert [message.offset for message in messages] == list(range(end))
+
+
+def offsets_read_by_librdkafka(servers: str, topic: str, count: int) -> list[int]:
+    """Without asking for headers: Python's binding cannot show names that are not UTF-8."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "unused", "enable.auto.commit": False})
+    offsets: list[int] = []
+    deadline = time.monotonic() + 30
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        while len(offsets) < count and time.monotonic() < deadline:
+            for message in consumer.consume(1000, 1.0):
+                assert message.error() is None, message.error()
+                offsets.append(message.offset())
+    finally:
+        consumer.close()
+    return offsets
 
 
 async def end_offset(servers: str, topic: str) -> int:

@@ -26,8 +26,6 @@ from tidelog.records.record import (
     decode_records,
     encode_batch,
     encode_retained,
-    outline_records,
-    read_payload,
 )
 from tidelog.records.varint import encode_varint
 
@@ -259,31 +257,6 @@ def test_random_payloads_never_show_as_anything_but_a_corrupt_batch(payload: byt
 
     with suppress(CorruptBatch):
         decode_records(header, payload)
-    with suppress(CorruptBatch):
-        list(outline_records(header, payload))
-
-
-# Outlines
-
-
-@given(st.lists(new_records, min_size=1, max_size=60))
-def test_outlines_agree_with_the_records(records: list[NewRecord]) -> None:
-    batch = encode_batch(records)
-    header = parse_header(batch)
-
-    outlines = list(outline_records(header, read_payload(header, batch)))
-
-    assert [(o.offset_delta, header.base_timestamp + o.timestamp_delta, o.has_key) for o in outlines] == [
-        (index, record[0], record[1] is not None) for index, record in enumerate(records)
-    ]
-
-
-@pytest.mark.parametrize(("payload", "count"), [(GOOD, 2), (GOOD + b"\x00", 1), (GOOD[:-1], 1), (b"\x02\x00", 1)])
-def test_outlines_find_wrong_counts_and_lengths(payload: bytes, count: int) -> None:
-    header = parse_header(lying_batch(GOOD, 1))._replace(record_count=count)
-
-    with pytest.raises(CorruptBatch):
-        list(outline_records(header, payload))
 
 
 # Compaction

@@ -9,6 +9,7 @@ from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_results import OffsetOutOfRange, ReadResult, TimestampedOffset
+from tidelog.storage.timestamp_lookup import at_once, seek, seek_max
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=300)
 
@@ -136,9 +137,9 @@ def test_timestamp_finds_the_first_record_that_is_not_older(harness) -> None:
             ),
             None,
         )
-        assert h.log.offset_by_timestamp(target) == expected
+        assert at_once(seek(h.log, target)) == expected
     h.reopen()
-    assert h.log.offset_by_timestamp(h.now + 305) == TimestampedOffset(h.now + 310, 31, 2)
+    assert at_once(seek(h.log, h.now + 305)) == TimestampedOffset(h.now + 310, 31, 2)
 
 
 def test_timestamp_looks_into_compressed_batches_and_above_the_start(harness) -> None:
@@ -147,27 +148,27 @@ def test_timestamp_looks_into_compressed_batches_and_above_the_start(harness) ->
     records = [(h.now + at, None, b"v" * 50, ()) for at in (0, 30, 10, 20)]
     data = bytearray(encode_batch(records, compression=Compression.GZIP))
     h.log.append_as_leader(data, [parse_header(data)], 0, h.now)
-    assert h.log.offset_by_timestamp(h.now + 5) == TimestampedOffset(h.now + 30, 1, 0)
-    assert h.log.max_timestamp_offset() == TimestampedOffset(h.now + 30, 1, 0)
+    assert at_once(seek(h.log, h.now + 5)) == TimestampedOffset(h.now + 30, 1, 0)
+    assert at_once(seek_max(h.log)) == TimestampedOffset(h.now + 30, 1, 0)
     h.log.update_high_watermark(4)
     h.log.advance_log_start(2)
-    assert h.log.offset_by_timestamp(h.now + 5) == TimestampedOffset(h.now + 10, 2, 0)
-    assert h.log.offset_by_timestamp(h.now + 31) is None
+    assert at_once(seek(h.log, h.now + 5)) == TimestampedOffset(h.now + 10, 2, 0)
+    assert at_once(seek(h.log, h.now + 31)) is None
 
 
 def test_append_time_is_that_of_the_batch(harness) -> None:
     h = harness()
     h.open()
     h.append(b"a", b"b", timestamp=h.now + 7, timestamp_type=LOG_APPEND_TIME)
-    assert h.log.offset_by_timestamp(h.now) == TimestampedOffset(h.now + 7, 0, 0)
+    assert at_once(seek(h.log, h.now)) == TimestampedOffset(h.now + 7, 0, 0)
 
 
 def test_largest_timestamp_is_found_in_any_segment(harness) -> None:
     h = harness(SMALL)
     h.open()
-    assert h.log.max_timestamp_offset() is None
+    assert at_once(seek_max(h.log)) is None
     for number in range(60):
         h.append(b"x" * 20, timestamp=h.now + (1000 if number == 23 else number))
-    assert h.log.max_timestamp_offset() == TimestampedOffset(h.now + 1000, 23, 0)
+    assert at_once(seek_max(h.log)) == TimestampedOffset(h.now + 1000, 23, 0)
     h.reopen()
-    assert h.log.max_timestamp_offset() == TimestampedOffset(h.now + 1000, 23, 0)
+    assert at_once(seek_max(h.log)) == TimestampedOffset(h.now + 1000, 23, 0)

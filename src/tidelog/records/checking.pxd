@@ -31,6 +31,13 @@ cdef class RecordCheck:
     cdef public long long max_timestamp
     cdef public long long refused
     cdef public list listed
+    cdef public bint found
+    cdef public long long found_delta
+    cdef public long long found_timestamp
+    cdef bint _seeks
+    cdef long long _sought_ms
+    cdef long long _sought_from
+    cdef long long _last_delta
     cdef long long _max_listed
     cdef long long _count
     cdef long long _base_timestamp

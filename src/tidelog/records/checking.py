@@ -1,5 +1,7 @@
 """The loop over the records that a producer has sent: is each of them what the format says, and what the topic wants?
 
+The same loop finds a record by its timestamp, in a batch from the log.
+
 Compiled where a C compiler is there: `checking.pxd` gives the variables their C types (`tidelog.records.implementation`
 says which of the two runs). Nothing is copied and no object is made for a record. The bytes come in pieces, as a codec
 unpacks them, and a record may lie across pieces: `_whole_records` goes over those that one piece has whole, and
@@ -62,15 +64,27 @@ class RecordCheck:
         before_max_ms: int = 0,
         after_max_ms: int = 0,
         max_listed: int = 0,
+        sought_ms: int | None = None,
+        sought_from: int = 0,
     ) -> None:
         """`stamped_ms` is the one timestamp of all records, where the batch says that a broker has set it.
 
         `limits_time` asks for timestamps not older than `before_max_ms` and not later than `after_max_ms` from now.
+        `sought_ms` turns the check into a search, in a batch from the log: for the first record that is not older, from
+        the offset delta `sought_from` on. Compaction may have taken some of the records out of such a batch.
         """
         self.max_timestamp = _NO_TIMESTAMP
         # How many records are refused, and (index, why, timestamp, key length, value length) of the first of them.
         self.refused = 0
         self.listed: list[tuple[int, int, int, int, int]] = []
+        # What a search has found: then the rest of the pieces need not be fed.
+        self.found = False
+        self.found_delta = -1
+        self.found_timestamp = _NO_TIMESTAMP
+        self._seeks = sought_ms is not None
+        self._sought_ms = 0 if sought_ms is None else sought_ms
+        self._sought_from = sought_from
+        self._last_delta = -1
         self._max_listed = max_listed
         self._count = record_count
         self._base_timestamp = base_timestamp
@@ -82,7 +96,7 @@ class RecordCheck:
         self._before_max_ms = before_max_ms
         self._after_max_ms = after_max_ms
         # Without any of these, a record that is well formed is a good one.
-        self._judges = needs_key or limits_time or self._stamped
+        self._judges = needs_key or limits_time or self._stamped or self._seeks
         # How many records are done, and how many bytes before the piece in hand.
         self._index = 0
         self._fed = 0
@@ -100,7 +114,7 @@ class RecordCheck:
     def feed(self, piece: Buffer) -> None:
         size = len(piece)
         position = 0
-        while position < size:
+        while position < size and not self.found:
             if self._field == _LENGTH and self._shift == 0:
                 if self._index >= self._count:
                     raise CorruptBatch(
@@ -108,12 +122,14 @@ class RecordCheck:
                         f"{size - position} bytes or more follow the last of {self._count} records",
                     )
                 position = self._whole_records(piece, position, size)
-            if position < size and self._index < self._count:
+            if position < size and self._index < self._count and not self.found:
                 position = self._next_fields(piece, position, size)
         self._fed += size
 
     def finish(self) -> None:
         """There are no more pieces."""
+        if self.found:
+            return
         if self._index < self._count or self._field != _LENGTH or self._shift:
             raise CorruptBatch(
                 HEADER_SIZE + self._fed, f"the records end within the {self._index + 1}. of {self._count}"
@@ -173,7 +189,11 @@ class RecordCheck:
             else:
                 length, position = _read_int(data, position, end, self._fed)
             if length != index:
-                raise _bad(self._fed + position, f"offset delta {length} is in the place of {index}")
+                if not self._seeks:
+                    raise _bad(self._fed + position, f"offset delta {length} is in the place of {index}")
+                if length <= self._last_delta:
+                    raise _bad(self._fed + position, f"offset delta {length} follows {self._last_delta}")
+            self._last_delta = length
 
             if position < end and data[position] < 0x80:
                 folded = data[position]
@@ -215,6 +235,8 @@ class RecordCheck:
             if judges:
                 self._index = index
                 timestamp = self._judge(timestamp, key_length, value_length)
+                if self.found:
+                    break
             if timestamp > max_timestamp:
                 max_timestamp = timestamp
             index += 1
@@ -282,7 +304,11 @@ class RecordCheck:
             self._field = _OFFSET
         elif field == _OFFSET:
             if number != self._index:
-                raise _bad(self._fed + position, f"offset delta {number} is in the place of {self._index}")
+                if not self._seeks:
+                    raise _bad(self._fed + position, f"offset delta {number} is in the place of {self._index}")
+                if number <= self._last_delta:
+                    raise _bad(self._fed + position, f"offset delta {number} follows {self._last_delta}")
+            self._last_delta = number
             self._field = _KEY
         elif field in (_KEY, _VALUE):
             if number < -1 or number > self._left:
@@ -333,6 +359,12 @@ class RecordCheck:
         why = 0
         if self._stamped:
             timestamp = self._stamped_ms
+        if self._seeks:
+            if timestamp >= self._sought_ms and self._last_delta >= self._sought_from:
+                self.found = True
+                self.found_delta = self._last_delta
+                self.found_timestamp = timestamp
+            return timestamp
         if self._needs_key and key_length < 0:
             why = _NO_KEY
         elif self._limits_time and timestamp != _NO_TIMESTAMP:

@@ -12,7 +12,7 @@ A record, all numbers being zigzag varints:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
@@ -38,7 +38,6 @@ from tidelog.records.batch import (
 )
 from tidelog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, compress, decompress
 from tidelog.records.implementation import decoding, encoding
-from tidelog.records.varint import read_varint
 
 Header = tuple[str, bytes | None]
 # Timestamp, key, value, headers.
@@ -55,14 +54,6 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...] = ()
-
-
-class RecordOutline(NamedTuple):
-    """What the broker wants to know of a record without taking it apart."""
-
-    offset_delta: int
-    timestamp_delta: int
-    has_key: bool
 
 
 # Reading
@@ -125,34 +116,6 @@ def decode_records(header: BatchHeader, payload: bytes) -> list[Record]:
     """The records in a decompressed payload. All of it must be used, by as many records as the header says."""
     records: list[Record] = decoding.decode_records(Record, header, payload)
     return records
-
-
-def outline_records(header: BatchHeader, payload: bytes) -> Iterator[RecordOutline]:
-    """Walk over the records without keeping any, so that a batch of millions of tiny ones takes no memory.
-
-    Raises CorruptBatch as `decode_records` does, except that values and headers are not looked into.
-    """
-    size = len(payload)
-    position = 0
-    try:
-        for _ in range(header.record_count):
-            length, position = read_varint(payload, position)
-            end = position + length
-            if length < SMALLEST_RECORD - 1 or end > size:
-                raise CorruptBatch(
-                    HEADER_SIZE + position, f"a record claims {length} bytes, {size - position} are left"
-                )
-            timestamp_delta, position = read_varint(payload, position + 1)
-            offset_delta, position = read_varint(payload, position)
-            key_length, position = read_varint(payload, position)
-            if not -1 <= key_length < end - position:
-                raise CorruptBatch(HEADER_SIZE + position, f"a key cannot have {key_length} bytes")
-            yield RecordOutline(offset_delta, timestamp_delta, key_length >= 0)
-            position = end
-    except IndexError:
-        raise CorruptBatch(HEADER_SIZE, "the last record is cut short") from None
-    if position != size:
-        raise CorruptBatch(HEADER_SIZE + position, f"{size - position} bytes follow the last record")
 
 
 # Writing

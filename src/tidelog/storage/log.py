@@ -36,10 +36,11 @@ from tidelog.storage.filesystem import sync_path
 from tidelog.storage.flush import Flush, Flusher
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_reader import (
+    TimestampCandidate,
+    candidate_by_timestamp,
+    candidate_for_max_timestamp,
     collect_aborted,
     end_offset_of,
-    find_by_timestamp,
-    find_max_timestamp,
     locate,
     read_records,
 )
@@ -48,7 +49,6 @@ from tidelog.storage.log_results import (
     AppendResult,
     OffsetOutOfRange,
     ReadResult,
-    TimestampedOffset,
     UnexpectedOffset,
 )
 from tidelog.storage.log_state import LogEnvironment, LogState
@@ -408,15 +408,15 @@ class Log:
         with self._guard:
             return collect_aborted(self.segments, first_offset, upper_bound)
 
-    def offset_by_timestamp(self, timestamp: int) -> TimestampedOffset | None:
-        """The first record that is not older; None if all are."""
+    def candidate_by_timestamp(self, timestamp: int, first_offset: int) -> TimestampCandidate | None:
+        """The next batch for `timestamp_lookup.seek`."""
         with self._guard:
-            return find_by_timestamp(self.segments, self.config, timestamp, self.log_start_offset)
+            first_offset = max(first_offset, self.log_start_offset)
+            return candidate_by_timestamp(self.segments, self.config, timestamp, first_offset)
 
-    def max_timestamp_offset(self) -> TimestampedOffset | None:
-        """The record with the largest timestamp; None if there is no record with a timestamp."""
+    def candidate_for_max_timestamp(self) -> TimestampCandidate | None:
         with self._guard:
-            return find_max_timestamp(self.segments, self.config)
+            return candidate_for_max_timestamp(self.segments, self.config)
 
     # Moving the bounds
 

@@ -7,13 +7,13 @@ Functions over the segments; the bounds up to which a reader may see come from t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from typing import NamedTuple
 
-from tidelog.records.batch import LOG_APPEND_TIME, BatchHeader
-from tidelog.records.record import outline_records, read_payload
+from tidelog.records.batch import BatchHeader, Buffer
+from tidelog.records.timestamp_search import TimestampSearch
 from tidelog.storage.batch_scan import BatchPosition
 from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_results import ReadResult, TimestampedOffset
+from tidelog.storage.log_results import ReadResult
 from tidelog.storage.segment import Segment
 from tidelog.storage.segment_recovery import rebuild_indexes
 from tidelog.storage.segments import Segments
@@ -99,29 +99,37 @@ def collect_aborted(segments: Segments, first_offset: int, upper_bound: int) -> 
     return found
 
 
-def find_by_timestamp(
-    segments: Segments, config: LogConfig, timestamp: int, log_start_offset: int
-) -> TimestampedOffset | None:
-    """The first record, from the log's start on, that is not older than `timestamp`."""
+class TimestampCandidate(NamedTuple):
+    """A batch that may hold the sought record."""
+
+    header: BatchHeader
+    batch: Buffer
+    sought_ms: int
+
+    def search(self, first_offset: int) -> TimestampSearch:
+        return TimestampSearch(self.header, self.batch, self.sought_ms, first_offset)
+
+
+def candidate_by_timestamp(
+    segments: Segments, config: LogConfig, timestamp: int, first_offset: int
+) -> TimestampCandidate | None:
+    """The first batch, from `first_offset` on, with a record that is not older than `timestamp`, as its header says."""
     for segment in segments:
         following = segments.after(segment)
-        if following is not None and following.base_offset <= log_start_offset:
+        if following is not None and following.base_offset <= first_offset:
             continue
         if segment.size == 0 or segment.largest_timestamp() < timestamp:
             continue
-        start = max(segment.time_index.offset_before(timestamp), log_start_offset)
+        start = max(segment.time_index.offset_before(timestamp), first_offset)
         found = locate(segment, config, start)
         for position, header in segment.headers(found.position if found is not None else segment.size):
-            if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
-                continue
-            for record_timestamp, offset in _records_of(segment, position, header):
-                if record_timestamp >= timestamp and offset >= log_start_offset:
-                    return TimestampedOffset(record_timestamp, offset, header.partition_leader_epoch)
+            if header.max_timestamp >= timestamp and header.last_offset >= first_offset:
+                return TimestampCandidate(header, segment.read(position, header.size), timestamp)
     return None
 
 
-def find_max_timestamp(segments: Segments, config: LogConfig) -> TimestampedOffset | None:
-    """The first record of the batch that has the largest timestamp of the log, with that timestamp."""
+def candidate_for_max_timestamp(segments: Segments, config: LogConfig) -> TimestampCandidate | None:
+    """The first batch that has the largest timestamp of the log."""
     segment = max(segments, key=lambda candidate: candidate.max_timestamp)
     largest = segment.max_timestamp
     if largest < 0:
@@ -129,16 +137,5 @@ def find_max_timestamp(segments: Segments, config: LogConfig) -> TimestampedOffs
     found = locate(segment, config, segment.max_timestamp_offset)
     for position, header in segment.headers(found.position if found is not None else 0):
         if header.max_timestamp == largest:
-            for record_timestamp, offset in _records_of(segment, position, header):
-                if record_timestamp == largest:
-                    return TimestampedOffset(largest, offset, header.partition_leader_epoch)
+            return TimestampCandidate(header, segment.read(position, header.size), largest)
     return None
-
-
-def _records_of(segment: Segment, position: int, header: BatchHeader) -> Iterator[tuple[int, int]]:
-    """(timestamp, offset) of the records of one batch."""
-    batch = segment.read(position, header.size)
-    appended_at = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else None
-    for outline in outline_records(header, read_payload(header, batch, check_crc=False)):
-        timestamp = header.base_timestamp + outline.timestamp_delta if appended_at is None else appended_at
-        yield timestamp, header.base_offset + outline.offset_delta

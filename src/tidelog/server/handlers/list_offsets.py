@@ -14,14 +14,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
 from tidelog.protocol.messages.list_offsets_response import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from tidelog.records.timestamp_search import TimestampSearch
+from tidelog.records.validation import PROMPT_BYTES
 from tidelog.server.context import RequestContext
 from tidelog.server.replicas.replica import Replica
+from tidelog.storage.log_results import TimestampedOffset
+from tidelog.storage.timestamp_lookup import Seeking, seek, seek_max
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
@@ -46,25 +51,71 @@ _FIRST_VERSIONS = {
 _OFFSET_NOT_AVAILABLE_FROM = 5
 
 
-def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+def handle(
+    node: Node, request: ListOffsetsRequest, context: RequestContext
+) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
     topics = []
+    unfinished: list[_Unfinished] = []
     seen: set[tuple[str, int]] = set()
     for topic in request.topics:
-        partitions = []
+        partitions: list[ListOffsetsPartitionResponse] = []
         for wanted in topic.partitions:
             key = (topic.name, wanted.partition_index)
             if key in seen:
                 partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
                 continue
             seen.add(key)
-            partitions.append(_find(node, request, topic.name, wanted, context.version))
+            answer = _find(node, request, topic.name, wanted, context.version)
+            if isinstance(answer, _Unfinished):
+                answer.answers, answer.place = partitions, len(partitions)
+                unfinished.append(answer)
+                partitions.append(_failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR))
+            else:
+                partitions.append(answer)
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
-    return ListOffsetsResponse(topics=topics)
+    response = ListOffsetsResponse(topics=topics)
+    return Later.run(_finish(node, unfinished, response)) if unfinished else response
+
+
+class _Unfinished:
+    """A search that has to unpack more than can be done at once, and where its answer belongs."""
+
+    def __init__(self, replica: Replica, wanted: ListOffsetsPartition, isolation_level: int, version: int) -> None:
+        self.replica = replica
+        self.wanted = wanted
+        self.isolation_level = isolation_level
+        self.version = version
+        self.search: TimestampSearch | None = None
+        self.seeking: Seeking | None = None
+        self.answers: list[ListOffsetsPartitionResponse] = []
+        self.place = 0
+
+
+async def _finish(node: Node, unfinished: list[_Unfinished], response: ListOffsetsResponse) -> ListOffsetsResponse:
+    for each in unfinished:
+        assert each.seeking is not None
+        assert each.search is not None
+        search = each.search
+        while True:
+            found = await node.patient_work.finish(search.run)
+            try:
+                search = each.seeking.send(found)
+            except StopIteration as end:
+                result: TimestampedOffset | None = end.value
+                break
+        # The leadership may have ended meanwhile, and with it what is known of the log's end.
+        problem = each.replica.check_leader_epoch(each.wanted.current_leader_epoch)
+        if problem:
+            each.answers[each.place] = _failed(each.wanted, problem)
+        else:
+            told = _told(each.replica, each.isolation_level, result)
+            each.answers[each.place] = _answer(each.wanted, told, each.version)
+    return response
 
 
 def _find(
     node: Node, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
-) -> ListOffsetsPartitionResponse:
+) -> ListOffsetsPartitionResponse | _Unfinished:
     if request.replica_id >= 0:
         return _failed(wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
@@ -75,7 +126,32 @@ def _find(
     problem = replica.check_leader_epoch(wanted.current_leader_epoch)
     if problem:
         return _failed(wanted, problem)
-    found = _look_up(replica, request.isolation_level, wanted.timestamp)
+    if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
+        return _seek(replica, request.isolation_level, wanted, version)
+    return _answer(wanted, _look_up(replica, request.isolation_level, wanted.timestamp), version)
+
+
+def _seek(
+    replica: Replica, isolation_level: int, wanted: ListOffsetsPartition, version: int
+) -> ListOffsetsPartitionResponse | _Unfinished:
+    """By time: at once, unless a batch has to be looked into that unpacks to more than a little."""
+    seeking = seek_max(replica.log) if wanted.timestamp == MAX_TIMESTAMP else seek(replica.log, wanted.timestamp)
+    try:
+        search = next(seeking)
+        while True:
+            found = search.run(PROMPT_BYTES)
+            if found is None:
+                unfinished = _Unfinished(replica, wanted, isolation_level, version)
+                unfinished.search, unfinished.seeking = search, seeking
+                return unfinished
+            search = seeking.send(found)
+    except StopIteration as end:
+        return _answer(wanted, _told(replica, isolation_level, end.value), version)
+
+
+def _answer(
+    wanted: ListOffsetsPartition, found: tuple[int, int, int] | None, version: int
+) -> ListOffsetsPartitionResponse:
     if found is None:
         known = version >= _OFFSET_NOT_AVAILABLE_FROM
         return _failed(wanted, ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE)
@@ -88,21 +164,25 @@ def _find(
 def _look_up(replica: Replica, isolation_level: int, wanted: int) -> tuple[int, int, int] | None:
     """(timestamp, offset, leader epoch), each -1 where there is none; None if that cannot be told yet."""
     log = replica.log
-    end = replica.readable_end(isolation_level)
-    end_is_known = replica.progress is not None and replica.progress.epoch_start_offset <= log.high_watermark
     if wanted == LATEST:
-        return (-1, end, replica.leader_epoch) if end_is_known else None
+        return (-1, replica.readable_end(isolation_level), replica.leader_epoch) if _end_is_known(replica) else None
     if wanted in (EARLIEST, EARLIEST_LOCAL):
         epoch = log.leader_epochs.epoch_for_offset(log.log_start_offset)
         return -1, log.log_start_offset, replica.leader_epoch if epoch is None else epoch
-    if wanted in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return -1, -1, -1
-    found = log.max_timestamp_offset() if wanted == MAX_TIMESTAMP else log.offset_by_timestamp(wanted)
-    if found is not None and found.offset >= end and not end_is_known:
-        return None
-    if found is None or found.offset >= end:
+    return -1, -1, -1
+
+
+def _told(replica: Replica, isolation_level: int, found: TimestampedOffset | None) -> tuple[int, int, int] | None:
+    """As `_look_up`: what was found, if it is below the end that the reader may know."""
+    if found is not None and found.offset >= replica.readable_end(isolation_level):
+        return (-1, -1, -1) if _end_is_known(replica) else None
+    if found is None:
         return -1, -1, -1
     return found.timestamp, found.offset, found.leader_epoch
+
+
+def _end_is_known(replica: Replica) -> bool:
+    return replica.progress is not None and replica.progress.epoch_start_offset <= replica.log.high_watermark
 
 
 def _failed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -1,0 +1,122 @@
+"""Scenario 24: batches of a few kilobytes that unpack to tens of megabytes, in every codec, on every kind of topic.
+
+They are accepted up to a limit, because they are valid. Nobody else waits for them: what the event loop's own thread
+unpacks is counted here, and so is the largest piece that is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from server.conftest import create_topic
+from support.raw_client import RawClient
+
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from tidelog.records import produce_rules, produced_records, timestamp_search, unpacking
+from tidelog.records.batch import Buffer
+from tidelog.records.compression import Compression
+from tidelog.records.record import encode_batch
+from tidelog.records.validation import PROMPT_BYTES
+
+NOW = 1_700_000_000_000
+UNPACKED = 24 << 20
+PACKING = list(Compression)[1:]
+KINDS: dict[str, dict[str, str]] = {
+    "plain": {},
+    "compacted": {"cleanup_policy": "compact"},
+    "stamped": {"message_timestamp_type": "LogAppendTime"},
+    "recompressed": {"compression_type": "zstd"},
+}
+
+
+class Unpacked:
+    def __init__(self) -> None:
+        self.on_the_loop = 0
+        self.elsewhere = 0
+        self.largest_piece = 0
+        self.loop_thread = threading.get_ident()
+
+    def unpack(self, codec: int, data: Buffer, max_bytes: int) -> Iterator[Buffer]:
+        for piece in unpacking.unpack(codec, data, max_bytes):
+            if threading.get_ident() == self.loop_thread:
+                self.on_the_loop += len(piece)
+            else:
+                self.elsewhere += len(piece)
+            self.largest_piece = max(self.largest_piece, len(piece))
+            yield piece
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> Unpacked:
+    counted = Unpacked()
+    for module in (produced_records, timestamp_search):
+        monkeypatch.setattr(module, "unpack", counted.unpack)
+    return counted
+
+
+def bomb(codec: Compression) -> bytes:
+    """One record that is small, then a huge one, then the one that is sought."""
+    value = bytes(UNPACKED)
+    return encode_batch([(NOW, b"a", b"", ()), (NOW + 1, b"b", value, ()), (NOW + 2, b"c", b"", ())], compression=codec)
+
+
+async def offset_for(client: RawClient, topic: str, timestamp: int) -> Any:
+    partition = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    topics = [ListOffsetsTopic(name=topic, partitions=[partition])]
+    return (await client.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 7)).topics[0].partitions[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
+async def test_a_bomb_is_unpacked_in_small_pieces_and_off_the_event_loop(
+    client: RawClient, unpacked: Unpacked, codec: Compression, kind: str
+) -> None:
+    await create_topic(client, "t", max_message_bytes="4000000", **KINDS[kind])
+
+    answer = await client.produce_batch("t", bomb(codec))
+
+    assert answer.error_code == 0, answer
+    assert unpacked.elsewhere > UNPACKED - PROMPT_BYTES - unpacking.PIECE_BYTES
+    assert unpacked.on_the_loop <= PROMPT_BYTES + unpacking.PIECE_BYTES
+    assert unpacked.largest_piece <= unpacking.PIECE_BYTES
+
+    unpacked.on_the_loop = 0
+    found = await offset_for(client, "t", NOW + 2)
+    assert found.error_code == 0
+    assert found.offset == (0 if kind == "stamped" else 2)
+    assert unpacked.on_the_loop <= PROMPT_BYTES + unpacking.PIECE_BYTES
+
+
+async def test_what_unpacks_beyond_the_limit_is_too_large_and_the_connection_stays(
+    client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(produce_rules, "SMALLEST_UNPACKED_LIMIT", UNPACKED)
+    monkeypatch.setattr(produce_rules, "UNPACKED_RATIO", 1)
+    await create_topic(client, "t")
+
+    answer = await client.produce_batch("t", bomb(Compression.ZSTD))
+
+    assert answer.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert "when decompressed" in answer.error_message
+    assert (await client.produce("t", b"x")).error_code == 0
+
+
+async def test_batches_behind_a_bomb_on_the_same_connection_keep_their_order(client: RawClient) -> None:
+    await create_topic(client, "t", max_message_bytes="4000000")
+    from support.raw_client import produce_request
+
+    asked = []
+    for sequence in range(8):
+        codec = Compression.ZSTD if sequence % 4 == 0 else Compression.NONE
+        value = bytes(3 << 20) if codec else b"small"
+        batch = encode_batch(
+            [(NOW, b"k", value, ())], compression=codec, producer_id=9, producer_epoch=0, base_sequence=sequence
+        )
+        asked.append(client.send(produce_request("t", batch), 11))
+    answers = [(await client.receive(each)).responses[0].partition_responses[0] for each in asked]
+
+    assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, number) for number in range(8)]
