@@ -242,3 +242,52 @@ def test_throttle_spreads_bytes_over_time() -> None:
     # What was not used is not saved up.
     assert throttle.pause_ms(1000, 1e6, now_ms=5000.0) == pytest.approx(1.0)
     assert throttle.pause_ms(1 << 30, 1.7976931348623157e308, now_ms=6000.0) == pytest.approx(0.0)
+
+
+async def first_batches(client: RawClient, topic_id: bytes, offset: int) -> list[tuple[int, int, int]]:
+    """(base offset, last offset, record count) of the batches in one reply."""
+    wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=5000)
+    topics = [FetchTopic(topic_id=topic_id, partitions=[wanted])]
+    response = await client.ask(FetchRequest(max_wait_ms=0, session_epoch=-1, topics=topics))
+    partition = response.responses[0].partitions[0]
+    assert partition.error_code == 0
+    headers = [header for _, header in iterate_headers(partition.records or b"")]
+    return [(header.base_offset, header.last_offset, header.record_count) for header in headers]
+
+
+async def test_a_reader_that_starts_at_a_batch_without_records_gets_the_next_ones(
+    quick_broker: tidelog.Broker,
+) -> None:
+    """Some clients ask for the same offset for ever if a reply holds nothing but an emptied batch."""
+    async with raw_client(quick_broker.bootstrap_servers) as client:
+        topic_id = await create_topic(client, "t", **COMPACTED)
+        for _ in range(60):
+            await client.produce_batch("t", keyed((b"same", b"v" * 1000)))
+        log = log_of(quick_broker, "t")
+        await wait_until(lambda: (log.cleaned_up_to or 0) >= 19 and not log.exchange.running)
+
+        emptied = [header for segment in log.segments for _, header in segment.headers(0) if header.record_count == 0]
+
+        assert emptied
+        for header in emptied:
+            ((base_offset, _, count), *_) = await first_batches(client, topic_id, header.base_offset)
+            assert base_offset > header.last_offset
+            assert count > 0
+
+
+async def test_old_records_of_a_topic_that_compacts_and_deletes_go_with_each_round_of_the_cleaner(
+    quick_broker: tidelog.Broker,
+) -> None:
+    """As in Kafka, whose cleaner does it, and not after log.retention.check.interval.ms, which is five minutes."""
+    async with raw_client(quick_broker.bootstrap_servers) as client:
+        await create_topic(client, "t", cleanup_policy="compact,delete", retention_ms="60000")
+        await create_topic(client, "kept", cleanup_policy="compact", retention_ms="60000")
+        old = encode_batch([(int(time.time() * 1000) - 120_000, b"k", b"v", ())])
+        for topic in ("t", "kept"):
+            assert (await client.produce_batch(topic, old)).error_code == 0
+        log = log_of(quick_broker, "t")
+
+        await wait_until(lambda: log.log_start_offset == 1)
+
+        assert log.segments.active.base_offset == 1
+        assert log_of(quick_broker, "kept").log_start_offset == 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from tidelog.model.ports import Clock
 from tidelog.records.batch import CorruptBatch
+from tidelog.server.old_segments import delete_old_segments
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.cleaner.compaction import (
     Compaction,
@@ -88,6 +89,7 @@ class Cleaning:
         while True:
             try:
                 cleaned = await self.clean_dirtiest()
+                await self._apply_retention()
             except Exception:
                 # Whatever it was, the other logs must not go without compaction.
                 logger.exception("the cleaner failed")
@@ -118,6 +120,16 @@ class Cleaning:
         finally:
             self._busy.discard(log)
         return True
+
+    async def _apply_retention(self) -> None:
+        """Of compacted topics that delete, too, as Kafka does: after each round, which is far more often than
+        log.retention.check.interval.ms. A log that is being compacted has its turn later."""
+        for number, replica in enumerate(self._node.replicas, 1):
+            if number % LOGS_PER_STEP == 0:
+                await asyncio.sleep(0)
+            log = replica.log
+            if log.config.compact and log.config.delete and not replica.offline and log not in self._busy:
+                delete_old_segments(self._node, replica)
 
     async def _find_dirtiest(self) -> tuple[Replica, CleanableRange] | None:
         now_ms = self._node.clock.now_ms()

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from tidelog.server.cleaning import Cleaning
 from tidelog.server.node import Node
+from tidelog.server.old_segments import delete_old_segments
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_directory import LogDirectory
 
@@ -101,20 +102,7 @@ class Housekeeping:
                 await asyncio.sleep(0)
             if replica.offline:
                 continue
-            start_before = replica.log.log_start_offset
-            try:
-                replicas.removals.extend(replica.log.delete_old_segments(self._node.clock.now_ms()))
-            except StorageFailure as failure:
-                replicas.storage_failed(replica, failure)
-                continue
-            if replica.log.log_start_offset != start_before:
-                logger.info(
-                    "%s now starts at offset %d instead of %d",
-                    replica.topic_partition,
-                    replica.log.log_start_offset,
-                    start_before,
-                )
-                replicas.log_start_moved(replica)
+            delete_old_segments(self._node, replica)
 
     async def _open_postponed(self) -> None:
         """Replicas that could not be opened for want of descriptors."""

@@ -8,7 +8,8 @@ that fails takes the log directory offline. One writer at a time. What a leader 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Concatenate, ParamSpec, TypeVar
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
@@ -36,9 +37,6 @@ from tidelog.storage.filesystem import sync_path
 from tidelog.storage.flush import Flush, Flusher
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_reader import (
-    TimestampCandidate,
-    candidate_by_timestamp,
-    candidate_for_max_timestamp,
     collect_aborted,
     end_offset_of,
     locate,
@@ -56,8 +54,12 @@ from tidelog.storage.removal import FileRemoval
 from tidelog.storage.retention import deletable_segments
 from tidelog.storage.segment import MAX_RELATIVE_OFFSET, AppendedBatch, Segment
 from tidelog.storage.segment_recovery import headers_before, replay_producers
+from tidelog.storage.segments import Segments
 from tidelog.storage.sparse_index import CorruptIndex
 from tidelog.storage.transaction_index import AbortedTransaction
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # How far back the log is searched for batches that a producer may send again: five of usual size, of a dozen producers.
 RECALLED_BYTES = 1 << 20
@@ -408,15 +410,10 @@ class Log:
         with self._guard:
             return collect_aborted(self.segments, first_offset, upper_bound)
 
-    def candidate_by_timestamp(self, timestamp: int, first_offset: int) -> TimestampCandidate | None:
-        """The next batch for `timestamp_lookup.seek`."""
+    def look(self, function: Callable[Concatenate[Segments, LogConfig, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a function of `log_reader` finds in the segments. Raises StorageFailure."""
         with self._guard:
-            first_offset = max(first_offset, self.log_start_offset)
-            return candidate_by_timestamp(self.segments, self.config, timestamp, first_offset)
-
-    def candidate_for_max_timestamp(self) -> TimestampCandidate | None:
-        with self._guard:
-            return candidate_for_max_timestamp(self.segments, self.config)
+            return function(self.segments, self.config, *args, **kwargs)
 
     # Moving the bounds
 

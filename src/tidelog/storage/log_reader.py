@@ -62,6 +62,26 @@ def read_records(
     return ReadResult(segment.read(position, size), segment.base_offset, position)
 
 
+def past_emptied(segments: Segments, config: LogConfig, offset: int, upper_bound: int) -> int:
+    """Where a reader of records begins that wants `offset`: behind batches that compaction has left without records.
+
+    Some clients never get past such a batch if a reply holds nothing else. Where nothing but these follows, the offset
+    stays what it is: then the batch itself tells those who can read it where the log goes on.
+    """
+    wanted = offset
+    segment = segments.floor(offset)
+    while segment is not None:
+        found = locate(segment, config, wanted)
+        for _, header in segment.headers(found.position if found is not None else segment.size):
+            if header.record_count:
+                return max(offset, wanted)
+            wanted = header.next_offset
+            if wanted >= upper_bound:
+                return offset
+        segment = segments.after(segment)
+    return offset
+
+
 def locate(segment: Segment, config: LogConfig, offset: int) -> BatchPosition | None:
     """As Segment.locate; an index that turns out to be wrong is rebuilt on the way."""
     try:

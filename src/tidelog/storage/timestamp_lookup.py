@@ -10,6 +10,7 @@ from collections.abc import Generator
 
 from tidelog.records.timestamp_search import NOT_THERE, Found, TimestampSearch
 from tidelog.storage.log import Log
+from tidelog.storage.log_reader import candidate_by_timestamp, candidate_for_max_timestamp
 from tidelog.storage.log_results import TimestampedOffset
 
 Seeking = Generator[TimestampSearch, Found, TimestampedOffset | None]
@@ -18,17 +19,17 @@ Seeking = Generator[TimestampSearch, Found, TimestampedOffset | None]
 def seek(log: Log, timestamp: int) -> Seeking:
     """The first record that is not older; None if all are."""
     first_offset = log.log_start_offset
-    while (candidate := log.candidate_by_timestamp(timestamp, first_offset)) is not None:
+    while (candidate := log.look(candidate_by_timestamp, timestamp, first_offset)) is not None:
         found = yield candidate.search(first_offset)
         if found != NOT_THERE:
             return TimestampedOffset(*found, candidate.header.partition_leader_epoch)
-        first_offset = candidate.header.next_offset
+        first_offset = max(candidate.header.next_offset, log.log_start_offset)
     return None
 
 
 def seek_max(log: Log) -> Seeking:
     """The record with the largest timestamp; None if there is no record with a timestamp."""
-    candidate = log.candidate_for_max_timestamp()
+    candidate = log.look(candidate_for_max_timestamp)
     if candidate is None:
         return None
     found = yield candidate.search(candidate.header.base_offset)

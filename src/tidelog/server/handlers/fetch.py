@@ -286,7 +286,8 @@ def _read(
     committed_only = reader.isolation_level == READ_COMMITTED and not reader.is_follower
     aborted: list[AbortedTransaction] | None = [] if committed_only else None
     if max_bytes > 0 or min_one_batch:
-        result = replica.read(wanted.fetch_offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        offset = wanted.fetch_offset if reader.is_follower else replica.past_emptied(wanted.fetch_offset, upper_bound)
+        result = replica.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
         if isinstance(result, OffsetOutOfRange):
             return _out_of_range(replica, wanted, reader)
         records = result.records

@@ -26,6 +26,7 @@ from tidelog.server.logs import STATE_CHANGE_LOGGER
 from tidelog.server.replicas.waits import FetchWaits, OffsetWaits
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.log import Log
+from tidelog.storage.log_reader import past_emptied
 from tidelog.storage.log_results import AppendRefusal, AppendResult, OffsetOutOfRange, ReadResult
 
 logger = logging.getLogger(__name__)
@@ -445,6 +446,13 @@ class Replica:
         """Undecoded batches from the one that holds `offset`, below `upper_bound`. Raises StorageFailure and, where
         the log is damaged, CorruptBatch."""
         return self.log.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+
+    def past_emptied(self, offset: int, upper_bound: int) -> int:
+        """Where to read for somebody who wants the records from `offset` on; followers want the batches."""
+        log = self.log
+        if log.cleaned_up_to is None or not log.log_start_offset <= offset < min(upper_bound, log.cleaned_up_to):
+            return offset
+        return log.look(past_emptied, offset, upper_bound)
 
     def _now_ms(self) -> int:
         """For lags: a clock that is set must not make all followers look late."""
