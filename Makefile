@@ -12,7 +12,13 @@ CODEC := hatch_build.py $(patsubst %.pxd,%.py,$(wildcard src/tidelog/records/*.p
 # One more than the two cores that CI has: a third of the tests wait for elections, timeouts and other processes.
 WORKERS ?= 3
 
-.PHONY: help setup run tour test test-fast check format bench clean
+# What `make soak` breaks, and for how long; the whole takes about half an hour on two cores.
+SOAK_MINUTES ?= 10
+SOAK_FRAMES ?= 200000
+SOAK_SEEDS ?= 300
+SOAK_SEED ?= 1
+
+.PHONY: help setup run tour test test-fast soak check format bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -39,6 +45,11 @@ test: setup  ## the whole test suite
 
 test-fast: setup  ## the suite without its slow tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+soak: setup  ## kill, pause, wipe and restart a cluster under load, fuzz it, and simulate many more
+	PYTHONPATH=tests $(BIN)/python -m soak.chaos --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)
+	PYTHONPATH=tests $(BIN)/python -m soak.fuzz --frames $(SOAK_FRAMES) --seed $(SOAK_SEED)
+	$(BIN)/tidelog simulate --nodes 3 --seeds $(SOAK_SEEDS) --first-seed $$((1000 * $(SOAK_SEED))) --jobs 2
 
 check: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -68,11 +68,15 @@ class ClusterProcesses:
 
     # -- processes -----------------------------------------------------------------------------------------------
 
-    def start(self, *numbers: int) -> None:
-        for number in numbers or NUMBERS:
+    def begin(self, *numbers: int) -> None:
+        """Start processes, and do not wait for them."""
+        for number in numbers:
             command = (tidelog_command(), "server", "--config", str(self._config_files[number]))
             self._starts[number] += 1
             self._processes[number] = start_process(command, output=self.output(number))
+
+    def start(self, *numbers: int) -> None:
+        self.begin(*(numbers or NUMBERS))
         for number in numbers or NUMBERS:
             wait_for_server(
                 self._processes[number],
@@ -139,6 +143,10 @@ class ClusterProcesses:
     def output(self, number: int) -> Path:
         """What the node has said since its last start."""
         return self._outputs / f"node-{number}.{self._starts[number]}.log"
+
+    def outputs(self) -> list[Path]:
+        """What all nodes have said since the first start."""
+        return list(self._outputs.glob("node-*.log"))
 
     def log_directory(self, number: int) -> Path:
         return self.data_directory / f"node-{number}"

@@ -108,9 +108,10 @@ class Writer(Application):
 class Feeder(Application):
     """Writes numbers into one partition, a few at a time, until it is told to stop."""
 
-    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+    def __init__(self, bootstrap_servers: str, topic: str, *, pause_seconds: float = 0.01) -> None:
         super().__init__(bootstrap_servers)
         self._topic = topic
+        self._pause_seconds = pause_seconds
         self.written = 0
 
     def work(self) -> None:
@@ -120,7 +121,7 @@ class Feeder(Application):
                 producer.produce(self._topic, str(self.written).encode(), partition=0)
                 self.written += 1
             producer.flush(STEP_SECONDS)
-            time.sleep(0.01)
+            time.sleep(self._pause_seconds)
         assert producer.flush(STEP_SECONDS) == 0
 
 
