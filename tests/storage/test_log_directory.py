@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
+from storage.conftest import SeededRandomness
 
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.storage.checkpoints import CorruptCheckpoint
@@ -197,6 +198,46 @@ def test_metadata_log_is_opened_by_name(harness) -> None:
     h.open()
     assert metadata not in h.directory.logs
     assert h.directory.open_log(metadata, None, h.config, h.now).log_end_offset == 1
+
+
+def open_metadata_only(h) -> None:
+    """What a start does that is asked to stop before it has come to the logs."""
+    h.directory = LogDirectory.open(h.path, h.filesystem, SeededRandomness())
+    log = h.directory.open_log(TopicPartition("__cluster_metadata", 0), None, h.config, h.now)
+    log.append_as_follower(h.batch(b"record", leader_epoch=1), h.now)
+
+
+@pytest.mark.parametrize(("broker_epoch", "expected"), [(-1, 7), (9, 9)])
+def test_a_start_that_did_not_come_to_the_logs_leaves_them_as_clean_as_they_were(
+    harness, broker_epoch: int, expected: int
+) -> None:
+    h = harness()
+    h.open()
+    h.append(b"a", b"b", b"c")
+    h.log.update_high_watermark(2)
+    h.log.advance_log_start(1)
+    h.close()
+    open_metadata_only(h)
+    h.directory.close(h.now, broker_epoch)
+    h.open()
+    assert h.directory.clean_broker_epoch == expected
+    # None of the offsets that are kept beside the logs is lost.
+    assert (h.log.log_start_offset, h.log.high_watermark, h.log.recovery_point) == (1, 2, 3)
+
+
+def test_a_start_after_a_crash_that_did_not_come_to_the_logs_calls_nothing_clean(harness) -> None:
+    h = harness()
+    h.open()
+    h.append(b"a", b"b", b"c")
+    h.log.update_high_watermark(2)
+    h.log.advance_log_start(1)
+    h.directory.write_log_starts()
+    h.crash()
+    open_metadata_only(h)
+    h.directory.close(h.now, 9)
+    h.open()
+    assert h.directory.clean_broker_epoch is None
+    assert h.log.log_start_offset == 1
 
 
 def test_many_logs_open_quickly_and_hold_few_files(harness) -> None:
