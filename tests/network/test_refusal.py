@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import subprocess
 import sys
 
 import pytest
@@ -38,19 +37,18 @@ async def test_a_port_refuses_exactly_as_long_as_nobody_listens(network: Asyncio
 
 
 async def test_a_process_refuses_when_it_is_killed_and_not_when_it_is_paused(network: AsyncioNetwork) -> None:
-    process = subprocess.Popen([sys.executable, "-c", LISTENS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", LISTENS, stdin=pipe, stdout=pipe)
     try:
         assert process.stdout is not None
-        port = int(await asyncio.to_thread(process.stdout.readline))
+        port = int(await process.stdout.readline())
         assert not await network.refuses("127.0.0.1", port, SECONDS)
         process.send_signal(signal.SIGSTOP)
         assert not await network.refuses("127.0.0.1", port, SECONDS)
-        process.kill()
-        process.wait(SECONDS)
-        assert await network.refuses("127.0.0.1", port, SECONDS)
     finally:
         process.kill()
-        process.communicate()
+        await process.wait()
+    assert await network.refuses("127.0.0.1", port, SECONDS)
 
 
 async def test_a_host_that_says_nothing_does_not_refuse(network: AsyncioNetwork) -> None:
