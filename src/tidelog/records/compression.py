@@ -66,6 +66,8 @@ def compress(codec: Compression, data: Buffer, level: int | None = None) -> byte
 
 def decompress(codec: Compression, data: Buffer, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> bytes:
     """Unpack `data`. Raises CorruptBatch if it cannot be, or if it would be more than `max_bytes`."""
+    if codec == Compression.NONE and len(data) <= max_bytes:
+        return bytes(data)
     quick = _AT_ONCE.get(codec)
     if quick is not None:
         size = min(max_bytes, max(_SMALLEST_GUESS, _GUESSED_RATIO * len(data)))

@@ -15,7 +15,7 @@ or if it is the last one of a segment, so that a segment always ends where it di
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,10 +23,9 @@ from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.records.record import decode_records, encode_retained, read_payload
 from tidelog.records.spans import RecordSpan, encode_spans, iterate_spans
 from tidelog.storage.cleaner.key_map import KeyMap
+from tidelog.storage.cleaner.large_batch import RECORDS_PER_STEP, rewrite, small_payload, survey
 from tidelog.storage.cleaner.transactions import PassedTransactions
 from tidelog.storage.transaction_index import AbortedTransaction
-
-RECORDS_PER_STEP = 64
 
 
 class LastRecord(NamedTuple):
@@ -73,7 +72,9 @@ class BatchFilter:
             return self._filter_marker(header, batch, ends_segment)
         if self._transactions.pass_data(header):
             return FilteredBatch(self._emptied(header, ends_segment), header.record_count, 0)
-        payload = read_payload(header, batch, check_crc=False)
+        payload = small_payload(header, batch)
+        if payload is None:
+            return (yield from self._filter_large(header, batch, ends_segment))
         kept, tombstones = yield from self._choose(header, payload)
         count = header.record_count
         if not kept:
@@ -87,25 +88,49 @@ class BatchFilter:
             return FilteredBatch(batch, count, count)
         return FilteredBatch(encode_spans(header, payload, kept), count, len(kept))
 
+    def _filter_large(
+        self, header: BatchHeader, batch: Buffer, ends_segment: bool
+    ) -> Generator[int, None, FilteredBatch]:
+        stays = self._stays(header)
+        found = yield from survey(header, batch, stays)
+        count = header.record_count
+        if not found.kept:
+            return FilteredBatch(self._emptied(header, ends_segment), count, 0)
+        sets_horizon = found.tombstones and not header.has_delete_horizon
+        if found.kept == count and not sets_horizon:
+            return FilteredBatch(batch, count, count)
+        horizon = self._rules.now_ms + self._rules.delete_retention_ms if sets_horizon else None
+        rewritten = yield from rewrite(header, batch, stays, found, horizon)
+        return FilteredBatch(rewritten, count, found.kept)
+
     def _choose(self, header: BatchHeader, payload: bytes) -> Generator[int, None, tuple[list[RecordSpan], bool]]:
         """(the records that stay, whether tombstones are among them)."""
-        rules = self._rules
-        last_offset_of = self._keys.get
-        base_offset = header.base_offset
-        keeps_tombstones = not header.has_delete_horizon or rules.now_ms < header.base_timestamp
+        stays = self._stays(header)
         kept: list[RecordSpan] = []
         tombstones = False
         for number, span in enumerate(iterate_spans(header, payload)):
-            _, _, offset_delta, _, key, has_value = span
-            offset = base_offset + offset_delta
-            if offset > rules.mapped_up_to or (
-                key is not None and (has_value or keeps_tombstones) and offset >= last_offset_of(key)
-            ):
+            if stays(span):
                 kept.append(span)
-                tombstones = tombstones or not has_value
+                tombstones = tombstones or not span[5]
             if number % RECORDS_PER_STEP == RECORDS_PER_STEP - 1:
                 yield 0
         return kept, tombstones
+
+    def _stays(self, header: BatchHeader) -> Callable[[RecordSpan], bool]:
+        rules = self._rules
+        last_offset_of = self._keys.get
+        base_offset = header.base_offset
+        mapped_up_to = rules.mapped_up_to
+        keeps_tombstones = not header.has_delete_horizon or rules.now_ms < header.base_timestamp
+
+        def stays(span: RecordSpan) -> bool:
+            _, _, offset_delta, _, key, has_value = span
+            offset = base_offset + offset_delta
+            return offset > mapped_up_to or (
+                key is not None and (has_value or keeps_tombstones) and offset >= last_offset_of(key)
+            )
+
+        return stays
 
     def _filter_marker(self, header: BatchHeader, batch: Buffer, ends_segment: bool) -> FilteredBatch:
         rules = self._rules

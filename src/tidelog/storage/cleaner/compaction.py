@@ -21,18 +21,13 @@ from typing import NamedTuple
 
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.records.batch import BatchHeader, Buffer, CorruptBatch, parse_header
-from tidelog.records.record import read_payload
-from tidelog.records.spans import iterate_spans
+from tidelog.records.spans import RecordSpan, iterate_spans
 from tidelog.storage.batch_order import in_order
 from tidelog.storage.batch_scan import scan_batches
-from tidelog.storage.cleaner.batch_filter import (
-    RECORDS_PER_STEP,
-    BatchFilter,
-    LastRecord,
-    RetentionRules,
-)
+from tidelog.storage.cleaner.batch_filter import BatchFilter, LastRecord, RetentionRules
 from tidelog.storage.cleaner.grouping import group_segments
 from tidelog.storage.cleaner.key_map import SLOT_SIZE, KeyMap
+from tidelog.storage.cleaner.large_batch import RECORDS_PER_STEP, iterate_records, small_payload
 from tidelog.storage.cleaner.transactions import PassedTransactions
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import CLEANED_SUFFIX, SWAP_SUFFIX
@@ -169,8 +164,7 @@ class Compaction:
         header = batch.header
         base_offset = header.base_offset
         try:
-            payload = read_payload(header, batch.data, check_crc=False)
-            for count, (_, _, offset_delta, _, key, _) in enumerate(iterate_spans(header, payload), 1):
+            for count, (_, _, offset_delta, _, key, _) in enumerate(_spans_of(header, batch.data), 1):
                 offset = base_offset + offset_delta
                 if key is not None and offset >= first_dirty_offset:
                     if keys.full:
@@ -320,6 +314,13 @@ class Compaction:
 
     def _damaged(self, number: int, position: int, problem: CorruptBatch) -> DamagedSegment:
         return DamagedSegment(self.task.segments[number].log_path, position, problem.reason)
+
+
+def _spans_of(header: BatchHeader, data: Buffer) -> Iterator[RecordSpan]:
+    payload = small_payload(header, data)
+    if payload is not None:
+        return iterate_spans(header, payload)
+    return (span for _, span in iterate_records(header, data))
 
 
 class RevocableGuard:
