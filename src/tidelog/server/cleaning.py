@@ -65,6 +65,7 @@ class Cleaning:
         # A log that cannot be compacted is left alone until the next start.
         self._uncleanable: weakref.WeakSet[Log] = weakref.WeakSet()
         self._dirtiest_ratio = 0.0
+        node.cleans = self._busy.__contains__
         node.metrics.gauge(
             "tidelog_cleaner_max_dirty_ratio", "Of the log that is compacted next", lambda: self._dirtiest_ratio
         )

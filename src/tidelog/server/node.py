@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.controller.features import SUPPORTED_FEATURES
@@ -34,12 +34,14 @@ from tidelog.server.producer_ids import Block, ProducerIds
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import MissingLogs, Replicas
 from tidelog.server.replication.authority import QuorumAuthority
 from tidelog.server.replication.runtime import Replication
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.checkpoints import CorruptCheckpoint
 from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.log import Log
 from tidelog.storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
@@ -76,6 +78,9 @@ class Node:
         self.replicas.flush_wanted = self.flusher.begin
         self.controller = control.channel
         self.replication = Replication(self, QuorumAuthority(control.channel))
+        self.moves = ReplicaMoves(self)
+        # Whether a log is being compacted; the cleaner says so once there is one.
+        self.cleans: Callable[[Log], bool] = lambda log: False
         self.fetch_sessions = FetchSessions(
             slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness
         )

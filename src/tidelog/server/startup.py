@@ -22,7 +22,7 @@ from tidelog.controller.bootstrap import fresh_uuid
 from tidelog.metadata.draft import BrokenMetadata
 from tidelog.metadata.image import Endpoint
 from tidelog.metadata.snapshot_file import CorruptSnapshot
-from tidelog.model.ids import Uuid, format_uuid
+from tidelog.model.ids import TopicPartition, Uuid, format_uuid
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import AsyncioNetwork, Listening
 from tidelog.network.request_memory import RequestMemory
@@ -85,6 +85,8 @@ class RunningNode:
         self._listening: list[tuple[Listener, Listening]] = []
         self._metrics_listening: Listening | None = None
         self._directories: list[LogDirectory] = []
+        # What was being moved where when the last run ended.
+        self._interrupted_moves: list[tuple[TopicPartition, LogDirectory]] = []
         self._housekeeping: Housekeeping | None = None
         self._node: Node | None = None
         self._control: ControlPlane | None = None
@@ -184,6 +186,10 @@ class RunningNode:
         control.metadata.publisher.publish = node.follow
         node.follow_image(node.image.topics)
         node.replication.start()
+        for moving, directory in self._interrupted_moves:
+            replica = node.replicas.get(*moving)
+            if replica is not None and not replica.offline and directory.failure is None:
+                node.moves.begin(replica, directory)
         await lifecycle.unfence()
         lifecycle.start_heartbeats()
         control.on_controller = lifecycle.beat_now
@@ -224,6 +230,7 @@ class RunningNode:
         else:
             # Nothing has been answered, and nothing will be.
             node.connections.drop_all()
+        await node.moves.stop()
         await node.replication.stop()
         if self._housekeeping is not None:
             await self._housekeeping.stop()
@@ -257,6 +264,7 @@ class RunningNode:
                 await self._node.lifecycle.stop()
             self._node.groups.close()
             self._node.transactions.close()
+            await self._node.moves.stop()
             await self._node.replication.stop()
         if self._control is not None:
             await self._control.abandon()
@@ -332,6 +340,7 @@ class RunningNode:
                 continue
             node.replicas.removals.extend(report.removals)
             node.replicas.set_unusable(node.image, report.failures)
+            self._interrupted_moves.extend((each, directory) for each in report.moving)
 
     def _check_wanted(self) -> None:
         """Between two logs, and now and then in a long recovery: the next start goes on where this one stops."""

@@ -32,7 +32,7 @@ from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, Com
 from tidelog.storage.cleaner.exchange import SegmentExchange
 from tidelog.storage.cleaner.selection import CleanableRange, cleanable_range
 from tidelog.storage.disk_health import DiskGuard
-from tidelog.storage.file_names import DELETED_SUFFIX, partition_directory
+from tidelog.storage.file_names import DELETED_SUFFIX
 from tidelog.storage.filesystem import sync_path
 from tidelog.storage.flush import Flush, Flusher
 from tidelog.storage.log_config import LogConfig
@@ -81,7 +81,7 @@ class Log:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.config = config
-        self.directory = f"{environment.path}/{partition_directory(topic_partition)}"
+        self.directory = state.directory
         self.leader_epochs = state.leader_epochs
         self.producer_states = state.producer_states
         self.log_start_offset = state.log_start_offset

@@ -22,6 +22,7 @@ from tidelog.storage.disk_health import DiskGuard, DiskHealth
 from tidelog.storage.file_names import (
     CLEANER_CHECKPOINT,
     DELETE_DIRECTORY_SUFFIX,
+    FUTURE_DIRECTORY_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
     LOG_START_CHECKPOINT,
@@ -57,6 +58,8 @@ class LoadReport:
     removals: list[DirectoryRemoval] = field(default_factory=list)
     # Partitions that are there but cannot be used, and why.
     failures: dict[TopicPartition, Exception] = field(default_factory=dict)
+    # Partitions that were being moved here.
+    moving: list[TopicPartition] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,8 @@ class LogDirectory:
         self.path = environment.path
         self.meta = meta
         self.logs: dict[TopicPartition, Log] = {}
+        # Copies of logs that are being moved here (KIP-113).
+        self.futures: dict[TopicPartition, Log] = {}
         # None after a crash; else the broker epoch of the run that ended in order (-1: unknown).
         self.clean_broker_epoch: int | None = None
         self._environment = environment
@@ -162,6 +167,12 @@ class LogDirectory:
         for name in names:
             if directory_mark(name) == DELETE_DIRECTORY_SUFFIX:
                 report.removals.append(DirectoryRemoval(path=f"{self.path}/{name}", due_ms=now_ms))
+            if directory_mark(name) == FUTURE_DIRECTORY_SUFFIX:
+                # The copy is made again: nobody knows how much of it had reached the device.
+                report.removals.append(DirectoryRemoval(path=f"{self.path}/{name}", due_ms=now_ms))
+                moving = parse_partition_directory(name.rpartition(".")[0])
+                if moving is not None:
+                    report.moving.append(moving)
             topic_partition = parse_partition_directory(name)
             if topic_partition is None or topic_partition.topic == CLUSTER_METADATA_TOPIC:
                 continue
@@ -231,13 +242,16 @@ class LogDirectory:
         if self._filesystem.exists(directory):
             return False
         self._fresh.add(topic_partition)
+        self._make_log_directory(directory, topic_id, now_ms)
+        return True
+
+    def _make_log_directory(self, directory: str, topic_id: Uuid | None, now_ms: int) -> None:
         self._filesystem.make_directory(directory)
         Segment.create(self._filesystem, directory, 0, created_ms=now_ms).release()
         if topic_id is not None:
             write_partition_metadata(self._filesystem, directory, topic_id)
         else:
             self._filesystem.sync_directory(directory)
-        return True
 
     def _read_checkpoints(self) -> None:
         """Before anything is written: what is not loaded when the directory is closed must find its entries again."""
@@ -299,6 +313,53 @@ class LogDirectory:
         self.write_recovery_points()
         self.write_cleaned()
         return removals
+
+    # Moving logs here
+
+    def create_future(self, topic_partition: TopicPartition, topic_id: Uuid, config: LogConfig, now_ms: int) -> Log:
+        """An empty copy, to be filled. In any thread. Raises StorageFailure."""
+        unique_id = self._environment.randomness.random_bytes(16).hex()
+        directory = f"{self.path}/{marked_directory(topic_partition, unique_id, FUTURE_DIRECTORY_SUFFIX)}"
+        with self._guard:
+            self._make_log_directory(directory, topic_id, now_ms)
+            self._filesystem.sync_directory(self.path)
+        request = LoadRequest(clean=True, recovery_point=0, log_start_offset=0, cleaned_up_to=None, progress=None)
+        log = load_log(self._environment, topic_partition, config, request, now_ms, directory=directory)
+        self.futures[topic_partition] = log
+        return log
+
+    def name_future(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> Log:
+        """Close the copy and open it again under the name of the partition. In any thread. Raises StorageFailure."""
+        future = self.futures[topic_partition]
+        high_watermark = future.high_watermark
+        future.close(now_ms)
+        directory = f"{self.path}/{partition_directory(topic_partition)}"
+        with self._guard:
+            self._filesystem.rename(future.directory, directory)
+            self._filesystem.sync_directory(self.path)
+        request = LoadRequest(
+            clean=True, recovery_point=future.log_end_offset, log_start_offset=0, cleaned_up_to=None, progress=None
+        )
+        log = load_log(self._environment, topic_partition, config, request, now_ms)
+        log.update_high_watermark(high_watermark)
+        self.futures[topic_partition] = log
+        return log
+
+    def adopt_future(self, topic_partition: TopicPartition) -> None:
+        """The copy is the log of the partition from now on."""
+        self.logs[topic_partition] = self.futures.pop(topic_partition)
+        self._write_all_checkpoints()
+
+    def drop_future(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
+        """The copy is not wanted any more. Raises StorageFailure."""
+        future = self.futures.pop(topic_partition)
+        future.abandon()
+        unique_id = self._environment.randomness.random_bytes(16).hex()
+        path = f"{self.path}/{marked_directory(topic_partition, unique_id, DELETE_DIRECTORY_SUFFIX)}"
+        with self._guard:
+            self._filesystem.rename(future.directory, path)
+            self._filesystem.sync_directory(self.path)
+        return DirectoryRemoval(path=path, due_ms=now_ms)
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
         return self.delete_logs([topic_partition], now_ms)[0]

@@ -32,6 +32,8 @@ class LogEnvironment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogState:
+    # Of the partition itself; a copy that is being made has another name there.
+    directory: str
     segments: Segments
     snapshots: SnapshotFiles
     leader_epochs: LeaderEpochs

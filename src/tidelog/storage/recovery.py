@@ -71,10 +71,15 @@ def load_log(
     config: LogConfig,
     request: LoadRequest,
     now_ms: int,
+    *,
+    directory: str | None = None,
 ) -> Log:
-    """Open the log in its directory, which must exist. Raises StorageFailure, CorruptCheckpoint (the topic id cannot
-    be read) and UnsupportedFormat (messages of a version before Kafka 0.11)."""
-    directory = f"{environment.path}/{partition_directory(topic_partition)}"
+    """Open the log in its directory, which must exist; `directory` if that has another name than the partition.
+
+    Raises StorageFailure, CorruptCheckpoint (the topic id cannot be read) and UnsupportedFormat (messages of a version
+    before Kafka 0.11).
+    """
+    directory = directory or f"{environment.path}/{partition_directory(topic_partition)}"
     with DiskGuard(environment.health, f"loading {topic_partition} in {environment.path}"):
         topic_id = read_partition_metadata(environment.filesystem, directory)
         loader = _Loader(environment, directory, topic_partition, config, request, now_ms)
@@ -139,6 +144,7 @@ class _Loader:
         self._epochs_changed |= self._epochs.truncate_from_start(log_start_offset)
         self._load_producers(log_start_offset, end_offset)
         return LogState(
+            directory=self._directory,
             segments=self._segments,
             snapshots=self._snapshots,
             leader_epochs=self._epochs,

@@ -17,6 +17,7 @@ from tidelog.server.replicas.replica import Replica
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
+    from tidelog.storage.log import Log
     from tidelog.storage.log_directory import LogDirectory
 
 _UNKNOWN = -1
@@ -39,6 +40,10 @@ def _describe(node: Node, directory: LogDirectory, wanted: set[tuple[str, int]] 
         topic, partition = replica.topic_partition
         if wanted is None or (topic, partition) in wanted:
             topics.setdefault(topic, []).append(_describe_partition(partition, replica))
+    for move in node.moves.under_way():
+        topic, partition = move.replica.topic_partition
+        if move.target is directory and move.future is not None and (wanted is None or (topic, partition) in wanted):
+            topics.setdefault(topic, []).append(_describe_future(partition, move.replica, move.future))
     total_bytes, usable_bytes = node.ports.filesystem.capacity(directory.path) or (_UNKNOWN, _UNKNOWN)
     return DescribeLogDirsResult(
         log_dir=directory.path,
@@ -54,4 +59,14 @@ def _describe_partition(partition: int, replica: Replica) -> DescribeLogDirsPart
         partition_index=partition,
         partition_size=log.size,
         offset_lag=max(0, log.high_watermark - log.log_end_offset),
+    )
+
+
+def _describe_future(partition: int, replica: Replica, future: Log) -> DescribeLogDirsPartition:
+    """A copy that is being made, and how far it is behind the replica."""
+    return DescribeLogDirsPartition(
+        partition_index=partition,
+        partition_size=future.size,
+        offset_lag=max(0, replica.log.log_end_offset - future.log_end_offset),
+        is_future_key=True,
     )

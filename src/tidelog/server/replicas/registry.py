@@ -60,11 +60,17 @@ class Replicas:
         self.postponed: dict[str, None] = {}
         # Where the directories of partitions that are about to be created have been made.
         self._placed: dict[tuple[str, int], LogDirectory] = {}
+        # Where those are to be made that are not here yet, if somebody has said so.
+        self.preferred_directories: dict[TopicPartition, LogDirectory] = {}
         self.removals: list[Removal] = []
         self.became_leader: list[LeadershipListener] = []
         self.stopped_leading: list[LeadershipListener] = []
         # Told whenever a replica's leader or leader epoch is another one, or it is not to be used any more.
         self.role_changed: list[LeadershipListener] = []
+        # Told when a follower's log was cut, or begins again elsewhere, or is about to be deleted.
+        self.log_changed: list[LeadershipListener] = []
+        # Where a replica that is being moved will be, if the controller is to know.
+        self.promised_directory: Callable[[Replica], Uuid | None] = lambda replica: None
         # Who may be in sync, as the image has it.
         self.eligible: Eligible = everybody_eligible
         self.on_storage_failure: Callable[[], None] = lambda: None
@@ -110,6 +116,9 @@ class Replicas:
     def directories(self) -> list[LogDirectory]:
         return self._directories
 
+    def directory_of(self, replica: Replica) -> LogDirectory | None:
+        return self._directory_of.get(replica)
+
     def in_directory(self, directory: LogDirectory) -> list[Replica]:
         return [replica for replica, at in self._directory_of.items() if at is directory]
 
@@ -130,21 +139,27 @@ class Replicas:
             config = settings_of(name).log
             for number in fresh:
                 recorded = topic.partitions[number].directory_of(self._broker_id)
-                at = self._choose(recorded, lambda at: len(wanted.get(at, ())))
+                at = self._choose(TopicPartition(name, number), recorded, lambda at: len(wanted.get(at, ())))
                 if at is not None:
                     new = NewLog(topic_partition=TopicPartition(name, number), topic_id=topic.id, config=config)
                     wanted.setdefault(at, []).append(new)
                     self._placed[new.topic_partition] = self._directories[at]
         return [(self._directories[at], each) for at, each in wanted.items()]
 
-    def _choose(self, recorded: Uuid, planned: Callable[[int], int] = lambda at: 0) -> int | None:
-        """Where a replica is to be made: in the directory that the metadata names, else in the healthy one with the
-        fewest partitions, counting those that are `planned` for it.
+    def _choose(
+        self, topic_partition: TopicPartition, recorded: Uuid, planned: Callable[[int], int] = lambda at: 0
+    ) -> int | None:
+        """Where a replica is to be made: in the directory that somebody has asked for, or that the metadata names, else
+        in the healthy one with the fewest partitions, counting those that are `planned` for it.
 
         None while a directory is offline, unless the metadata says that the replica is nowhere yet: it may be in
         there, and must not begin again, empty, elsewhere (KIP-858).
         """
         healthy = [at for at, directory in enumerate(self._directories) if directory.failure is None]
+        preferred = self.preferred_directories.get(topic_partition)
+        for at in healthy:
+            if self._directories[at] is preferred:
+                return at
         for at in healthy:
             if _id_of(self._directories[at]) == recorded:
                 return at
@@ -191,8 +206,8 @@ class Replicas:
                     logger.warning("%s belongs to no topic of this cluster; set aside as %s", topic_partition, path)
 
     def set_aside_duplicates(self, image: ClusterImage) -> None:
-        """A partition that is in two directories has been moved by hand, or a disk is back that was gone. The one that
-        the metadata names counts, else the one that is further."""
+        """A partition that is in two directories was being moved, or a disk is back that was gone. The one that is
+        further counts, and of two that are equal the one that the metadata names."""
         for topic_partition in sorted({each for directory in self._directories for each in directory.logs}):
             holders = [directory for directory in self._directories if topic_partition in directory.logs]
             if len(holders) < 2 or topic_partition.topic == CLUSTER_METADATA_TOPIC:
@@ -202,7 +217,7 @@ class Replicas:
 
             def standing(directory: LogDirectory, at: TopicPartition = topic_partition, named: Uuid = recorded) -> Any:
                 log = directory.logs[at]
-                return _id_of(directory) == named, log.latest_epoch, log.log_end_offset
+                return log.latest_epoch, log.log_end_offset, _id_of(directory) == named
 
             kept = max(holders, key=standing)
             for directory in holders:
@@ -239,12 +254,14 @@ class Replicas:
                 del self._partitions_of[topic]
         gone: dict[LogDirectory, list[TopicPartition]] = {}
         for replica in replicas:
+            for tell in self.log_changed:
+                tell(replica)
             gone.setdefault(self._directory_of.pop(replica), []).append(replica.topic_partition)
         for directory, partitions in gone.items():
             try:
                 self.removals.extend(directory.delete_logs(partitions, self._clock.now_ms()))
             except StorageFailure as failure:
-                self._directory_failed(directory, failure)
+                self.directory_failed(directory, failure)
 
     def _follow(self, topic: TopicImage, settings: TopicSettings, max_lag_ms: int) -> None:
         for number, partition in topic.partitions.items():
@@ -312,6 +329,7 @@ class Replicas:
         self._partitions_of.setdefault(topic.name, {})[topic.name, number] = replica
         self._directory_of[replica] = directory
         self._unusable.pop(topic_partition, None)
+        self.preferred_directories.pop(topic_partition, None)
         return replica
 
     def _place(self, topic_partition: TopicPartition, recorded: Uuid) -> LogDirectory | None:
@@ -322,7 +340,7 @@ class Replicas:
         placed = self._placed.pop(topic_partition, None)
         if placed is not None and placed.failure is None:
             return placed
-        at = self._choose(recorded)
+        at = self._choose(topic_partition, recorded)
         return None if at is None else self._directories[at]
 
     def _lead_or_follow(
@@ -380,6 +398,9 @@ class Replicas:
             return LOST_DIRECTORY if unknown and topic_partition in self._unusable else None
         directory = self._directory_of[replica]
         own = _id_of(directory)
+        promised = self.promised_directory(replica) if directory.failure is None else None
+        if promised is not None:
+            return None if recorded == promised else promised
         if own is None or recorded == own:
             return None
         if directory.failure is None:
@@ -399,12 +420,12 @@ class Replicas:
             return
         directory = self._directory_of.get(replica)
         if directory is not None:
-            self._directory_failed(directory, failure)
+            self.directory_failed(directory, failure)
         else:
             self.on_storage_failure()
             self._take_offline([replica], failure, "a directory that is deleted")
 
-    def _directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
+    def directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
         if failure.is_shortage:
             logger.warning("%s: %s", directory.path, failure)
             return
@@ -432,13 +453,27 @@ class Replicas:
                 replica.log.high_watermark,
             )
         self.removals.extend(directory.truncate(replica.topic_partition, offset, self._clock.now_ms()))
-        replica.wake_readers()
+        self._log_changed(replica)
 
     def restart_log(self, replica: Replica, offset: int) -> None:
         """Begin the log anew at `offset`, as a follower. Raises StorageFailure."""
         directory = self._directory_of[replica]
         self.removals.extend(directory.truncate_fully(replica.topic_partition, offset, self._clock.now_ms()))
+        self._log_changed(replica)
+
+    def _log_changed(self, replica: Replica) -> None:
         replica.wake_readers()
+        for tell in self.log_changed:
+            tell(replica)
+
+    def exchange_log(self, replica: Replica, directory: LogDirectory, log: Log) -> None:
+        """The replica goes on with a copy of its log in another directory. Raises StorageFailure."""
+        before = self._directory_of[replica]
+        self._directory_of[replica] = directory
+        replica.log = log
+        directory.adopt_future(replica.topic_partition)
+        replica.wake_readers()
+        self.removals.extend(before.delete_logs([replica.topic_partition], self._clock.now_ms()))
 
     def log_start_moved(self, replica: Replica) -> None:
         """Checkpointed at once: a client was told that the records are gone, so they must not come back."""

@@ -1,0 +1,219 @@
+"""Moves replicas between the log directories of this broker while they are in use (KIP-113).
+
+A copy grows in the other directory, under a name that marks it as a future replica. Once it has everything, the
+controller is told where the replica will be; when the metadata says so, the copy gets the replica's name and takes the
+last records, and the log is exchanged in one step of the event loop. A crash at any moment leaves a complete log: the
+old one, the new one, or both, of which the one that is further counts at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidelog.model.ids import Uuid
+from tidelog.server.replicas.replica import Replica
+from tidelog.storage.checkpoints import CorruptCheckpoint
+from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.log import Log
+from tidelog.storage.log_directory import LogDirectory
+from tidelog.storage.log_results import OffsetOutOfRange, UnexpectedOffset
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+logger = logging.getLogger(__name__)
+
+# What is copied between two looks at other work.
+PIECE_BYTES = 256 * 1024
+# How often it is looked whether the metadata names the new directory, or whether a compaction is over.
+LOOK_SECONDS = 0.05
+
+
+@dataclass(slots=True, eq=False)
+class Move:
+    replica: Replica
+    target: LogDirectory
+    # The copy; None until its directory is made.
+    future: Log | None = None
+    # From when on the controller is told of the new directory.
+    promised: bool = False
+    task: asyncio.Task[None] | None = None
+
+
+class ReplicaMoves:
+    """At most one for each replica."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._moves: dict[Replica, Move] = {}
+        node.replicas.promised_directory = self.promised_directory
+        node.replicas.log_changed.append(self._log_changed)
+        node.replicas.role_changed.append(self._role_changed)
+
+    def under_way(self) -> list[Move]:
+        return list(self._moves.values())
+
+    def promised_directory(self, replica: Replica) -> Uuid | None:
+        """Where the replica will be as soon as the metadata says so."""
+        move = self._moves.get(replica)
+        if move is None or not move.promised or move.target.meta is None:
+            return None
+        return move.target.meta.directory_id
+
+    def begin(self, replica: Replica, target: LogDirectory) -> None:
+        """Move there, and nowhere else; where it is already, only stop a move that is under way."""
+        current = self._moves.get(replica)
+        if current is not None and current.target is target:
+            return
+        self.cancel(replica)
+        if self._node.replicas.directory_of(replica) is target:
+            return
+        move = self._moves[replica] = Move(replica=replica, target=target)
+        move.task = asyncio.get_running_loop().create_task(self._run(move), name=f"move {replica.topic_partition}")
+
+    def cancel(self, replica: Replica) -> None:
+        move = self._moves.pop(replica, None)
+        if move is None:
+            return
+        if move.task is not None and move.task is not asyncio.current_task():
+            move.task.cancel()
+        self._drop(move)
+        if move.promised:
+            # The metadata may name the other directory already.
+            self._compare(replica)
+
+    async def stop(self) -> None:
+        """The copies stay; the next start begins those moves again."""
+        moves, self._moves = list(self._moves.values()), {}
+        for move in moves:
+            if move.task is not None:
+                move.task.cancel()
+        await asyncio.gather(*(move.task for move in moves if move.task is not None), return_exceptions=True)
+        for move in moves:
+            if move.future is not None:
+                move.future.abandon()
+
+    def _log_changed(self, replica: Replica) -> None:
+        """The log was cut, begins elsewhere or is deleted: the copy would not be one any more."""
+        move = self._moves.get(replica)
+        if move is not None:
+            self.cancel(replica)
+            if self._node.replicas.get(*replica.topic_partition) is replica:
+                self.begin(replica, move.target)
+
+    def _role_changed(self, replica: Replica) -> None:
+        if replica.log.closed or replica.offline:
+            self.cancel(replica)
+
+    def _drop(self, move: Move) -> None:
+        if move.future is None:
+            return
+        try:
+            now_ms = self._node.clock.now_ms()
+            self._node.replicas.removals.append(move.target.drop_future(move.replica.topic_partition, now_ms))
+        except StorageFailure as failure:
+            logger.warning("the copy of %s is left behind: %s", move.replica.topic_partition, failure)
+        move.future = None
+
+    # -- one move ------------------------------------------------------------------------------------------------
+
+    async def _run(self, move: Move) -> None:
+        replica = move.replica
+        try:
+            await self._make_copy(move)
+            await self._catch_up(move)
+            move.promised = True
+            self._compare(replica)
+            named = self._named_by_the_metadata(move)
+            while not named:
+                await asyncio.sleep(LOOK_SECONDS)
+                named = self._named_by_the_metadata(move)
+            await self._take_over(move)
+        except StorageFailure as failure:
+            self._moves.pop(replica, None)
+            if move.target.failure is not None:
+                self._node.replicas.directory_failed(move.target, failure)
+            else:
+                self._node.replicas.storage_failed(replica, failure)
+            self._compare(replica)
+        except CorruptCheckpoint as problem:
+            logger.error("%s is not moved: %s", replica.topic_partition, problem)
+            self.cancel(replica)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            logger.exception("%s is not moved", replica.topic_partition)
+            self.cancel(replica)
+
+    async def _make_copy(self, move: Move) -> None:
+        replica = move.replica
+        loop = asyncio.get_running_loop()
+        move.future = await loop.run_in_executor(
+            None,
+            move.target.create_future,
+            replica.topic_partition,
+            Uuid(replica.topic_id),
+            replica.log.config,
+            self._node.clock.now_ms(),
+        )
+
+    async def _catch_up(self, move: Move) -> None:
+        assert move.future is not None
+        throttle = self._node.replication.throttles.moving
+        monotonic_ms = self._node.clock.monotonic_ms
+        while move.future.log_end_offset < move.replica.log.log_end_offset:
+            if not throttle.exceeded(monotonic_ms()):
+                throttle.record(self._copy_piece(move), monotonic_ms())
+            # Others are served between two pieces.
+            await asyncio.sleep(throttle.wait_ms(monotonic_ms()) / 1000)
+
+    def _copy_piece(self, move: Move) -> int:
+        """The bytes that were copied."""
+        source, future, now_ms = move.replica.log, move.future, self._node.clock.now_ms()
+        assert future is not None
+        result = source.read(max(future.log_end_offset, source.log_start_offset), PIECE_BYTES)
+        if isinstance(result, OffsetOutOfRange):
+            raise RuntimeError(f"{result.offset} is not in the log that is being copied")
+        try:
+            future.append_as_follower(bytearray(result.records), now_ms)
+        except UnexpectedOffset as problem:
+            # Nothing is there yet, or retention has removed what would come next.
+            self._node.replicas.removals.extend(future.truncate_fully_and_start_at(problem.first_offset, now_ms))
+            future.append_as_follower(bytearray(result.records), now_ms)
+        return len(result.records)
+
+    def _named_by_the_metadata(self, move: Move) -> bool:
+        partition = self._node.image.partition(*move.replica.topic_partition)
+        own = None if move.target.meta is None else move.target.meta.directory_id
+        return partition is not None and partition.directory_of(self._node.broker_id) == own
+
+    async def _take_over(self, move: Move) -> None:
+        replica = move.replica
+        await self._catch_up(move)
+        loop = asyncio.get_running_loop()
+        # From here on the copy has the name of the replica, in its own directory.
+        move.future = await loop.run_in_executor(
+            None, move.target.name_future, replica.topic_partition, replica.log.config, self._node.clock.now_ms()
+        )
+        await self._catch_up(move)
+        busy = self._node.cleans(replica.log)
+        while busy:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self._catch_up(move)
+            busy = self._node.cleans(replica.log)
+        # Nothing is awaited any more: no record can be appended in between.
+        future, source = move.future, replica.log
+        if source.latest_epoch > future.latest_epoch:
+            future.assign_leader_epoch(source.latest_epoch)
+        future.advance_log_start(source.log_start_offset)
+        future.update_high_watermark(source.high_watermark)
+        future.config = source.config
+        del self._moves[replica]
+        self._node.replicas.exchange_log(replica, move.target, future)
+        logger.info("%s has moved to %s", replica.topic_partition, move.target.path)
+
+    def _compare(self, replica: Replica) -> None:
+        self._node.replication.directories.compare(self._node.image, [replica.topic_partition.topic])
