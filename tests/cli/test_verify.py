@@ -17,9 +17,13 @@ from tidelog.client.producer import Producer
 @pytest.fixture
 async def data_dir(tmp_path: Path) -> Path:
     """The directory of a broker that was filled and stopped."""
-    async with Broker(data_dir=str(tmp_path / "data"), properties={"log.segment.bytes": "2000"}) as broker:
+    async with Broker(data_dir=str(tmp_path / "data")) as broker:
         async with Admin(broker.bootstrap_servers) as admin:
-            Admin.raise_any(await admin.create_topics([NewTopic(name="t", partitions=2)]))
+            Admin.raise_any(
+                await admin.create_topics(
+                    [NewTopic(name="t", partitions=2, configs={"internal.segment.bytes": "2000"})]
+                )
+            )
         async with Producer(broker.bootstrap_servers) as producer:
             for number in range(60):
                 await (await producer.send("t", b"value %d" % number * 8, partition=number % 2))

@@ -40,14 +40,14 @@ def test_a_dynamic_value_in_another_unit_wins_over_the_file() -> None:
 
 
 def test_layers_win_in_order_topic_broker_cluster_file_default() -> None:
-    config = broker(log_segment_bytes="100")
-    assert config.topic_defaults().segment_bytes == 100
-    config = config.with_dynamic(cluster={"log.segment.bytes": "200"})
-    assert config.topic_defaults().segment_bytes == 200
-    config = config.with_dynamic(cluster={"log.segment.bytes": "200"}, broker={"log.segment.bytes": "300"})
-    assert config.topic_defaults().segment_bytes == 300
-    assert config.topic_defaults().with_overrides({"segment.bytes": "400"}).segment_bytes == 400
-    assert config.with_dynamic().topic_defaults().segment_bytes == 100
+    config = broker(log_segment_bytes="1100000")
+    assert config.topic_defaults().segment_bytes == 1_100_000
+    config = config.with_dynamic(cluster={"log.segment.bytes": "2000000"})
+    assert config.topic_defaults().segment_bytes == 2_000_000
+    config = config.with_dynamic(cluster={"log.segment.bytes": "2000000"}, broker={"log.segment.bytes": "3000000"})
+    assert config.topic_defaults().segment_bytes == 3_000_000
+    assert config.topic_defaults().with_overrides({"segment.bytes": "4000000"}).segment_bytes == 4_000_000
+    assert config.with_dynamic().topic_defaults().segment_bytes == 1_100_000
 
 
 def test_roll_time_jitter_and_flush_have_stand_ins() -> None:

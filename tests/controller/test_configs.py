@@ -16,7 +16,8 @@ from tidelog.protocol.messages import alter_configs_request, incremental_alter_c
 
 MakeCluster = Callable[..., ClusterImage]
 
-TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+SESSION = "consumer.session.timeout.ms"
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 ONE_PARTITION = ({"replicas": (1,), "isr": (1,), "leader": 1},)
@@ -142,7 +143,33 @@ def test_brokers_have_properties_one_by_one_and_together(image: ClusterImage, co
         (incremental(BROKER, "1", ("max.connections", SET, "x")), ErrorCode.INVALID_REQUEST, "max.connections=x"),
         (incremental(BROKER, "1", ("num.partitions", SET, "7")), ErrorCode.INVALID_REQUEST, "cannot be changed while"),
         (incremental(LOGGER, "1", ("a", SET, "DEBUG")), ErrorCode.INVALID_REQUEST, "resource type 8"),
-        (incremental(GROUP, "g", ("a", SET, "7")), ErrorCode.INVALID_REQUEST, "resource type 32"),
+        (incremental(GROUP, "g", ("a", SET, "7")), ErrorCode.INVALID_CONFIG, "a is not a group property"),
+        (
+            incremental(GROUP, "", (SESSION, SET, "46000")),
+            ErrorCode.INVALID_REQUEST,
+            "name of the resource",
+        ),
+        (incremental(GROUP, "g", (SESSION, SET, "x")), ErrorCode.INVALID_CONFIG, "expected is a whole number"),
+        (
+            incremental(GROUP, "g", (SESSION, SET, "1")),
+            ErrorCode.INVALID_CONFIG,
+            "group.consumer.min.session",
+        ),
+        (incremental(GROUP, "g", (SESSION, SET, "99999")), ErrorCode.INVALID_CONFIG, "must be at most"),
+        (incremental(GROUP, "g", (SESSION, APPEND, "1")), ErrorCode.INVALID_CONFIG, "can be set or deleted only"),
+        (incremental(METRICS, "m", ("a", SET, "7")), ErrorCode.INVALID_REQUEST, "a is not a client metrics property"),
+        (
+            incremental(METRICS, "m", ("interval.ms", SET, "7")),
+            ErrorCode.INVALID_REQUEST,
+            "must be from 100",
+        ),
+        (incremental(METRICS, "m", ("match", SET, "age=7")), ErrorCode.INVALID_CONFIG, "'age=7' is not a pair"),
+        (incremental(METRICS, "m", ("match", SET, "client_id=((")), ErrorCode.INVALID_CONFIG, "is not a pair"),
+        (
+            incremental(METRICS, "", ("interval.ms", SET, "700")),
+            ErrorCode.INVALID_REQUEST,
+            "name of the resource",
+        ),
     ],
 )
 def test_what_cannot_be_changed_is_explained(

@@ -223,7 +223,7 @@ def test_another_min_insync_replicas_forgets_who_was_eligible(cluster: Cluster, 
 def test_min_insync_replicas_stays_the_same_for_all_brokers(cluster: Cluster) -> None:
     for resource, value in ((ConfigResource(4, "1"), "1"), (ConfigResource(4, ""), None)):
         records, code = alter_config(cluster.image, resource, "min.insync.replicas", value)
-        assert (records, code) == ((), ErrorCode.INVALID_REQUEST)
+        assert (records, code) == ((), ErrorCode.INVALID_CONFIG)
 
 
 def update(image: ClusterImage, name: str, level: int, kind: int = UPGRADE) -> tuple[tuple[Message, ...], int]:

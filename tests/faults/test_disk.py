@@ -230,7 +230,7 @@ async def test_compaction_on_a_failing_disk_stops_there_and_goes_on_elsewhere(di
 
     compacted = {
         "cleanup_policy": "compact",
-        "segment_bytes": "5000",
+        "internal_segment_bytes": "5000",
         "min_cleanable_dirty_ratio": "0.01",
         # Nothing is compacted before the disk is broken.
         "min_compaction_lag_ms": "3600000",

@@ -106,7 +106,7 @@ def test_acknowledged_records_survive_kill_9_under_load(tmp_path: Path) -> None:
             if load is None:
                 admin = AdminClient({"bootstrap.servers": bootstrap_servers})
                 # Small segments, so that kills also hit rolling and its snapshots.
-                config = {"segment.bytes": "200000", "index.interval.bytes": "512"}
+                config = {"internal.segment.bytes": "200000", "index.interval.bytes": "512"}
                 created = admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=config)])
                 created[topic].result(20)
                 load = Load(bootstrap_servers, topic)

@@ -327,7 +327,7 @@ async def test_topics_come_in_pages(client: RawClient) -> None:
 
 async def test_files_have_the_names_that_kafka_gives_them(tmp_path: Path) -> None:
     async with tidelog.Broker(data_dir=str(tmp_path)) as broker, raw_client(broker.bootstrap_servers) as client:
-        topic_id = await create_topic(client, "t", segment_bytes="300")
+        topic_id = await create_topic(client, "t", internal_segment_bytes="300")
         for sequence in range(5):
             await client.produce("t", b"x" * 150, producer_id=9, producer_epoch=0, base_sequence=sequence)
     names = {path.name for path in (tmp_path / "t-0").iterdir()}

@@ -33,7 +33,7 @@ from tidelog.server.cleaning import Throttle
 
 COMPACTED = {
     "cleanup_policy": "compact",
-    "segment_bytes": "20000",
+    "internal_segment_bytes": "20000",
     "min_cleanable_dirty_ratio": "0.1",
     "file_delete_delay_ms": "0",
 }

@@ -19,7 +19,7 @@ WAIT_SECONDS = 30
 
 COMPACTED = {
     "cleanup_policy": "compact",
-    "segment_bytes": "2000",
+    "internal_segment_bytes": "2000",
     "min_cleanable_dirty_ratio": "0.01",
     "file_delete_delay_ms": "0",
     "delete_retention_ms": "86400000",

@@ -79,7 +79,7 @@ async def alter(client: RawClient, topic: str, **config: str) -> None:
 
 async def test_records_older_than_retention_go_with_their_files(broker: tidelog.Broker, client: RawClient) -> None:
     """As the study notes show it: retention.ms is set low, and at the next check the old file is gone."""
-    topic_id = await create_topic(client, "t", segment_bytes="1000", file_delete_delay_ms="0")
+    topic_id = await create_topic(client, "t", internal_segment_bytes="1000", file_delete_delay_ms="0")
     for _ in range(30):
         await client.produce("t", b"x" * 200, timestamp=now_ms() - 60_000)
     folder = Path(broker.data_dir) / "t-0"
@@ -96,7 +96,7 @@ async def test_records_older_than_retention_go_with_their_files(broker: tidelog.
 
 
 async def test_log_is_kept_within_its_size(broker: tidelog.Broker, client: RawClient) -> None:
-    await create_topic(client, "t", segment_bytes="1000", retention_bytes="3000", file_delete_delay_ms="0")
+    await create_topic(client, "t", internal_segment_bytes="1000", retention_bytes="3000", file_delete_delay_ms="0")
     for _ in range(60):
         await client.produce("t", b"x" * 200, timestamp=now_ms())
     folder = Path(broker.data_dir) / "t-0"
@@ -124,7 +124,7 @@ async def test_segments_are_rolled_by_time_when_something_is_written(broker: tid
 async def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
     async with tidelog.Broker(data_dir=str(tmp_path), properties=PROPERTIES) as broker:
         async with raw_client(broker.bootstrap_servers) as client:
-            topic_id = await create_topic(client, "t", segment_bytes="1000", file_delete_delay_ms="0")
+            topic_id = await create_topic(client, "t", internal_segment_bytes="1000", file_delete_delay_ms="0")
             for _ in range(20):
                 await client.produce("t", b"x" * 200, timestamp=now_ms())
             wanted = DeleteRecordsTopic(name="t", partitions=[DeleteRecordsPartition(partition_index=0, offset=10)])
@@ -144,7 +144,9 @@ async def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
 
 
 async def test_compacted_and_deleting_topic_loses_old_segments(broker: tidelog.Broker, client: RawClient) -> None:
-    await create_topic(client, "t", cleanup_policy="compact,delete", segment_bytes="1000", retention_bytes="2500")
+    await create_topic(
+        client, "t", cleanup_policy="compact,delete", internal_segment_bytes="1000", retention_bytes="2500"
+    )
     for number in range(40):
         batch = encode_batch([(now_ms(), b"key-%d" % number, b"x" * 200, ())])
         assert (await client.produce_batch("t", batch)).error_code == 0

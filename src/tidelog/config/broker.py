@@ -176,7 +176,9 @@ def broker_problems(static: Mapping[str, str], dynamic: Mapping[str, str], *, pe
     for name, text in dynamic.items():
         definition = BROKER_DEFINITIONS.get(name)
         if definition is None:
-            problems.append(_unknown_problem(name, text) or f"{name} cannot be changed while the broker runs")
+            # Kafka stores what it does not know: a plug-in or another version may. What would be missed is refused.
+            reason = refusal(name)
+            problems.extend([f"{name} is not supported: {reason}"] if reason and text.strip() else [])
         elif definition.update_mode is UpdateMode.READ_ONLY:
             problems.append(f"{name} cannot be changed while the broker runs; set it in the broker's properties file")
         elif definition.update_mode is UpdateMode.PER_BROKER and not per_broker:
@@ -187,7 +189,8 @@ def broker_problems(static: Mapping[str, str], dynamic: Mapping[str, str], *, pe
             except InvalidConfig as error:
                 problems.extend(error.problems)
     if not problems:
-        values, _ = _parse({**static, **dynamic})
+        known = {name: text for name, text in dynamic.items() if name in BROKER_DEFINITIONS}
+        values, _ = _parse({**static, **known})
         problems = cross_check(values)
     return problems
 

@@ -37,9 +37,8 @@ CLEANUP_POLICIES = OneOf(("compact", "delete"))
 TIMESTAMP_TYPES = OneOf(("CreateTime", "LogAppendTime"))
 RATIO = Between(0, 1)
 
-# Apache Kafka 4 raised its minimum to 1 MiB (KIP-1030). The older minimum stays here, because small segments are
-# what tests of rolling, retention and compaction want, and they harm nobody but who asks for them.
-SEGMENT_BYTES = Between(14)
+# KIP-1030. Tests of rolling, retention and compaction want smaller ones, and set internal.segment.bytes as Kafka's do.
+SEGMENT_BYTES = Between(1 << 20)
 
 _THROTTLED = Matching(r"[0-9]+:[0-9]+", "*", "a list of partition:broker pairs")
 _NO_TIERED_STORAGE = "tidelog keeps all segments on the broker's own disk"
@@ -77,6 +76,9 @@ class TopicConfig:
     )
     index_interval_bytes: int = integer(
         4096, "How many bytes of records may lie between two entries of the offset index.", Between(0)
+    )
+    internal_segment_bytes: int | None = integer(
+        None, "For tests: takes the place of segment.bytes, and may be smaller than that.", Between(14)
     )
     leader_replication_throttled_replicas: tuple[str, ...] = words(
         (), "The replicas whose outgoing replication is throttled.", _THROTTLED
@@ -132,6 +134,11 @@ class TopicConfig:
     unclean_leader_election_enable: bool = boolean(
         False, "Whether a replica that is not in sync may lead when no other is left; acknowledged records can be lost."
     )
+
+    @property
+    def segment_size(self) -> int:
+        """The size at which a segment is closed."""
+        return self.segment_bytes if self.internal_segment_bytes is None else self.internal_segment_bytes
 
     @property
     def compacted(self) -> bool:

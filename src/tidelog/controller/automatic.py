@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.config.topic import SEGMENT_BYTES
 from tidelog.controller.topics import USE_DEFAULT
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig
@@ -19,7 +20,7 @@ def automatic_topic(name: str, config: BrokerConfig) -> CreatableTopic:
                 {
                     "cleanup.policy": "compact",
                     "compression.type": "producer",
-                    "segment.bytes": str(config.offsets_topic_segment_bytes),
+                    **_segment_size(config.offsets_topic_segment_bytes),
                 }
             ),
         )
@@ -33,13 +34,18 @@ def automatic_topic(name: str, config: BrokerConfig) -> CreatableTopic:
                     "cleanup.policy": "compact",
                     "compression.type": "uncompressed",
                     "min.insync.replicas": str(config.transaction_state_log_min_isr),
-                    "segment.bytes": str(config.transaction_state_log_segment_bytes),
+                    **_segment_size(config.transaction_state_log_segment_bytes),
                     # Losing the outcome of a transaction would be worse than waiting for a replica.
                     "unclean.leader.election.enable": "false",
                 }
             ),
         )
     return CreatableTopic(name=name, num_partitions=USE_DEFAULT, replication_factor=USE_DEFAULT)
+
+
+def _segment_size(size: int) -> dict[str, str]:
+    """A size that topics of users cannot have is one for tests."""
+    return {"segment.bytes" if SEGMENT_BYTES.allows(size) else "internal.segment.bytes": str(size)}
 
 
 def _configs(entries: dict[str, str]) -> tuple[CreatableTopicConfig, ...]:

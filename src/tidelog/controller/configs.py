@@ -1,4 +1,4 @@
-"""Decides on AlterConfigs and IncrementalAlterConfigs for topics, single brokers, and all brokers at once.
+"""Decides on AlterConfigs and IncrementalAlterConfigs for topics, brokers, groups and subscriptions to client metrics.
 
 What a property allows is in `tidelog.config`. Log levels (BROKER_LOGGER) are not stored and never come here.
 """
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from tidelog.config.alteration import AlterOperation, ConfigChange, plan_incremental
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig, broker_problems
-from tidelog.config.definitions import InvalidConfig
+from tidelog.config.client_metrics import client_metrics_request_problems, client_metrics_value_problems
+from tidelog.config.definitions import ConfigDefinition, InvalidConfig
+from tidelog.config.group import group_problems
 from tidelog.config.topic import TOPIC_DEFINITIONS, topic_problems
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.eligible_leaders import eligibility_problems, forget_eligible
@@ -24,6 +26,12 @@ from tidelog.protocol.messages.alter_configs_response import AlterConfigsRespons
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from tidelog.protocol.schema import Message
+
+# The properties that can be lists. As in Kafka, nothing can be appended to those of other resources.
+_LISTS: Mapping[int, Mapping[str, ConfigDefinition]] = {
+    ResourceType.TOPIC: TOPIC_DEFINITIONS,
+    ResourceType.BROKER: BROKER_DEFINITIONS,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +60,9 @@ def incremental_alter_configs(
             asked_for: list[tuple[str, int, str | None]] = operations,
         ) -> dict[str, str]:
             changes = [_change(*operation) for operation in asked_for]
-            definitions = TOPIC_DEFINITIONS if kind == ResourceType.TOPIC else BROKER_DEFINITIONS
-            return plan_incremental(definitions, current, changes, _kind_name(kind))
+            if kind not in _LISTS:
+                _refuse_lists(changes)
+            return plan_incremental(_LISTS.get(kind, {}), current, changes, _kind_name(kind))
 
         alterations.append(
             _Alteration(
@@ -153,9 +162,12 @@ def _plan(image: ClusterImage, alteration: _Alteration, config: BrokerConfig) ->
         planned = alteration.plan(current)
     except InvalidConfig as error:
         return Refusal(code=_invalid_code(resource), message="; ".join(error.problems))
-    problems = [*_problems(resource, planned, config), *eligibility_problems(image, resource, planned)]
+    refusal = _check_values(resource, planned, config)
+    if refusal is not None:
+        return refusal
+    problems = eligibility_problems(image, resource, planned)
     if problems:
-        return Refusal(code=_invalid_code(resource), message="; ".join(problems))
+        return Refusal(code=ErrorCode.INVALID_CONFIG, message="; ".join(problems))
     return list(_difference(image, resource, current, planned))
 
 
@@ -175,13 +187,27 @@ def _check_resource(image: ClusterImage, resource: ConfigResource) -> Refusal | 
         if str(int(resource.name[:12])) != resource.name or int(resource.name) not in image.brokers:
             return Refusal(code=ErrorCode.BROKER_ID_NOT_REGISTERED, message=f"there is no broker {resource.name}")
         return None
-    return _bad_request(f"properties of resource type {resource.type} cannot be changed; topics (2), brokers (4) can")
+    if resource.type in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
+        # Neither has to exist: a group may get its properties before its first member.
+        return None if resource.name else _bad_request("the name of the resource is empty")
+    return _bad_request(f"properties of resource type {resource.type} cannot be changed")
 
 
-def _problems(resource: ConfigResource, planned: Mapping[str, str], config: BrokerConfig) -> list[str]:
-    if resource.type == ResourceType.TOPIC:
-        return topic_problems(planned)
-    return broker_problems(config.layers.static, planned, per_broker=bool(resource.name))
+def _check_values(resource: ConfigResource, planned: Mapping[str, str], config: BrokerConfig) -> Refusal | None:
+    code = _invalid_code(resource)
+    match resource.type:
+        case ResourceType.TOPIC:
+            problems = topic_problems(planned)
+        case ResourceType.GROUP:
+            problems = group_problems(planned, config)
+        case ResourceType.CLIENT_METRICS:
+            problems = client_metrics_request_problems(planned)
+            if problems:
+                return _bad_request("; ".join(problems))
+            problems = client_metrics_value_problems(planned)
+        case _:
+            problems = broker_problems(config.layers.static, planned, per_broker=bool(resource.name))
+    return Refusal(code=code, message="; ".join(problems)) if problems else None
 
 
 def _difference(
@@ -198,18 +224,24 @@ def _difference(
 def _change(name: str, operation: int, value: str | None) -> ConfigChange:
     if operation not in AlterOperation.__members__.values():
         raise InvalidConfig(
-            f"{name}: {operation} is not an operation; allowed is set 0, delete 1, append 2, subtract 3"
+            f"{name}: {operation} is not an operation; it must be one of set 0, delete 1, append 2, subtract 3"
         )
     return ConfigChange(name=name, operation=AlterOperation(operation), text=value)
 
 
+def _refuse_lists(changes: Sequence[ConfigChange]) -> None:
+    for change in changes:
+        if change.operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
+            raise InvalidConfig(f"{change.name}: can be set or deleted only, nothing can be appended or subtracted")
+
+
 def _kind_name(kind: int) -> str:
-    return "topic" if kind == ResourceType.TOPIC else "broker"
+    return ResourceType(kind).name.lower().replace("_", " ")
 
 
 def _invalid_code(resource: ConfigResource) -> ErrorCode:
     """Apache Kafka answers a wrong broker property with INVALID_REQUEST, and clients know it so (KAFKA-13609)."""
-    return ErrorCode.INVALID_CONFIG if resource.type == ResourceType.TOPIC else ErrorCode.INVALID_REQUEST
+    return ErrorCode.INVALID_REQUEST if resource.type == ResourceType.BROKER else ErrorCode.INVALID_CONFIG
 
 
 def _bad_request(message: str) -> Refusal:

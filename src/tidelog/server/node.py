@@ -249,6 +249,8 @@ class Node:
             self.groups.reconfigure()
             # A broker property is the default of a topic property.
             topics.update(dict.fromkeys(image.topics))
+        elif any(resource.type == ResourceType.GROUP for resource in delta.configs):
+            self.groups.reconfigure()
         return topics
 
     def _end_change(self, delta: ImageDelta) -> None:

@@ -350,7 +350,9 @@ class RunningNode:
     async def _listen_for_controllers(self, control: ControlPlane) -> None:
         if control.controller is None:
             return
-        service = ControllerService(control.quorum, control.controller)
+        service = ControllerService(
+            config=self._config, quorum=control.quorum, metadata=control.metadata, controller=control.controller
+        )
         self._controller_service = service
         staging, memory = StagingArea(), RequestMemory(CONTROLLER_REQUEST_BYTES)
         for listener in self._config.controller_listeners:

@@ -41,7 +41,7 @@ def log_config(config: TopicConfig, *, producer_id_expiration_ms: int) -> LogCon
     # What is still being written is not compacted, so a bound on the lag of compaction is one on that, too.
     segment_ms = min(config.segment_ms, config.max_compaction_lag_ms) if config.compacted else config.segment_ms
     return LogConfig(
-        segment_bytes=config.segment_bytes,
+        segment_bytes=config.segment_size,
         segment_ms=segment_ms,
         segment_jitter_ms=config.segment_jitter_ms,
         segment_index_bytes=config.segment_index_bytes,

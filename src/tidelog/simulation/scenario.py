@@ -81,7 +81,7 @@ def draw_scenario(seed: int, *, seconds: float, nodes: int, faults: Collection[F
             **_snapshot_properties(draw_from(seed, "snapshots")),
         },
         topic_properties={
-            "segment.bytes": str(chance.choice((2_000, 20_000, 1 << 20))),
+            "internal.segment.bytes": str(chance.choice((2_000, 20_000, 1 << 20))),
             "min.insync.replicas": str(max(1, replication - 1)),
             **flush,
         },

@@ -6,6 +6,7 @@ from support.consumer_group_driver import Consumer, ConsumerDriver, settle
 from support.group_driver import GROUP
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroupState
+from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
 from tidelog.model.errors import ErrorCode
 
 
@@ -17,6 +18,16 @@ def test_a_silent_member_is_removed_when_its_session_ends() -> None:
     driver.advance(1)
     assert driver.consumer_group().state is ConsumerGroupState.EMPTY
     assert driver.heartbeat_as("a", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_has_the_session_timeout_of_its_own_properties() -> None:
+    own = ConsumerGroupSettings(group_consumer_session_timeout_ms=60_000, group_consumer_assignment_interval_ms=0)
+    driver = ConsumerDriver(groups={GROUP: own, "another": ConsumerGroupSettings(group_consumer_session_timeout_ms=1)})
+    driver.join_as("a")
+    driver.advance(59_999)
+    assert set(driver.consumer_group().members) == {"a"}
+    driver.advance(1)
+    assert driver.consumer_group().state is ConsumerGroupState.EMPTY
 
 
 def test_a_heartbeat_renews_the_session() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidelog.config.definitions import Between, OneOf
 from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, section, short, string, words
-from tidelog.config.topic import DAY_MS, HOUR_MS, SEGMENT_BYTES
+from tidelog.config.topic import DAY_MS, HOUR_MS
 
 _MAX_INT = (1 << 31) - 1
 _POSITIVE = Between(1)
@@ -41,6 +41,24 @@ class GroupSection:
     group_consumer_session_timeout_ms: int = integer(
         45_000, "After how long without a heartbeat a member of the consumer protocol is removed.", _POSITIVE
     )
+    group_consumer_min_assignment_interval_ms: int = integer(
+        0, "The shortest consumer.assignment.interval.ms that a group may have.", _NOT_NEGATIVE
+    )
+    group_consumer_max_assignment_interval_ms: int = integer(
+        15_000, "The longest consumer.assignment.interval.ms that a group may have.", _NOT_NEGATIVE
+    )
+    group_consumer_min_heartbeat_interval_ms: int = integer(
+        5000, "The shortest consumer.heartbeat.interval.ms that a group may have.", _POSITIVE
+    )
+    group_consumer_max_heartbeat_interval_ms: int = integer(
+        15_000, "The longest consumer.heartbeat.interval.ms that a group may have.", _POSITIVE
+    )
+    group_consumer_min_session_timeout_ms: int = integer(
+        45_000, "The shortest consumer.session.timeout.ms that a group may have.", _POSITIVE
+    )
+    group_consumer_max_session_timeout_ms: int = integer(
+        60_000, "The longest consumer.session.timeout.ms that a group may have.", _POSITIVE
+    )
     group_consumer_max_size: int = integer(_MAX_INT, "How many members a consumer group may have.", _POSITIVE)
     group_consumer_migration_policy: str = string(
         "bidirectional",
@@ -69,9 +87,7 @@ class GroupSection:
         50, "How many partitions __consumer_offsets gets; not to be changed afterwards.", _POSITIVE, HIGH
     )
     offsets_topic_replication_factor: int = short(3, "How many replicas __consumer_offsets gets.", HIGH)
-    offsets_topic_segment_bytes: int = integer(
-        100 << 20, "The segment size of __consumer_offsets.", SEGMENT_BYTES, HIGH
-    )
+    offsets_topic_segment_bytes: int = integer(100 << 20, "The segment size of __consumer_offsets.", _POSITIVE, HIGH)
 
 
 @section
@@ -88,7 +104,7 @@ class TransactionSection:
     )
     transaction_state_log_replication_factor: int = short(3, "How many replicas __transaction_state gets.", HIGH)
     transaction_state_log_segment_bytes: int = integer(
-        100 << 20, "The segment size of __transaction_state.", SEGMENT_BYTES, HIGH
+        100 << 20, "The segment size of __transaction_state.", _POSITIVE, HIGH
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = integer(
         10_000, "How often transactions are looked for that have run out of time.", _POSITIVE, LOW

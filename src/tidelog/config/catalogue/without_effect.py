@@ -23,10 +23,23 @@ _BOOLEAN = ConfigType.BOOLEAN
 _DYNAMIC = frozenset(
     {
         "background.threads",
+        "follower.fetch.last.tiered.offset.enable",
         "group.coordinator.cached.buffer.max.bytes",
+        "group.share.assignment.interval.ms",
+        "group.streams.assignment.interval.ms",
         "metric.reporters",
         "num.io.threads",
         "num.network.threads",
+        "remote.fetch.max.wait.ms",
+        "remote.list.offsets.request.timeout.ms",
+        "remote.log.index.file.cache.total.size.bytes",
+        "remote.log.manager.copier.thread.pool.size",
+        "remote.log.manager.copy.max.bytes.per.second",
+        "remote.log.manager.expiration.thread.pool.size",
+        "remote.log.manager.fetch.max.bytes.per.second",
+        "remote.log.manager.follower.thread.pool.size",
+        "remote.log.reader.threads",
+        "share.coordinator.cached.buffer.max.bytes",
     }
 )
 
@@ -86,8 +99,6 @@ _QUOTAS = _table(
 
 _INTERNAL = _table(
     "it steers an inner part of Apache Kafka that tidelog does not have",
-    ("group.consumer.max.assignment.interval.ms", _INT, 15000),
-    ("group.consumer.min.assignment.interval.ms", _INT, 0),
     ("group.coordinator.append.linger.ms", _INT, -1),
     ("group.coordinator.cached.buffer.max.bytes", _INT, 1048588),
     ("internal.metadata.delete.delay.millis", _LONG, 60000),
@@ -95,14 +106,6 @@ _INTERNAL = _table(
     ("server.max.startup.time.ms", _LONG, MAX_LONG),
     ("unstable.api.versions.enable", _BOOLEAN, False),
     ("unstable.feature.versions.enable", _BOOLEAN, False),
-)
-
-_GROUP_LIMITS = _table(
-    "groups have no properties of their own that could be limited",
-    ("group.consumer.max.heartbeat.interval.ms", _INT, 15000),
-    ("group.consumer.max.session.timeout.ms", _INT, 60000),
-    ("group.consumer.min.heartbeat.interval.ms", _INT, 5000),
-    ("group.consumer.min.session.timeout.ms", _INT, 45000),
 )
 
 _GROUP_PATTERNS = _table(
@@ -199,7 +202,6 @@ WITHOUT_EFFECT_DEFINITIONS = by_name(
         *_METRICS,
         *_QUOTAS,
         *_INTERNAL,
-        *_GROUP_LIMITS,
         *_GROUP_PATTERNS,
         *_SHARE_GROUPS,
         *_STREAMS_GROUPS,

@@ -182,6 +182,6 @@ def _reply(
     return ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=after.epoch,
-        heartbeat_interval_ms=groups.settings.group_consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=groups.settings.of(message.group_id).group_consumer_heartbeat_interval_ms,
         assignment=assignment,
     )

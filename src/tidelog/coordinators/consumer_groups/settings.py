@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -34,5 +35,11 @@ class ConsumerGroupSettings:
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_max_size: int = (1 << 31) - 1
     group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    # For groups that have properties of their own: all settings, with those.
+    groups: Mapping[str, ConsumerGroupSettings] = field(default_factory=dict)
     # Not configurable: when to try again if a member that is to be removed could not be.
     removal_retry_ms: int = 500
+
+    def of(self, group_id: str) -> ConsumerGroupSettings:
+        """The settings that hold for one group."""
+        return self.groups.get(group_id, self)

@@ -68,7 +68,8 @@ class ConsumerGroups:
 
     def renew_session(self, group_id: str, member: ConsumerMember, now: Moment) -> None:
         classic = member.profile.classic
-        timeout_ms = self.settings.group_consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
+        own = self.settings.of(group_id).group_consumer_session_timeout_ms
+        timeout_ms = own if classic is None else classic.session_timeout_ms
         self.expect(Awaited.HEARTBEAT, group_id, member.member_id, timeout_ms, now)
 
     def expect(self, awaited: Awaited, group_id: str, member_id: str, timeout_ms: int, now: Moment) -> None:

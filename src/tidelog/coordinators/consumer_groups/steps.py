@@ -168,7 +168,7 @@ def _follow_group(
 ) -> Goal:
     subscribed = topic_ids(names_of(member, plan.resolved), groups.topics)
     old = group.target_of(arrival.replaces or member.member_id)
-    if plan.epoch <= group.assignment_epoch or not may_assign(group, groups.settings, now.wall_ms):
+    if plan.epoch <= group.assignment_epoch or not may_assign(group, groups.settings.of(group.group_id), now.wall_ms):
         return Goal(epoch=group.assignment_epoch, target=old, subscribed=subscribed)
     targets: dict[str, Target] = dict(group.targets)
     if arrival.replaces is not None:

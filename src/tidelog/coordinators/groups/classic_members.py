@@ -204,7 +204,7 @@ def _has_to_rejoin(groups: ConsumerGroups, group: ConsumerGroup, member: Consume
     """Whether there is a step that the member would take if it joined again."""
     if group.assignment_epoch > member.epoch:
         return True
-    if group.epoch > group.assignment_epoch and may_assign(group, groups.settings, now.wall_ms):
+    if group.epoch > group.assignment_epoch and may_assign(group, groups.settings.of(group.group_id), now.wall_ms):
         return True
     match member.current.state:
         case MemberState.UNREVOKED_PARTITIONS:

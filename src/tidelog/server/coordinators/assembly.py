@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.config.group import group_values
 from tidelog.config.listeners import HostPort
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings, MigrationPolicy
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.transactions.settings import TransactionSettings
-from tidelog.metadata.image import ClusterImage
+from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.metadata.records import TRANSACTION_VERSION_FEATURE
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -46,7 +48,7 @@ def group_coordinator(node: Node) -> GroupCoordinator:
             clock=node.clock,
             compression=Compression(config.offsets_topic_compression_codec),
         ),
-        settings=lambda: group_settings(node.config),
+        settings=lambda: group_settings(node.config, node.image),
         limits=ShardLimits(
             commit_timeout_ms=config.offsets_commit_timeout_ms, load_buffer_bytes=config.offsets_load_buffer_size
         ),
@@ -60,7 +62,20 @@ def group_coordinator(node: Node) -> GroupCoordinator:
     return groups
 
 
-def group_settings(config: BrokerConfig) -> GroupSettings:
+def group_settings(config: BrokerConfig, image: ClusterImage) -> GroupSettings:
+    consumer = ConsumerGroupSettings(
+        group_consumer_assignors=config.group_consumer_assignors,
+        group_consumer_assignment_interval_ms=config.group_consumer_assignment_interval_ms,
+        group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+        group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
+        group_consumer_max_size=config.group_consumer_max_size,
+        group_consumer_migration_policy=MigrationPolicy(config.group_consumer_migration_policy),
+    )
+    groups = {
+        resource.name: _of_one_group(consumer, group_values(overrides, config))
+        for resource, overrides in image.configs.items()
+        if resource.type == ResourceType.GROUP
+    }
     return GroupSettings(
         group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
         group_min_session_timeout_ms=config.group_min_session_timeout_ms,
@@ -69,14 +84,16 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
         offsets_retention_minutes=config.offsets_retention_minutes,
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
-        consumer=ConsumerGroupSettings(
-            group_consumer_assignors=config.group_consumer_assignors,
-            group_consumer_assignment_interval_ms=config.group_consumer_assignment_interval_ms,
-            group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
-            group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
-            group_consumer_max_size=config.group_consumer_max_size,
-            group_consumer_migration_policy=MigrationPolicy(config.group_consumer_migration_policy),
-        ),
+        consumer=replace(consumer, groups=groups),
+    )
+
+
+def _of_one_group(consumer: ConsumerGroupSettings, values: Mapping[str, int]) -> ConsumerGroupSettings:
+    return replace(
+        consumer,
+        group_consumer_assignment_interval_ms=values["consumer.assignment.interval.ms"],
+        group_consumer_heartbeat_interval_ms=values["consumer.heartbeat.interval.ms"],
+        group_consumer_session_timeout_ms=values["consumer.session.timeout.ms"],
     )
 
 

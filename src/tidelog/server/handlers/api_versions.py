@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
-from tidelog.protocol.messages.api_versions_response import (
-    ApiVersionsResponse,
-    FinalizedFeatureKey,
-    SupportedFeatureKey,
-)
+from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
+from tidelog.server.advertised_features import finalized_features, supported_features
 from tidelog.server.context import RequestContext
 
 if TYPE_CHECKING:
@@ -28,19 +25,9 @@ def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> 
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=versions)
         context.connection.client_software = (name, version)
     image = node.image
-    supported = node.supported_features()
     return ApiVersionsResponse(
         api_keys=versions,
-        supported_features=[
-            SupportedFeatureKey(name=name, min_version=low, max_version=high)
-            for name, (low, high) in supported.items()
-            # Version 3 clients cannot read a minimum of 0 (KIP-1022).
-            if low > 0 or context.version >= 4
-        ],
+        supported_features=supported_features(context.version),
         finalized_features_epoch=image.offset,
-        finalized_features=[
-            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in image.features.items()
-            if name in supported
-        ],
+        finalized_features=finalized_features(image),
     )

@@ -14,9 +14,16 @@ if TYPE_CHECKING:
     from tidelog.server.node import Node
 
 BROKERS = 1
+CONTROLLERS = 2
 
 
 def handle(node: Node, request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
+    if request.endpoint_type not in (BROKERS, CONTROLLERS):
+        return DescribeClusterResponse(
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"there is no endpoint type {request.endpoint_type}",
+            endpoint_type=BROKERS,
+        )
     if request.endpoint_type != BROKERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,

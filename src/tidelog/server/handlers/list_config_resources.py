@@ -1,7 +1,8 @@
-"""ListConfigResources: what has properties (KIP-1142). Version 0 only knew client metrics, of which there are none."""
+"""ListConfigResources: what has properties (KIP-1142). Version 0 only knew client metrics."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from tidelog.metadata.image import ResourceType
@@ -25,21 +26,19 @@ _LISTED = frozenset(
 
 
 def handle(node: Node, request: ListConfigResourcesRequest, context: RequestContext) -> ListConfigResourcesResponse:
-    if context.version == 0:
-        return ListConfigResourcesResponse()
-    wanted = set(request.resource_types) or set(_LISTED)
+    wanted = {ResourceType.CLIENT_METRICS} if context.version == 0 else set(request.resource_types) or set(_LISTED)
     if not wanted <= _LISTED:
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     found: list[ConfigResource] = []
-    if ResourceType.TOPIC in wanted:
-        found += [ConfigResource(resource_name=name, resource_type=ResourceType.TOPIC) for name in node.image.topics]
-    for kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
-        if kind in wanted:
-            found += [ConfigResource(resource_name=str(each), resource_type=kind) for each in node.image.brokers]
-    if ResourceType.GROUP in wanted:
-        found += [
-            ConfigResource(resource_name=resource.name, resource_type=ResourceType.GROUP)
-            for resource in node.image.configs
-            if resource.type == ResourceType.GROUP
-        ]
+    # The order is Kafka's. The first two exist by having properties.
+    for kind in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
+        names = [resource.name for resource in node.image.configs if resource.type == kind]
+        found += _listed(wanted, kind, names)
+    for kind in (ResourceType.BROKER_LOGGER, ResourceType.BROKER):
+        found += _listed(wanted, kind, map(str, node.image.brokers))
+    found += _listed(wanted, ResourceType.TOPIC, node.image.topics)
     return ListConfigResourcesResponse(config_resources=found)
+
+
+def _listed(wanted: Collection[int], kind: ResourceType, names: Iterable[str]) -> list[ConfigResource]:
+    return [ConfigResource(resource_name=name, resource_type=kind) for name in names] if kind in wanted else []

@@ -12,7 +12,7 @@ It may be asynchronous; if it can answer at once it should not be, since a plain
 that cannot answer at once returns a `Later`. None means that the request gets no reply. Modules are imported when their
 API is called for the first time.
 
-APIs that the active controller answers have no module: `tidelog.server.forwarding` passes them on.
+APIs that the active controller answers alone have no module: `tidelog.server.forwarding` passes them on.
 """
 
 from __future__ import annotations
@@ -89,6 +89,10 @@ SERVED: dict[ApiKey, Versions] = {
 ADVERTISED_MINIMUM = {ApiKey.PRODUCE: 0}
 
 
+# Forwarded, except for what concerns only the broker that is asked.
+_PARTLY_HERE = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """What the router needs for one version of one API."""
@@ -121,7 +125,7 @@ def route(api_key: int, version: int) -> Route | None:
 
 
 def _handler(key: ApiKey) -> Handler:
-    if key in FORWARDED:
+    if key in FORWARDED and key not in _PARTLY_HERE:
         return forwarding.handle
     handler: Handler = import_module(f"tidelog.server.handlers.{key.name.lower()}").handle
     return handler

@@ -1,9 +1,11 @@
-"""What a controller's own listener answers: the quorum among itself, and the brokers that ask the controller."""
+"""What a controller's own listener answers: the quorum among itself, brokers that ask the controller, and clients that
+connect to controllers (KIP-919)."""
 
 from __future__ import annotations
 
 import logging
 
+from tidelog.config.broker import BrokerConfig
 from tidelog.model.errors import ErrorCode
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.later import Later
@@ -13,11 +15,17 @@ from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
 from tidelog.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
+from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.schema import Message, covers
+from tidelog.server.advertised_features import finalized_features, supported_features
 from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.answers import answer_envelope, answer_request
+from tidelog.server.quorum.controller_clients import ControllerClients
 from tidelog.server.quorum.envelope import ENVELOPE_ROOM_BYTES, FORWARDED
+from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.runtime import QuorumRuntime
 
 logger = logging.getLogger(__name__)
@@ -43,9 +51,11 @@ _BROKER_APIS = frozenset(
         ApiKey.BROKER_HEARTBEAT,
     }
 )
+# What clients ask any controller.
+_CLIENT_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER, ApiKey.DESCRIBE_CONFIGS})
 SERVED = {
     key: request_class(key).SCHEMA.valid
-    for key in sorted({ApiKey.API_VERSIONS, ApiKey.ENVELOPE, *_QUORUM_APIS, *_BROKER_APIS, *FORWARDED})
+    for key in sorted({ApiKey.ENVELOPE, *_CLIENT_APIS, *_QUORUM_APIS, *_BROKER_APIS, *FORWARDED})
 }
 _ENVELOPE_KEY = ApiKey.ENVELOPE.to_bytes(2, "big")
 
@@ -53,9 +63,18 @@ _ENVELOPE_KEY = ApiKey.ENVELOPE.to_bytes(2, "big")
 class ControllerService:
     """The `RequestService` of a controller's listener."""
 
-    def __init__(self, quorum: QuorumRuntime, controller: ActiveController) -> None:
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        quorum: QuorumRuntime,
+        metadata: MetadataFollower,
+        controller: ActiveController,
+    ) -> None:
         self._quorum = quorum
+        self._metadata = metadata
         self._controller = controller
+        self._clients = ControllerClients(config, metadata, quorum)
         self._connections: dict[ServerConnection, None] = {}
 
     def frame_limit(self, first_bytes: memoryview) -> int:
@@ -96,13 +115,24 @@ class ControllerService:
         return Later.run(self._answer(api_key, version, correlation_id, request))
 
     async def _answer(self, api_key: int, version: int, correlation_id: int, request: Message) -> Reply:
-        if api_key in _QUORUM_APIS:
-            response = await self._quorum.ask(request)
-        elif isinstance(request, EnvelopeRequest):
-            response = await answer_envelope(self._controller, request)
-        else:
-            response = await answer_request(self._controller, request, version)
+        response = await (
+            self._quorum.ask(request) if api_key in _QUORUM_APIS else self._answer_message(version, request)
+        )
         return response_frame(api_key, version, correlation_id, response)
+
+    async def _answer_message(self, version: int, request: Message) -> Message:
+        match request:
+            case EnvelopeRequest():
+                return await answer_envelope(self._controller, request)
+            case DescribeClusterRequest():
+                return self._clients.describe_cluster(request, version)
+            case DescribeConfigsRequest():
+                return self._clients.describe_configs(request)
+            case IncrementalAlterConfigsRequest():
+                return await self._clients.alter_configs(
+                    request, lambda rest: answer_request(self._controller, rest, version)
+                )
+        return await answer_request(self._controller, request, version)
 
     def _api_versions(self, version: int, correlation_id: int) -> Reply:
         known = covers(SERVED[ApiKey.API_VERSIONS], version)
@@ -111,5 +141,8 @@ class ControllerService:
             api_keys=[
                 ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in SERVED.items()
             ],
+            supported_features=supported_features(version),
+            finalized_features_epoch=self._metadata.image.offset,
+            finalized_features=finalized_features(self._metadata.image),
         )
         return response_frame(ApiKey.API_VERSIONS, version if known else 0, correlation_id, response)

@@ -1,0 +1,88 @@
+"""The properties of a subscription to the metrics of clients (resource type CLIENT_METRICS, KIP-714).
+
+They are stored, checked and shown. No client is asked for its metrics yet: brokers serve neither
+GetTelemetrySubscriptions nor PushTelemetry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tidelog.config.definitions import ConfigDefinition, ConfigType, InvalidConfig, by_name, unknown_name_problem
+
+LONGEST_INTERVAL_MS = 3_600_000
+SHORTEST_INTERVAL_MS = 100
+
+CLIENT_METRICS_DEFINITIONS = by_name(
+    (
+        ConfigDefinition(
+            name="interval.ms",
+            type=ConfigType.INT,
+            default=300_000,
+            documentation="How often a client pushes its metrics.",
+        ),
+        ConfigDefinition(
+            name="match",
+            type=ConfigType.LIST,
+            default=(),
+            documentation="Which clients the subscription is for: name=pattern pairs; empty is all of them.",
+        ),
+        ConfigDefinition(
+            name="metrics",
+            type=ConfigType.LIST,
+            default=(),
+            documentation="The prefixes of the names of the metrics; empty is none.",
+        ),
+    )
+)
+_MATCHED = (
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+)
+
+
+def client_metrics_request_problems(overrides: Mapping[str, str]) -> list[str]:
+    """What Kafka calls an invalid request: names that it does not know, and intervals out of range."""
+    problems: list[str] = []
+    for name, text in overrides.items():
+        definition = CLIENT_METRICS_DEFINITIONS.get(name)
+        if definition is None:
+            problems.append(unknown_name_problem("client metrics", name, CLIENT_METRICS_DEFINITIONS.keys()))
+            continue
+        try:
+            value = definition.parse(text)
+        except InvalidConfig as error:
+            problems.extend(error.problems)
+            continue
+        if isinstance(value, int) and not SHORTEST_INTERVAL_MS <= value <= LONGEST_INTERVAL_MS:
+            problems.append(f"{name}={value} must be from {SHORTEST_INTERVAL_MS} to {LONGEST_INTERVAL_MS}")
+    return problems
+
+
+def client_metrics_value_problems(overrides: Mapping[str, str]) -> list[str]:
+    """What Kafka calls an invalid configuration: patterns that match no client."""
+    return [
+        f"match: {pattern!r} is not a pair of {', '.join(_MATCHED)} and a regular expression"
+        for pattern in _patterns(overrides.get("match", ""))
+        if not _is_match(pattern)
+    ]
+
+
+def _patterns(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _is_match(pattern: str) -> bool:
+    name, separator, expression = pattern.partition("=")
+    if not separator or "=" in expression or name.strip() not in _MATCHED:
+        return False
+    try:
+        re.compile(expression.strip())
+    except re.error:
+        return False
+    return True
