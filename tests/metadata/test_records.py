@@ -21,6 +21,7 @@ from tidelog.metadata.records import (
     TopicRecord,
     decode_record,
     encode_record,
+    record_version,
 )
 from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature
 from tidelog.protocol.schema import Message
@@ -125,10 +126,31 @@ WRITTEN_BY_APACHE_KAFKA = [
 
 
 @pytest.mark.parametrize(
+    ("level", "expected"),
+    # What Apache Kafka 4.3 says of its levels (MetadataVersion).
+    [
+        (7, (1, 0, 0)),
+        (8, (2, 0, 0)),
+        (16, (2, 0, 0)),
+        (17, (3, 1, 1)),
+        (22, (3, 1, 1)),
+        (23, (3, 2, 2)),
+        (29, (3, 2, 2)),
+        (30, (4, 2, 2)),
+    ],
+)
+def test_a_cluster_writes_the_versions_of_its_level(level: int, expected: tuple[int, int, int]) -> None:
+    kinds = (RegisterBrokerRecord, PartitionRecord, PartitionChangeRecord)
+    assert tuple(record_version(kind, level) for kind in kinds) == expected
+    for kind in kinds:
+        assert decode_record(encode_record(kind(), level)).version == record_version(kind, level)
+
+
+@pytest.mark.parametrize(
     ("record", "value"), WRITTEN_BY_APACHE_KAFKA, ids=[type(each).__name__ for each, _ in WRITTEN_BY_APACHE_KAFKA]
 )
 def test_bytes_are_those_of_apache_kafka(record: Message, value: str) -> None:
-    assert encode_record(record).hex() == value
+    assert encode_record(record, 25).hex() == value
     assert same(decode_record(bytes.fromhex(value)).message, record)
 
 

@@ -349,7 +349,7 @@ def _partition_data(description: QuorumDescription, wall_ms: int) -> PartitionDa
         ]
 
     return PartitionData(
-        error_message=None,
+        error_message="",
         leader_id=description.leader_id,
         leader_epoch=description.epoch,
         high_watermark=_UNKNOWN if description.high_watermark is None else description.high_watermark,

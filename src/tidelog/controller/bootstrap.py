@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from tidelog.controller.eligible_leaders import MIN_IN_SYNC
+from tidelog.metadata.image import ResourceType
 from tidelog.metadata.records import (
+    ELIGIBLE_LEADER_REPLICAS,
+    ELIGIBLE_LEADER_REPLICAS_FEATURE,
     GROUP_VERSION,
     GROUP_VERSION_FEATURE,
     METADATA_VERSION,
     METADATA_VERSION_FEATURE,
     TRANSACTION_VERSION,
     TRANSACTION_VERSION_FEATURE,
+    ConfigRecord,
     FeatureLevelRecord,
 )
 from tidelog.model.ids import Uuid
@@ -20,15 +25,24 @@ from tidelog.protocol.schema import Message
 INITIAL_FEATURES: Mapping[str, int] = MappingProxyType(
     {
         METADATA_VERSION_FEATURE: METADATA_VERSION,
-        TRANSACTION_VERSION_FEATURE: TRANSACTION_VERSION,
+        ELIGIBLE_LEADER_REPLICAS_FEATURE: ELIGIBLE_LEADER_REPLICAS,
         GROUP_VERSION_FEATURE: GROUP_VERSION,
+        TRANSACTION_VERSION_FEATURE: TRANSACTION_VERSION,
     }
 )
 
 
-def bootstrap_records(features: Mapping[str, int] = INITIAL_FEATURES) -> tuple[Message, ...]:
-    """What the first controller writes into an empty metadata log."""
-    return tuple(FeatureLevelRecord(name=name, feature_level=level) for name, level in features.items() if level)
+def bootstrap_records(features: Mapping[str, int] = INITIAL_FEATURES, *, min_in_sync: int = 1) -> tuple[Message, ...]:
+    """What the first controller writes into an empty metadata log. `min_in_sync` is its own min.insync.replicas: with
+    eligible leaders all nodes must have the same value.
+    """
+    records: list[Message] = [
+        FeatureLevelRecord(name=name, feature_level=level) for name, level in features.items() if level
+    ]
+    if features.get(ELIGIBLE_LEADER_REPLICAS_FEATURE, 0):
+        value = str(min_in_sync)
+        records.append(ConfigRecord(resource_type=ResourceType.BROKER, resource_name="", name=MIN_IN_SYNC, value=value))
+    return tuple(records)
 
 
 def fresh_uuid(random_bytes: bytes) -> Uuid:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tidelog.controller.decision import Decision, Refusal
+from tidelog.controller.decision import Decision
 from tidelog.controller.eligible_leaders import MIN_IN_SYNC
 from tidelog.metadata.image import ClusterImage, ResourceType, VersionRange
 from tidelog.metadata.records import (
@@ -15,11 +15,13 @@ from tidelog.metadata.records import (
     GROUP_VERSION_FEATURE,
     METADATA_VERSION,
     METADATA_VERSION_FEATURE,
+    MINIMUM_METADATA_VERSION,
     TRANSACTION_VERSION,
     TRANSACTION_VERSION_FEATURE,
     ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,
+    metadata_version,
 )
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
@@ -29,17 +31,22 @@ from tidelog.protocol.schema import Message
 # What the nodes of this version can work with.
 SUPPORTED_FEATURES: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
-        METADATA_VERSION_FEATURE: (METADATA_VERSION, METADATA_VERSION),
-        TRANSACTION_VERSION_FEATURE: (0, TRANSACTION_VERSION),
         GROUP_VERSION_FEATURE: (0, GROUP_VERSION),
+        METADATA_VERSION_FEATURE: (MINIMUM_METADATA_VERSION, METADATA_VERSION),
+        TRANSACTION_VERSION_FEATURE: (0, TRANSACTION_VERSION),
         ELIGIBLE_LEADER_REPLICAS_FEATURE: (0, ELIGIBLE_LEADER_REPLICAS),
     }
 )
 
-# The values of the upgrade type. Lowering a level can lose metadata that only the higher one has; none of ours does.
+# The values of the upgrade type.
 UPGRADE = 1
 SAFE_DOWNGRADE = 2
 UNSAFE_DOWNGRADE = 3
+
+# Levels of metadata.version that brought metadata which the level before cannot hold. Nobody may go back below one.
+_CHANGED_METADATA = (8, 11, 13, 14, 15, 17, 23, 30)
+# The level of metadata.version from which on eligible leaders can be written down.
+_ELIGIBLE_LEADERS_FROM = 23
 
 
 def update_features(
@@ -53,62 +60,71 @@ def update_features(
     min.insync.replicas; `supported` is what it can work with.
     """
     records: list[Message] = []
-    refusals: dict[str, Refusal] = {}
+    asked = {update.feature: update.max_version_level for update in request.feature_updates}
     for update in request.feature_updates:
-        refusal = _problem(image, update, supported)
-        if refusal is not None:
-            refusals[update.feature] = refusal
-        elif image.features.get(update.feature, 0) != update.max_version_level:
+        problem = _problem(image, update, {**image.features, **asked}, supported)
+        if problem is not None:
+            # As in Kafka, one message for the whole request; the results of older versions stay empty then.
+            message = f"no feature was updated: {update.feature}: {problem}"
+            reply = UpdateFeaturesResponse(error_code=ErrorCode.INVALID_UPDATE_VERSION, error_message=message)
+            return Decision(records=(), reply=reply)
+        if image.features.get(update.feature, 0) != update.max_version_level:
             records.append(FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level))
             if update.feature == ELIGIBLE_LEADER_REPLICAS_FEATURE:
                 records.extend(_eligible_leaders(image, update.max_version_level, min_in_sync))
-    results = [
-        UpdatableFeatureResult(
-            feature=update.feature,
-            error_code=refusals[update.feature].code if update.feature in refusals else ErrorCode.NONE,
-            error_message=refusals[update.feature].message if update.feature in refusals else None,
-        )
-        for update in request.feature_updates
-    ]
-    first = next(iter(refusals.values()), None)
-    if first is not None:
-        reply = UpdateFeaturesResponse(error_code=first.code, error_message=first.message, results=results)
-        return Decision(records=(), reply=reply)
     return Decision(
         records=() if request.validate_only else tuple(records),
-        reply=UpdateFeaturesResponse(error_message=None, results=results),
+        reply=UpdateFeaturesResponse(
+            error_message=None,
+            # Kafka's own words for a success.
+            results=[
+                UpdatableFeatureResult(feature=update.feature, error_message=ErrorCode.NONE.name)
+                for update in request.feature_updates
+            ],
+        ),
     )
 
 
-def _problem(image: ClusterImage, update: FeatureUpdateKey, supported: Mapping[str, tuple[int, int]]) -> Refusal | None:
-    name, level = update.feature, update.max_version_level
+def _problem(
+    image: ClusterImage,
+    update: FeatureUpdateKey,
+    planned: Mapping[str, int],
+    supported: Mapping[str, tuple[int, int]],
+) -> str | None:
+    """Why a feature cannot get its level; `planned` are the levels of all features afterwards."""
+    name, level, current = update.feature, update.max_version_level, image.features.get(update.feature, 0)
+    kind = SAFE_DOWNGRADE if update.allow_downgrade else update.upgrade_type
+    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return f"there is no upgrade type {kind}; it must be 1 (upgrade), 2 (safe downgrade) or 3 (unsafe downgrade)"
     if level < 0:
-        return Refusal(code=ErrorCode.INVALID_UPDATE_VERSION, message=f"{name}: there is no level {level}")
-    low, high = supported.get(name, (0, 0))
-    if name not in supported or not low <= level <= high:
-        return Refusal(
-            code=ErrorCode.INVALID_UPDATE_VERSION,
-            message=f"{name}: the controller cannot work with level {level}, only with {low} to {high}",
-        )
+        return f"there is no level {level}; the lowest is 0"
+    if name not in supported:
+        known = ", ".join(sorted(supported))
+        return f"the controller does not know this feature; it knows {known}"
+    problem = _unsupported(image, name, level, supported)
+    if problem is not None:
+        return problem
+    if level < current and kind == UPGRADE:
+        return f"level {level} is below the current level {current}, which has to be asked for as a downgrade"
+    if level > current and kind != UPGRADE:
+        return f"level {level} is above the current level {current}, which is no downgrade"
+    if name == METADATA_VERSION_FEATURE and any(level < changed <= current for changed in _CHANGED_METADATA):
+        return f"going back from level {current} to {level} could delete metadata, and is not supported"
+    concerned = name in (ELIGIBLE_LEADER_REPLICAS_FEATURE, METADATA_VERSION_FEATURE)
+    eligible = concerned and planned.get(ELIGIBLE_LEADER_REPLICAS_FEATURE, 0)
+    if eligible and metadata_version(planned) < _ELIGIBLE_LEADERS_FROM:
+        return f"{ELIGIBLE_LEADER_REPLICAS_FEATURE} needs {METADATA_VERSION_FEATURE} {_ELIGIBLE_LEADERS_FROM} or higher"
+    return None
+
+
+def _unsupported(image: ClusterImage, name: str, level: int, supported: Mapping[str, tuple[int, int]]) -> str | None:
+    low, high = supported[name]
+    if not low <= level <= high:
+        return f"the controller cannot work with level {level}, only with {low} to {high}"
     for broker in image.brokers.values():
         low, high = broker.features.get(name, VersionRange(0, 0))
         if not low <= level <= high:
-            return Refusal(
-                code=ErrorCode.INVALID_UPDATE_VERSION,
-                message=f"{name}: broker {broker.id} cannot work with level {level}, only with {low} to {high}",
-            )
-    lowers = level < image.features.get(name, 0)
-    allows = update.allow_downgrade or update.upgrade_type in (SAFE_DOWNGRADE, UNSAFE_DOWNGRADE)
-    if lowers and not allows:
-        return Refusal(
-            code=ErrorCode.INVALID_UPDATE_VERSION,
-            message=f"{name}: level {level} is below the current one, which has to be asked for as a downgrade",
-        )
-    if not lowers and allows and level != image.features.get(name, 0):
-        return Refusal(
-            code=ErrorCode.INVALID_UPDATE_VERSION,
-            message=f"{name}: level {level} is above the current one, which is no downgrade",
-        )
+            return f"broker {broker.id} cannot work with level {level}, only with {low} to {high}"
     return None
 
 

@@ -7,6 +7,7 @@ records mean is in `tidelog.metadata.replay`. The classes of all records can be 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tidelog.protocol.codec import (
@@ -50,6 +51,7 @@ __all__ = [
     "GROUP_VERSION_FEATURE",
     "METADATA_VERSION",
     "METADATA_VERSION_FEATURE",
+    "MINIMUM_METADATA_VERSION",
     "TRANSACTION_VERSION",
     "TRANSACTION_VERSION_FEATURE",
     "AbortTransactionRecord",
@@ -79,14 +81,17 @@ __all__ = [
     "UserScramCredentialRecord",
     "decode_record",
     "encode_record",
+    "metadata_version",
+    "record_version",
 ]
 
 FRAME_VERSION = 1
 
-# The metadata.version of a new cluster, 4.0-IV3. Apache Kafka ties the version of each record to this number; the
-# table below is what 4.0-IV3 writes.
+# The metadata.version of a new cluster, 4.3-IV0, and the oldest one that can be worked with, 3.3-IV3. Apache Kafka ties
+# the version of each record to this number; so does the table below.
 METADATA_VERSION_FEATURE = "metadata.version"
-METADATA_VERSION = 25
+METADATA_VERSION = 30
+MINIMUM_METADATA_VERSION = 7
 
 # Level 2 lets producers speak the second version of the transaction protocol (KIP-890).
 TRANSACTION_VERSION_FEATURE = "transaction.version"
@@ -96,13 +101,24 @@ TRANSACTION_VERSION = 2
 GROUP_VERSION_FEATURE = "group.version"
 GROUP_VERSION = 1
 
-# Level 1 lets replicas lead that left the in-sync set while nothing could be committed (KIP-966). Off in a new cluster,
-# as in Apache Kafka's of this metadata.version.
+# Level 1 lets replicas lead that left the in-sync set while nothing could be committed (KIP-966).
 ELIGIBLE_LEADER_REPLICAS_FEATURE = "eligible.leader.replicas.version"
 ELIGIBLE_LEADER_REPLICAS = 1
 
+# Levels of metadata.version that brought new versions of records, for: moving away from ZooKeeper, directories of
+# replicas, eligible leaders, cordoned directories.
+_MIGRATION, _DIRECTORIES, _ELIGIBLE_LEADERS, _CORDONED = 8, 17, 23, 30
+
+# Of the records with several versions: the level from which on each is written, the newest first.
+_VERSIONS_BY_LEVEL: dict[type[Message], tuple[tuple[int, int], ...]] = {
+    RegisterBrokerRecord: ((_CORDONED, 4), (_DIRECTORIES, 3), (_MIGRATION, 2), (0, 1)),
+    PartitionRecord: ((_ELIGIBLE_LEADERS, 2), (_DIRECTORIES, 1), (0, 0)),
+    PartitionChangeRecord: ((_ELIGIBLE_LEADERS, 2), (_DIRECTORIES, 1), (0, 0)),
+    BrokerRegistrationChangeRecord: ((_CORDONED, 3), (_DIRECTORIES, 2), (0, 1)),
+}
+
 _WRITTEN_VERSIONS: dict[type[Message], int] = {
-    RegisterBrokerRecord: 3,
+    RegisterBrokerRecord: 4,
     UnregisterBrokerRecord: 0,
     TopicRecord: 0,
     PartitionRecord: 2,
@@ -116,7 +132,7 @@ _WRITTEN_VERSIONS: dict[type[Message], int] = {
     FeatureLevelRecord: 0,
     ClientQuotaRecord: 0,
     ProducerIdsRecord: 0,
-    BrokerRegistrationChangeRecord: 2,
+    BrokerRegistrationChangeRecord: 3,
     RemoveAccessControlEntryRecord: 0,
     NoOpRecord: 0,
     RemoveUserScramCredentialRecord: 0,
@@ -141,9 +157,22 @@ class FramedRecord(NamedTuple):
     version: int
 
 
-def encode_record(message: Message) -> bytes:
-    """The value of a record in the metadata log."""
-    version = _WRITTEN_VERSIONS[type(message)]
+def metadata_version(features: Mapping[str, int]) -> int:
+    """The level of a cluster with these features. One that has not written any yet begins with the newest."""
+    return features.get(METADATA_VERSION_FEATURE, METADATA_VERSION)
+
+
+def record_version(kind: type[Message], metadata_version: int) -> int:
+    """In which version a cluster of this level writes such records."""
+    for level, version in _VERSIONS_BY_LEVEL.get(kind, ()):
+        if metadata_version >= level:
+            return version
+    return _WRITTEN_VERSIONS[kind]
+
+
+def encode_record(message: Message, metadata_version: int = METADATA_VERSION) -> bytes:
+    """The value of a record in the metadata log of a cluster of this level."""
+    version = record_version(type(message), metadata_version)
     return b"".join(
         (
             encode_uvarint(FRAME_VERSION),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from tidelog.metadata.records import InvalidMetadataRecord, decode_record, encode_record
+from tidelog.metadata.records import METADATA_VERSION, InvalidMetadataRecord, decode_record, encode_record
 from tidelog.protocol.codec import Buffer, ProtocolError, decode_whole, encode
 from tidelog.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
 from tidelog.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
@@ -35,14 +35,21 @@ class SnapshotContent:
     timestamp_ms: int
 
 
-def encode_snapshot(records: Iterable[Message], *, epoch: int, timestamp_ms: int, now_ms: int) -> Iterator[bytes]:
-    """The snapshot in pieces. `epoch` is that of its name."""
+def encode_snapshot(
+    records: Iterable[Message],
+    *,
+    epoch: int,
+    timestamp_ms: int,
+    now_ms: int,
+    metadata_version: int = METADATA_VERSION,
+) -> Iterator[bytes]:
+    """The snapshot in pieces. `epoch` is that of its name, `metadata_version` the level of the cluster."""
     header = encode(SnapshotHeaderRecord(last_contained_log_timestamp=timestamp_ms), 0)
     yield encode_control_batch(ControlType.SNAPSHOT_HEADER, header, timestamp=now_ms, leader_epoch=epoch)
     offset = 1
     remaining = iter(records)
     while chunk := list(islice(remaining, RECORDS_PER_BATCH)):
-        values = [(timestamp_ms, None, encode_record(record), ()) for record in chunk]
+        values = [(timestamp_ms, None, encode_record(record, metadata_version), ()) for record in chunk]
         yield encode_batch(values, base_offset=offset, leader_epoch=epoch)
         offset += len(values)
     yield encode_control_batch(

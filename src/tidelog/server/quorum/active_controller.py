@@ -29,7 +29,7 @@ from tidelog.controller.producer_ids import allocate_producer_ids
 from tidelog.controller.reassignment import alter_partition_reassignments, list_partition_reassignments
 from tidelog.controller.topics import create_topics, delete_topics
 from tidelog.metadata.image import ClusterImage
-from tidelog.metadata.records import encode_record
+from tidelog.metadata.records import encode_record, metadata_version
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock, Randomness
@@ -185,7 +185,8 @@ class ActiveController:
         self.absent_brokers.begin()
         logger.info("this node is the active controller of epoch %d", leadership.epoch)
         if not self._metadata.latest.features:
-            await self._decide(lambda image: Decision(records=bootstrap_records(INITIAL_FEATURES), reply=None))
+            first = bootstrap_records(INITIAL_FEATURES, min_in_sync=self._config.topic_defaults().min_insync_replicas)
+            await self._decide(lambda image: Decision(records=first, reply=None))
         if not self._watching:
             self._watching = self._start_watching()
 
@@ -258,7 +259,7 @@ class ActiveController:
             decided = self._checked(decision)
             if decided.records:
                 # Committed means that it is in the latest image.
-                await self._quorum.append(decided.records, epoch)
+                await self._quorum.append(decided.records, epoch, metadata_version(self._metadata.latest.features))
             return decided.reply
 
     def _checked(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Decided[Reply]:
@@ -271,7 +272,7 @@ class ActiveController:
             decided = decision(image)
             if decided.records:
                 for record in decided.records:
-                    encode_record(record)
+                    encode_record(record, metadata_version(image.features))
                 apply(image, decided.records)
         except ApiError:
             raise
@@ -342,18 +343,19 @@ class ActiveController:
 
     # -- decisions that need more than the image -----------------------------------------------------------------
 
-    def _unclean(self, image: ClusterImage) -> UncleanAllowed:
-        config = self._config
+    def _cluster_wide(self, image: ClusterImage) -> BrokerConfig:
+        """The properties of this node, with those that are set for all brokers."""
         dynamic = image.cluster_config()
-        if dynamic:
-            config = config.with_dynamic(cluster=dynamic)
-        return unclean_allowed(image, config.topic_defaults())
+        return self._config.with_dynamic(cluster=dynamic) if dynamic else self._config
+
+    def _unclean(self, image: ClusterImage) -> UncleanAllowed:
+        return unclean_allowed(image, self._cluster_wide(image).topic_defaults())
 
     def _create_topics(self, request: CreateTopicsRequest) -> Callable[[ClusterImage], Decided[Message]]:
         topic_ids = [fresh_uuid(self._randomness.random_bytes(16)) for _ in request.topics]
         start = self._randomness.below(PLACEMENT_STARTS)
         return lambda image: create_topics(
-            image, request, config=self._config, topic_ids=topic_ids, placement_start=start
+            image, request, config=self._cluster_wide(image), topic_ids=topic_ids, placement_start=start
         )
 
     def _create_partitions(self, request: CreatePartitionsRequest) -> Callable[[ClusterImage], Decided[Message]]:

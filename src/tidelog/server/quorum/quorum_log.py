@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tidelog.consensus.effects import FetchedAppend, LeaderChangeAppend, SnapshotChunk
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import RestartLog, SnapshotRules, next_log_start, plan_opening
-from tidelog.metadata.records import decode_record, encode_record
+from tidelog.metadata.records import METADATA_VERSION, decode_record, encode_record
 from tidelog.metadata.snapshot_file import SnapshotContent
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
@@ -150,12 +150,13 @@ class QuorumLog:
         except (UnexpectedOffset, CorruptBatch):
             return False
 
-    def append_records(self, records: Sequence[Message], epoch: int) -> int:
-        """As the leader of `epoch`; the offset of the last record."""
+    def append_records(self, records: Sequence[Message], epoch: int, metadata_version: int = METADATA_VERSION) -> int:
+        """As the leader of `epoch`, in the versions of this level; the offset of the last record."""
         now_ms = self._clock.now_ms()
         for start in range(0, len(records), MAX_RECORDS_PER_BATCH):
             chunk = records[start : start + MAX_RECORDS_PER_BATCH]
-            self._append(encode_batch([(now_ms, None, encode_record(record), ()) for record in chunk]), epoch)
+            values = [(now_ms, None, encode_record(record, metadata_version), ()) for record in chunk]
+            self._append(encode_batch(values), epoch)
         return self._log.log_end_offset - 1
 
     def truncate(self, offset: int) -> None:

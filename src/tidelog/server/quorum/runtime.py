@@ -51,6 +51,7 @@ from tidelog.consensus.quorum_state import (
 from tidelog.consensus.replica import QuorumReplica
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.wire import QuorumWire
+from tidelog.metadata.records import METADATA_VERSION
 from tidelog.metadata.snapshot_file import CorruptSnapshot, SnapshotContent
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock, Randomness
@@ -81,6 +82,7 @@ class _AppendWanted:
 
     records: Sequence[Message]
     epoch: int
+    metadata_version: int
     appended: asyncio.Future[int]
 
 
@@ -231,13 +233,16 @@ class QuorumRuntime:
         description = self._replica.describe(self._clock.monotonic_ms())
         return self._wire.write_description(request, description, self._clock.now_ms())
 
-    async def append(self, records: Sequence[Message], epoch: int) -> int:
-        """Append as the leader of `epoch` and wait until it is committed; the offset of the last record.
+    async def append(self, records: Sequence[Message], epoch: int, metadata_version: int = METADATA_VERSION) -> int:
+        """Append as the leader of `epoch` and wait until it is committed; the offset of the last record. Records are
+        written in the versions of the cluster's `metadata_version`.
 
         Raises ApiError with NOT_CONTROLLER if the leadership is lost: the records may still be committed.
         """
         appended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._events.put_nowait(_AppendWanted(records=records, epoch=epoch, appended=appended))
+        self._events.put_nowait(
+            _AppendWanted(records=records, epoch=epoch, metadata_version=metadata_version, appended=appended)
+        )
         last_offset = await appended
         await self.committed(last_offset)
         return last_offset
@@ -307,7 +312,7 @@ class QuorumRuntime:
             if self.leadership.leading_from is None or self.leadership.epoch != event.epoch:
                 event.appended.set_exception(_not_controller())
                 return
-            last_offset = self._log.append_records(event.records, event.epoch)
+            last_offset = self._log.append_records(event.records, event.epoch, event.metadata_version)
             event.appended.set_result(last_offset)
             await self._carry_out(self._replica.step(Appended(), self._clock.monotonic_ms()))
             await self._flush_and_report()

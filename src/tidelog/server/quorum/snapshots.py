@@ -11,6 +11,7 @@ import logging
 
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import SnapshotRules
+from tidelog.metadata.records import metadata_version
 from tidelog.metadata.snapshot import image_records
 from tidelog.metadata.snapshot_file import encode_snapshot
 from tidelog.model.ports import Clock
@@ -61,7 +62,11 @@ class SnapshotTaker:
         if latest is not None and latest.end_offset >= snapshot_id.end_offset:
             return None
         pieces = encode_snapshot(
-            image_records(image), epoch=metadata.epoch, timestamp_ms=metadata.timestamp_ms, now_ms=self._clock.now_ms()
+            image_records(image),
+            epoch=metadata.epoch,
+            timestamp_ms=metadata.timestamp_ms,
+            now_ms=self._clock.now_ms(),
+            metadata_version=metadata_version(image.features),
         )
         loop = asyncio.get_running_loop()
         self._writing = loop.run_in_executor(None, self._log.write_snapshot, snapshot_id, pieces)
