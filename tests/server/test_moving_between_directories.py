@@ -12,9 +12,10 @@ import pytest
 from server.conftest import create_topic
 from support.raw_client import RawClient, raw_client
 
+from tidelog.client.admin import Admin
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.errors import ErrorCode
-from tidelog.model.ids import format_uuid
+from tidelog.model.ids import TopicPartition, format_uuid
 from tidelog.protocol.messages.alter_replica_log_dirs_request import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -198,3 +199,18 @@ async def test_a_deleted_topic_takes_its_move_along(tmp_path: Path) -> None:
         assert not (await client.ask(DeleteTopicsRequest(topics=gone, timeout_ms=10_000))).responses[0].error_code
         assert running.node.moves.under_way() == []
         assert not list(other.glob("*-future"))
+
+
+async def test_the_client_moves_a_replica(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    async with broker(first, second) as (running, client):
+        await create_topic(client, "t", 1)
+        other = second if directory_of(running) == str(first) else first
+        key = (TopicPartition("t", 0), running.node.broker_id)
+        host, port = running.addresses[0]
+        async with Admin(f"{host}:{port}") as admin:
+            refused = (await admin.alter_replica_log_dirs({key: str(tmp_path)}))[key]
+            assert refused is not None
+            assert refused.code is ErrorCode.LOG_DIR_NOT_FOUND
+            assert await admin.alter_replica_log_dirs({key: str(other)}) == {key: None}
+        await until(lambda: directory_of(running) == str(other))

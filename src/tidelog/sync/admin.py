@@ -64,6 +64,7 @@ class Admin(Client[AsyncAdmin]):
 
     # Brokers and replicas
     alter_partition_reassignments = blocking(AsyncAdmin.alter_partition_reassignments)
+    alter_replica_log_dirs = blocking(AsyncAdmin.alter_replica_log_dirs)
     broker_versions = blocking(AsyncAdmin.broker_versions)
     describe_cluster = blocking(AsyncAdmin.describe_cluster)
     describe_log_dirs = blocking(AsyncAdmin.describe_log_dirs)

@@ -12,6 +12,12 @@ from tidelog.client.metadata import NO_NODE, BrokerAddress
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.protocol.messages.alter_replica_log_dirs_request import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from tidelog.protocol.messages.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
 from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from tidelog.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
@@ -182,3 +188,41 @@ class NodeAdmin:
             return dict(zip(nodes, await asyncio.gather(*map(ask, nodes)), strict=True))
 
         return await self._cluster.retry("describing log directories", attempt)
+
+    async def alter_replica_log_dirs(
+        self, directories: Mapping[tuple[TopicPartition, int], str]
+    ) -> dict[tuple[TopicPartition, int], ApiError | None]:
+        """Move replicas, by partition and broker, to these log directories of their brokers. It goes on after the
+        reply: `describe_log_dirs` shows the copies that are being made."""
+
+        async def ask(node: int) -> dict[tuple[TopicPartition, int], ApiError | None]:
+            dirs: dict[str, dict[str, list[int]]] = {}
+            for (partition, broker), path in directories.items():
+                if broker == node:
+                    dirs.setdefault(path, {}).setdefault(partition.topic, []).append(partition.partition)
+            request = AlterReplicaLogDirsRequest(
+                dirs=[
+                    AlterReplicaLogDir(
+                        path=path,
+                        topics=[AlterReplicaLogDirTopic(name=name, partitions=each) for name, each in topics.items()],
+                    )
+                    for path, topics in dirs.items()
+                ]
+            )
+            reply = await self._cluster.ask_node(node, request, AlterReplicaLogDirsResponse)
+            return {
+                (TopicPartition(topic.topic_name, entry.partition_index), node): (
+                    api_error(entry.error_code, f"{topic.topic_name}-{entry.partition_index} on broker {node}")
+                    if entry.error_code
+                    else None
+                )
+                for topic in reply.results
+                for entry in topic.partitions
+            }
+
+        async def attempt() -> dict[tuple[TopicPartition, int], ApiError | None]:
+            nodes = sorted({broker for _, broker in directories})
+            answers = await asyncio.gather(*map(ask, nodes))
+            return {key: error for answer in answers for key, error in answer.items()}
+
+        return await self._cluster.retry("moving replicas", attempt)
