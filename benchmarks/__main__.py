@@ -16,6 +16,7 @@ ALL = (
     "cluster_fail_over",
     "transactions",
     "compaction",
+    "bombs",
     "coordinators",
     "spark",
 )
