@@ -118,7 +118,7 @@ def _replace_disk(simulation: Simulation) -> None:
     settings = simulation.nodes[1].settings
     voters = [simulation.nodes[voter] for voter in sorted(settings.voters)]
     begun = all(simulation.history.epochs.get(voter.node_id) for voter in voters)
-    if not begun or any(voter.forgetful for voter in voters) or len(voters) < 3:
+    if not begun or any(voter.forgetful for voter in voters) or len(voters) < 2:
         return
     node = simulation.chance.choice(list(simulation.nodes.values()))
     simulation.replace_disk(node)

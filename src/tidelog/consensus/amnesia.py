@@ -12,6 +12,8 @@ epoch, or one that lacks what is committed. So it neither votes nor stands until
   whoever led it, or voted in it, is among those asked. Then it follows a leader of that epoch or of a later one until
   it has all that this leader knows to be committed.
 
+Of two voters the other one may be elected by this one in the meantime, see `may_vote`.
+
 In between it fetches like any follower, and its fetches count: what it has now, it has. That it is in this state has
 to survive a restart; see `Effects.remembers`.
 """
@@ -63,6 +65,13 @@ def poll_unattached(state: ReplicaState, amnesia: Amnesia, role: Unattached) -> 
     """Whoever leads introduces itself, so there is nothing to do but to ask."""
     deadline_ms = role.deadline_ms if role.deadline_ms > state.now_ms else float("inf")
     return min(deadline_ms, ask(state, amnesia))
+
+
+def may_vote(state: ReplicaState, amnesia: Amnesia, request: Vote) -> bool:
+    """Of two voters the other one has all that is committed, since that takes both. Without this one's vote it could
+    never lead, so it gets it, in an epoch that neither of them knew of when this one asked."""
+    known_epoch = amnesia.epochs.get(request.candidate_id)
+    return len(state.settings.voters) == 2 and known_epoch is not None and request.epoch > known_epoch
 
 
 def is_over(state: ReplicaState, amnesia: Amnesia) -> bool:

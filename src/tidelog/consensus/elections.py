@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.consensus import leading
+from tidelog.consensus import amnesia, leading
 from tidelog.consensus.effects import NEVER
 from tidelog.consensus.log_view import last_epoch
 from tidelog.consensus.messages import EndEpoch, EndEpochAnswer, Vote, VoteAnswer
@@ -35,7 +35,9 @@ def on_vote(state: ReplicaState, token: int, request: Vote) -> None:
     if request.epoch > state.election.epoch:
         state.become_unattached(request.epoch)
     # Who does not know what it has promised promises nothing.
-    granted = may_grant(state, request) and (request.pre_vote or state.amnesia is None)
+    granted = may_grant(state, request)
+    if state.amnesia is not None and not request.pre_vote:
+        granted = granted and amnesia.may_vote(state, state.amnesia, request)
     if granted and not request.pre_vote and state.election.voted_id is None:
         state.election = replace(
             state.election, voted_id=request.candidate_id, voted_directory_id=request.candidate_directory_id
