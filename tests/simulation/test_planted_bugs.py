@@ -32,6 +32,8 @@ from tidelog.simulation.faults import FaultKind
 from tidelog.simulation.network import ProcessNetwork
 from tidelog.simulation.run import run
 from tidelog.simulation.scenario import draw_scenario
+from tidelog.storage import log_directory
+from tidelog.storage.evidence import Evidence
 from tidelog.storage.log import Log
 
 SECONDS = 40.0
@@ -86,6 +88,16 @@ def cut_too_much_in_recovery(patch: pytest.MonkeyPatch) -> None:
             log.truncate_to(log.log_end_offset - 1, NOW_MS)
 
     after_start(patch, cut)
+
+
+def cut_damage_away(patch: pytest.MonkeyPatch) -> None:
+    """Recovery takes whatever it cannot read for the torn end of the log, whatever is known to be committed."""
+
+    def forget(original: Any, *arguments: Any) -> Evidence:
+        original(*arguments)
+        return Evidence()
+
+    wrap(patch, log_directory, "read_evidence", forget)
 
 
 # -- mistakes in replication ---------------------------------------------------------------------------------------
@@ -219,6 +231,9 @@ PLANTED = {
     ),
     "cut too much in recovery": Planted(
         plant=cut_too_much_in_recovery, nodes=1, faults=(FaultKind.KILL,), shows_as=frozenset({"I1", "I2"})
+    ),
+    "cut damage away": Planted(
+        plant=cut_damage_away, nodes=1, faults=(FaultKind.DAMAGE,), shows_as=frozenset({"I1", "I2", "stuck"})
     ),
     "serve beyond the watermark": Planted(
         plant=serve_beyond_the_watermark, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I1", "I5"})

@@ -93,6 +93,11 @@ class Harness:
     def crash(self) -> None:
         self.directory.abandon()
 
+    def lose_power(self) -> None:
+        """A crash of the machine: the next start does not know the boot that wrote the logs."""
+        self.directory.abandon()
+        (Path(self.path) / ".tidelog-state").unlink()
+
     def reopen(self) -> Log:
         self.close()
         return self.open()
@@ -220,6 +225,9 @@ class FaultyFileSystem:
     def open(self, path: str, *, create: bool = False) -> File:
         self.count("create" if create else "open")
         return FaultyFile(self, self._real.open(path, create=create))
+
+    def boot_id(self) -> str:
+        return self._real.boot_id()
 
     def exists(self, path: str) -> bool:
         return self._real.exists(path)
@@ -363,6 +371,10 @@ class ForgetfulFileSystem:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
             node = self._files[path] = _Node()
         return _ForgetfulFile(node)
+
+    def boot_id(self) -> str:
+        """Unknown: what comes next is a loss of power."""
+        return ""
 
     def exists(self, path: str) -> bool:
         return path in self._files or path in self._directories

@@ -13,8 +13,9 @@ from support.crash_disk import MemoryDisk
 from support.log_scenarios import SCENARIOS, Scenario
 from support.tracked_log import PARTITION, PATH, Model, TrackedLog, check_recovered
 
-from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.filesystem import DiskFull, StorageFailure
 from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log_results import ReadResult
 
 # A full disk refuses what takes space; a broken one refuses anything.
 KINDS = {
@@ -78,8 +79,12 @@ def test_failure_at_any_call_is_told_and_survived(
             failures += 1
             assert os.strerror(error) in str(told)
         before, after = tracked.between
-        check_offline(tracked, told)
-        check_survivors(TrackedLog(MemoryDisk(disk.image()), config), tracked, before, after)
+        left = disk.image()
+        if isinstance(told, DiskFull):
+            check_goes_on(tracked, disk, before, after)
+        else:
+            check_offline(tracked, told)
+        check_survivors(TrackedLog(MemoryDisk(left), config), tracked, before, after)
         number += 1
     assert number > 20
     # A failure while the directory is closed is only logged: the next start recovers.
@@ -95,6 +100,27 @@ def check_offline(tracked: TrackedLog, told: Exception | None) -> None:
         with pytest.raises((StorageFailure, RuntimeError)):
             tracked.append((b"k", b"more"))
         tracked.directory.abandon()
+
+
+def check_goes_on(tracked: TrackedLog, disk: FailingDisk, before: Model, after: Model) -> None:
+    """While there is no room everything can be read. When there is, writing goes on without a restart."""
+    assert tracked.directory.failure is None
+    log = tracked.directory.logs.get(PARTITION)
+    if log is None or log.closed:
+        return
+    check_recovered(log, before, after)
+    disk.fail_at = None
+    epoch = tracked.epoch
+    tracked.model = replace(after, end=log.log_end_offset)
+    tracked.epoch = max(tracked.epoch, log.latest_epoch)
+    tracked.append((b"k", b"room again"))
+    tracked.flush()
+    tracked.write_checkpoints()
+    found = log.read(log.log_end_offset - 1, 1000)
+    assert isinstance(found, ReadResult)
+    assert b"room again" in found.records
+    tracked.directory.abandon()
+    tracked.epoch = epoch
 
 
 def check_survivors(healthy: TrackedLog, tracked: TrackedLog, before: Model, after: Model) -> None:

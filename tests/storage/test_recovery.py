@@ -12,6 +12,7 @@ import pytest
 
 from tidelog.records.batch import parse_header
 from tidelog.storage.batch_scan import UnsupportedFormat
+from tidelog.storage.damage import DamagedLog
 from tidelog.storage.local_filesystem import LocalFileSystem
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_directory import LogDirectory
@@ -131,7 +132,7 @@ def test_scenario_22_every_flipped_bit_behind_the_recovery_point_ends_the_log_th
     h = filled
     active = h.log.segments.active
     position, header = next((position, header) for position, header in list(active.headers())[1:])
-    h.crash()
+    h.lose_power()
     path = h.file(".log", active.base_offset)
     content = path.read_bytes()
     for at in [*range(8, 12), *range(16, header.size)]:
@@ -140,7 +141,7 @@ def test_scenario_22_every_flipped_bit_behind_the_recovery_point_ends_the_log_th
         path.write_bytes(damaged)
         log = h.open()
         assert log.log_end_offset == header.base_offset, at
-        h.crash()
+        h.lose_power()
     h.open()
     check(h, header.base_offset)
 
@@ -148,7 +149,7 @@ def test_scenario_22_every_flipped_bit_behind_the_recovery_point_ends_the_log_th
 def test_damage_in_an_earlier_segment_removes_the_later_ones(filled) -> None:
     h = filled
     second = h.log.segments.base_offsets[1]
-    h.crash()
+    h.lose_power()
     path = h.file(".log", second)
     damaged = bytearray(path.read_bytes())
     damaged[-1] ^= 1
@@ -299,7 +300,7 @@ def test_clean_start_reads_no_records(filled, faulty_filesystem) -> None:
     assert {path: path.read_bytes() for path in sealed} == before
 
 
-def test_log_whose_files_were_removed_starts_anew_at_its_start(filled) -> None:
+def test_scenario_35_log_whose_files_were_removed_is_refused(filled) -> None:
     h = filled
     h.log.update_high_watermark(24)
     h.log.advance_log_start(20)
@@ -307,8 +308,10 @@ def test_log_whose_files_were_removed_starts_anew_at_its_start(filled) -> None:
     for path in h.partition_path.iterdir():
         if path.name != "partition.metadata":
             path.unlink()
-    h.open()
-    assert (h.log.log_start_offset, h.log.log_end_offset) == (20, 20)
+    with pytest.raises(DamagedLog, match=r"0\.log is damaged: the file of \d+ bytes is missing"):
+        h.open()
+    assert list(h.report.failures) == [h.partition]
+    assert [path.name for path in h.partition_path.iterdir()] == ["partition.metadata"]
 
 
 def test_messages_of_old_formats_are_refused_and_not_cut(filled) -> None:
@@ -344,7 +347,7 @@ def test_scenario_22_crash_at_any_step_of_recovery_is_harmless(
 ) -> None:
     h = filled
     offsets = h.log.segments.base_offsets
-    h.crash()
+    h.lose_power()
     expected = 24
     if damage == "torn":
         path = h.file(".log", offsets[-1])
@@ -388,7 +391,7 @@ def test_segment_behind_a_lost_end_is_dropped(filled) -> None:
     offsets = h.log.segments.base_offsets
     second = h.log.segments.floor(offsets[1])
     position, header = list(second.headers())[-2]
-    h.crash()
+    h.lose_power()
     path = h.file(".log", offsets[1])
     path.write_bytes(path.read_bytes()[: position + header.size])
     h.open()

@@ -157,6 +157,10 @@ class MemoryDisk:
     def capacity(self, path: str) -> tuple[int, int] | None:
         return None
 
+    def boot_id(self) -> str:
+        """Unknown: every crash is a loss of power."""
+        return ""
+
     def lock(self, path: str) -> Lock | None:
         return _MemoryLock()
 

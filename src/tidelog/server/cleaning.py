@@ -112,6 +112,7 @@ class Cleaning:
             logger.info("the log of %s changed while it was compacted; that begins anew", log.topic_partition)
         except StorageFailure as failure:
             self._node.replicas.storage_failed(replica, failure)
+            return False
         except DamagedSegment as damage:
             logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
             self._uncleanable.add(log)

@@ -49,6 +49,9 @@ class Metrics:
         self._log_failures = Counter(
             "tidelog_storage_failures", "Failures of the disk that took replicas offline", registry=self.registry
         )
+        self._full_disks = Counter(
+            "tidelog_disk_full", "Writes that were refused because there was no room", registry=self.registry
+        )
         self._children: dict[tuple[int, int], tuple[Any, Any, Any, Any]] = {}
 
     def request_done(self, api_key: int, version: int, elapsed_ms: float, received: int, sent: int) -> None:
@@ -73,6 +76,9 @@ class Metrics:
 
     def connection_refused(self, reason: str) -> None:
         self._refused_connections.labels(reason).inc()
+
+    def disk_full(self) -> None:
+        self._full_disks.inc()
 
     def storage_failed(self) -> None:
         self._log_failures.inc()

@@ -40,7 +40,7 @@ from tidelog.server.replication.authority import QuorumAuthority
 from tidelog.server.replication.runtime import Replication
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.checkpoints import CorruptCheckpoint
-from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.filesystem import DiskFull, StorageFailure
 from tidelog.storage.log import Log
 from tidelog.storage.log_directory import LogDirectory
 
@@ -74,6 +74,7 @@ class Node:
         self.replicas = Replicas(broker_id=config.node_id, directories=directories, clock=ports.clock)
         self.replicas.on_storage_failure = self._storage_failed
         self.patient_work = PatientWork()
+        self.replicas.on_shortage = self._shortage
         self.flusher = Flusher(ports.clock, self.replicas.storage_failed)
         self.replicas.flush_wanted = self.flusher.begin
         self.controller = control.channel
@@ -124,6 +125,11 @@ class Node:
             lambda: self.control.leader_watch.absent_seconds,
         )
         self.metrics.gauge("tidelog_partitions", "Partitions on this broker", lambda: len(self.replicas))
+        self.metrics.gauge(
+            "tidelog_damaged_partitions",
+            "Partitions of which something cannot be read because their files are damaged",
+            lambda: len(self.replicas.damage.partitions),
+        )
         self.metrics.gauge("tidelog_groups", "Groups that this broker coordinates", self.groups.group_count)
         self.metrics.gauge(
             "tidelog_transactional_ids",
@@ -185,6 +191,14 @@ class Node:
         names = list(topics)
         self.replicas.reconcile(image, self.settings_of, self.config.replica_lag_time_max_ms, names)
         self.replication.directories.compare(image, names)
+
+    def _shortage(self, failure: StorageFailure) -> None:
+        """Readers do not notice. Who writes gets an error that lets clients try again. Repeated lines are counted."""
+        if isinstance(failure, DiskFull):
+            self.metrics.disk_full()
+            logger.error("%s; nothing can be written there until there is room again", failure)
+        else:
+            logger.warning("%s", failure)
 
     def _storage_failed(self) -> None:
         self.metrics.storage_failed()

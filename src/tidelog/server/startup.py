@@ -22,11 +22,14 @@ from tidelog.controller.bootstrap import fresh_uuid
 from tidelog.metadata.draft import BrokenMetadata
 from tidelog.metadata.image import Endpoint
 from tidelog.metadata.snapshot_file import CorruptSnapshot
+from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
+from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import AsyncioNetwork, Listening
 from tidelog.network.request_memory import RequestMemory
 from tidelog.network.server_connection import ServerConnection
+from tidelog.records.batch import CorruptBatch
 from tidelog.server.housekeeping import Housekeeping
 from tidelog.server.metrics_endpoint import serve_metrics
 from tidelog.server.node import Node
@@ -34,14 +37,19 @@ from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.listener import ControllerService
+from tidelog.server.quorum.quorum_log import METADATA_PARTITION
+from tidelog.server.quorum.runtime import DamagedQuorumState
 from tidelog.server.router import Router
 from tidelog.server.signals import asked_to_stop
 from tidelog.server.system import SystemClock, SystemRandomness
-from tidelog.storage.clean_shutdown import read_clean_shutdown
+from tidelog.storage.batch_scan import UnsupportedFormat
+from tidelog.storage.checkpoints import CorruptCheckpoint
+from tidelog.storage.damage import DamagedLog, remedy_for
+from tidelog.storage.file_names import META_PROPERTIES, partition_directory
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit, share_descriptors
 from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_directory import LogDirectory
+from tidelog.storage.log_directory import LoadReport, LogDirectory
 from tidelog.storage.meta_properties import MetaProperties
 from tidelog.storage.recovery import RecoveryProgress
 
@@ -175,7 +183,10 @@ class RunningNode:
                 directory for directory in self._directories if directory.failure is not None
             ),
         )
-        await lifecycle.register(self._endpoints(), _directory_ids(self._directories), self._previous_epoch())
+        try:
+            await lifecycle.register(self._endpoints(), _directory_ids(self._directories), self._previous_epoch())
+        except ApiError as refusal:
+            raise StartFailure(f"the controller refuses this broker: {refusal}") from refusal
         node.lifecycle = lifecycle
         # The image now holds everything up to this broker's own registration: enough to open its logs with.
         node.reconfigure()
@@ -278,12 +289,31 @@ class RunningNode:
 
     def _control_plane(self, directory: LogDirectory) -> ControlPlane:
         try:
+            self._require_metadata(directory)
             return ControlPlane(self._config, self._ports, directory)
-        except (CorruptSnapshot, BrokenMetadata, QuorumInvariantBroken) as problem:
-            raise StartFailure(
-                f"the cluster's metadata in {directory.path} cannot be used: {problem}; restore that directory from a "
-                "copy, or, if other controllers are well, start this node anew with an empty one"
-            ) from problem
+        except (
+            CorruptSnapshot,
+            CorruptBatch,
+            CorruptCheckpoint,
+            BrokenMetadata,
+            DamagedLog,
+            DamagedQuorumState,
+            QuorumInvariantBroken,
+            UnsupportedFormat,
+        ) as problem:
+            remedy = remedy_for(CLUSTER_METADATA_TOPIC, voters=len(self._config.controller_quorum_voters))
+            raise StartFailure(f"the cluster's metadata in {directory.path} cannot be used: {problem}; {remedy}") from (
+                problem
+            )
+
+    def _require_metadata(self, metadata_directory: LogDirectory) -> None:
+        """A lone controller that has lost its metadata would take all partitions for strays. Raises DamagedLog."""
+        if len(self._config.controller_quorum_voters) > 1:
+            return
+        for directory in self._directories:
+            if directory.failure is None and directory.holds_topics and not metadata_directory.holds_metadata:
+                path = f"{metadata_directory.path}/{partition_directory(METADATA_PARTITION)}"
+                raise DamagedLog(path, f"it is missing, but {directory.path} holds the partitions of topics")
 
     def _metadata_failed(self, failure: BaseException) -> None:
         """A node that hears nothing of the cluster must not pretend to belong to it: its heartbeats end, so that others
@@ -295,11 +325,7 @@ class RunningNode:
 
     def _previous_epoch(self) -> int:
         """The broker's epoch in the last run, if that has closed all logs in order; else -1."""
-        filesystem = self._ports.filesystem
-        try:
-            epochs = {read_clean_shutdown(filesystem, directory.path) for directory in self._directories}
-        except OSError:
-            return -1
+        epochs = {directory.clean_broker_epoch for directory in self._directories}
         (epoch,) = epochs if len(epochs) == 1 else (None,)
         return -1 if epoch is None else epoch
 
@@ -328,6 +354,7 @@ class RunningNode:
             self._check_wanted()
             logger.info("recovering: %s", progress)
 
+        reports: dict[LogDirectory, LoadReport] = {}
         for directory in self._directories:
             if directory.failure is not None:
                 continue
@@ -339,8 +366,11 @@ class RunningNode:
                 logger.error("going on without the log directory %s: %s", directory.path, failure)
                 continue
             node.replicas.removals.extend(report.removals)
-            node.replicas.set_unusable(node.image, report.failures)
+            reports[directory] = report
             self._interrupted_moves.extend((each, directory) for each in report.moving)
+        now_ms = self._ports.clock.now_ms()
+        for topic_partition, topic_id in node.replicas.damage.settle(node.image, reports, config_of, now_ms).items():
+            node.replicas.set_unusable(topic_partition, topic_id)
 
     def _check_wanted(self) -> None:
         """Between two logs, and now and then in a long recovery: the next start goes on where this one stops."""
@@ -410,6 +440,11 @@ def _open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
             if directory.failure is not None:
                 continue
             if directory.meta is None:
+                if directory.holds_topics or directory.holds_metadata:
+                    raise StartFailure(
+                        f"{directory.path}/{META_PROPERTIES} is missing, but the directory holds partitions; restore "
+                        "the file from a copy, or run `tidelog format` with the cluster id and node.id that it had"
+                    )
                 directory.format(
                     MetaProperties(
                         cluster_id=cluster_id,
@@ -433,6 +468,8 @@ def _open_directory(path: str, ports: Ports, *, required: bool) -> LogDirectory:
     """A directory that cannot be opened is offline, as if it failed later; but nothing works without the metadata."""
     try:
         return LogDirectory.open(path, ports.filesystem, ports.randomness)
+    except CorruptCheckpoint as problem:
+        raise StartFailure(f"the log directory {path} cannot be used: {problem}") from problem
     except OSError as error:
         if required:
             raise StartFailure(f"cannot use the log directory {path}: {_reason(error)}") from error

@@ -159,6 +159,8 @@ class Disk:
         self.failing: frozenset[str] = frozenset()
         # Where they fail: paths begin with it.
         self.failing_under = ""
+        # How often the machine has been started.
+        self.boots = 1
         # Seconds that a sync takes, from and to.
         self.sync_seconds = SYNC_SECONDS
 
@@ -178,6 +180,7 @@ class Disk:
         self.used_bytes = sum(len(file.content) for file in _files(self.root))
 
     def lose_power(self) -> None:
+        self.boots += 1
         self.root.lose_power(self.chance)
         self.used_bytes = sum(len(file.content) for file in _files(self.root))
 
@@ -196,9 +199,54 @@ class Disk:
         self.sync_seconds = SYNC_SECONDS
 
 
-def _files(directory: DiskDirectory) -> Iterator[DiskFile]:
-    for entry in directory.entries.values():
+class FlippedByte:
+    """One byte of one file is another one, and somebody may turn it back later."""
+
+    def __init__(self, path: str, file: DiskFile, position: int, mask: int) -> None:
+        self.path = path
+        self.position = position
+        self._file = file
+        self._mask = mask
+        self._flip()
+        self._before = bytes(file.content[: position + 1])
+
+    def __str__(self) -> str:
+        return f"byte {self.position} of {self.path}"
+
+    def turn_back(self) -> None:
+        """Unless the file was cut or written again since."""
+        if self._file.content[: self.position + 1] == self._before:
+            self._flip()
+
+    def _flip(self) -> None:
+        # Somebody has waited for the device before: both are the same there.
+        for content in (self._file.content, self._file.durable):
+            if self.position < len(content):
+                content[self.position] ^= self._mask
+
+
+def flip_byte(disk: Disk, choice: float) -> FlippedByte | None:
+    """Any byte of any file, each kind of file as likely as each other. `choice` is from 0 to 1."""
+    kinds: dict[str, list[tuple[str, DiskFile]]] = {}
+    for path, file in _named_files(disk.root):
+        if file.content and not path.endswith("/.lock"):
+            directory, _, name = path.rpartition("/")
+            kind = name.rpartition(".")[2] if "." in name.lstrip(".") else name
+            kinds.setdefault(f"{'__' in directory}{kind}", []).append((path, file))
+    if not kinds:
+        return None
+    chance = random.Random(choice)
+    path, file = chance.choice(kinds[chance.choice(sorted(kinds))])
+    return FlippedByte(path, file, chance.randrange(len(file.content)), 1 << chance.randrange(8))
+
+
+def _named_files(directory: DiskDirectory, path: str = "") -> Iterator[tuple[str, DiskFile]]:
+    for name, entry in sorted(directory.entries.items()):
         if isinstance(entry, DiskDirectory):
-            yield from _files(entry)
+            yield from _named_files(entry, f"{path}/{name}")
         else:
-            yield entry
+            yield f"{path}/{name}", entry
+
+
+def _files(directory: DiskDirectory) -> Iterator[DiskFile]:
+    return (file for _, file in _named_files(directory))

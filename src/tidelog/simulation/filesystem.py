@@ -147,6 +147,9 @@ class ProcessFileSystem:
         self.enter("read", path)
         return self.disk.capacity_bytes, max(0, self.disk.capacity_bytes - self.disk.used_bytes)
 
+    def boot_id(self) -> str:
+        return str(self.disk.boots)
+
     def lock(self, path: str) -> Lock | None:
         locks = self.disk.locks
         holder = locks.get(path)

@@ -191,6 +191,12 @@ class SimulatedNode:
             self._world.trace.event(self._world.loop.time(), "node-killed", self.process.name)
             self._end(self.process)
 
+    def lost_directories(self) -> bool:
+        """Whether a directory of the broker is offline for good, or the broker does not serve."""
+        if self.running is None or self.running.failed.is_set():
+            return True
+        return any(directory.failure is not None for directory in self.running.node.replicas.directories)
+
     def lose_power(self) -> None:
         """Nothing is left but what the device has; nobody is told."""
         process = self.process

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.simulation.clock import SeededRandomness, SimulatedClock, draw_from
-from tidelog.simulation.disk import SYNC_SECONDS
+from tidelog.simulation.disk import SYNC_SECONDS, FlippedByte, flip_byte
 from tidelog.simulation.faults import FaultKind, PlannedFault
 from tidelog.simulation.loop import SimulatedLoop
 from tidelog.simulation.network import Fabric, ProcessNetwork
@@ -83,6 +83,7 @@ class World:
         self._unnoticed: SimulatedNode | None = None
         # Brokers that were fenced as gone although they were not.
         self.wrong_verdicts: list[str] = []
+        self._flipped: dict[str, FlippedByte] = {}
         executor = draw_from(seed, "executor")
         loop.executor_delay = lambda _: executor.random() * EXECUTOR_DELAY_SECONDS
 
@@ -140,6 +141,7 @@ class World:
                 # Its directories are offline for good; somebody repairs the disk and starts the broker again.
                 node.kill()
             node.disk.heal()
+            self._restore(node)
             if node.filesystem is not None:
                 node.filesystem.disarm()
             node.keep_running = True
@@ -166,6 +168,8 @@ class World:
                 await self._replace_disk(fault, self.nodes[fault.target])
             case FaultKind.DIRECTORY_ERROR:
                 await self._spoil_directory(fault, self.nodes[fault.target])
+            case FaultKind.DAMAGE:
+                await self._damage(fault, self.nodes[fault.target])
             case FaultKind.DISK_ERROR | FaultKind.DISK_FULL | FaultKind.SLOW_DISK:
                 await self._spoil_disk(fault, self.nodes[fault.target])
             case _:
@@ -194,6 +198,28 @@ class World:
         # A clean end takes as long as it takes.
         await gone.wait()
         node.start()
+
+    async def _damage(self, fault: PlannedFault, node: SimulatedNode) -> None:
+        """A byte changes while the broker is stopped. Later somebody restores the file, and starts the broker again."""
+        gone = node.gone
+        if node.process is None or node.host in self._flipped:
+            return
+        node.stop()
+        await gone.wait()
+        flipped = flip_byte(node.disk, fault.choice)
+        if flipped is not None:
+            self.trace.event(self.loop.time(), "damage", f"{node.host}: {flipped}")
+            self._flipped[node.host] = flipped
+        node.start()
+        await asyncio.sleep(fault.seconds)
+        self._restore(node)
+        node.start()
+
+    def _restore(self, node: SimulatedNode) -> None:
+        flipped = self._flipped.pop(node.host, None)
+        if flipped is not None:
+            node.kill()
+            flipped.turn_back()
 
     async def _pause(self, process: Process, seconds: float) -> None:
         self.loop.pause(process)
@@ -251,6 +277,11 @@ class World:
         await asyncio.sleep(fault.seconds)
         if fault.kind is FaultKind.SLOW_DISK:
             disk.sync_seconds = SYNC_SECONDS
+            return
+        if fault.kind is FaultKind.DISK_FULL and not node.lost_directories():
+            # There is room again, and the broker goes on.
+            disk.heal()
+            node.spoiled = node.lost_directories()
             return
         # What was refused stays refused until somebody starts the broker again.
         node.kill()

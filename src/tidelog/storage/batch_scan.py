@@ -63,9 +63,14 @@ def find_batch(file: File, position: int, end: int, offset: int) -> BatchPositio
             if length < _MIN_LENGTH or delta < 0:
                 raise CorruptBatch(position, f"batch length {length} and offset delta {delta} cannot be")
             if base_offset + delta >= offset:
+                if position + length + LOG_OVERHEAD > end:
+                    raise CorruptBatch(position, f"a batch of {length + LOG_OVERHEAD} bytes is cut short")
                 return BatchPosition(position, length + LOG_OVERHEAD, base_offset, base_offset + delta)
             position += length + LOG_OVERHEAD
             at = position - block_at
+    if position != end:
+        # Whoever took this for the end would skip what is really there.
+        raise CorruptBatch(position, "the file ends within a batch")
     return None
 
 
@@ -81,6 +86,42 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         header = _checked_header(file, block, at, position, end)
         yield position, header
         position += header.batch_length + LOG_OVERHEAD
+
+
+def valid_batch_behind(file: File, position: int, end: int, least_offset: int) -> int | None:
+    """Where the next good batch is behind a bad one at `position`, or None: then nothing good follows.
+
+    A write that a crash has interrupted is the last one. A good batch behind a bad one shows that the bad one was
+    good once.
+    """
+    while position < end:
+        block = file.read(position, min(_CHECK_READ, end - position))
+        if not block:
+            return None
+        at = block.find(CURRENT_MAGIC, MAGIC_AT + 1)
+        while at >= 0:
+            start = position + at - MAGIC_AT
+            if _is_valid_batch(file, start, end, least_offset):
+                return start
+            at = block.find(CURRENT_MAGIC, at + 1)
+        # The next block begins so that a header across the boundary is not missed.
+        if len(block) <= MAGIC_AT + 1:
+            return None
+        position += len(block) - MAGIC_AT - 1 if position + len(block) < end else len(block)
+    return None
+
+
+def _is_valid_batch(file: File, position: int, end: int, least_offset: int) -> bool:
+    beginning = file.read(position, min(HEADER_SIZE, end - position))
+    if len(beginning) < HEADER_SIZE:
+        return False
+    header = parse_header(beginning)
+    if not least_offset <= header.base_offset < least_offset + (1 << 31) or header.last_offset_delta < 0:
+        return False
+    if header.batch_length < _MIN_LENGTH or position + header.size > end:
+        return False
+    batch = file.read(position, header.size)
+    return len(batch) == header.size and compute_crc(batch) == header.crc
 
 
 def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:

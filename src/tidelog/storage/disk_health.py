@@ -5,13 +5,16 @@ failure, while other directories go on. Only a restart, which recovers the logs,
 
 A process that has run out of descriptors is none of that: the operation fails, and the next one may succeed. Files are
 opened before anything is changed, so nothing is half done then.
+
+A disk without room is no failed disk: what was to be added is refused, and nothing else. That goes only for work that
+can be refused as a whole, which says so by its guard.
 """
 
 from __future__ import annotations
 
 from types import TracebackType
 
-from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, StorageFailure
+from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, DiskFull, StorageFailure, means_full
 
 
 class DiskHealth:
@@ -31,13 +34,16 @@ class DiskHealth:
 class DiskGuard:
     """`with guard:` around file work: refused on a failed disk, and an OSError becomes a StorageFailure."""
 
-    __slots__ = ("_health", "_must_succeed", "_subject")
+    __slots__ = ("_growing", "_health", "_must_succeed", "_subject")
 
-    def __init__(self, health: DiskHealth, subject: str, *, must_succeed: bool = False) -> None:
-        """`must_succeed` for what cannot be left undone, not even for want of descriptors."""
+    def __init__(self, health: DiskHealth, subject: str, *, must_succeed: bool = False, growing: bool = False) -> None:
+        """`must_succeed` for what cannot be left undone, not even for want of descriptors. `growing` is work that only
+        adds to what is there: without room it has done nothing, and can be tried again. Then DiskFull is raised, and
+        the directory stays in use."""
         self._health = health
         self._subject = subject
         self._must_succeed = must_succeed
+        self._growing = growing
 
     def __enter__(self) -> None:
         failure = self._health.failure
@@ -53,4 +59,6 @@ class DiskGuard:
         if isinstance(error, OSError):
             if error.errno in TOO_MANY_OPEN_FILES and not self._must_succeed:
                 raise StorageFailure(self._subject, error) from error
+            if self._growing and means_full(error):
+                raise DiskFull(self._subject, error) from error
             raise self._health.fail(self._subject, error) from error

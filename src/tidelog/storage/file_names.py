@@ -1,7 +1,7 @@
 """The names of Kafka's files and directories: how they are made and what they say.
 
 What is inside of them lives in one module per kind: `offset_index`, `time_index`, `transaction_index`,
-`producer_snapshot`, `checkpoints`, `partition_metadata`, `meta_properties`, `clean_shutdown`.
+`producer_snapshot`, `checkpoints`, `partition_metadata`, `meta_properties`, `clean_shutdown`, `directory_state`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ OFFSET_INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 TRANSACTION_INDEX_SUFFIX = ".txnindex"
 SNAPSHOT_SUFFIX = ".snapshot"
+# Of the metadata log.
+METADATA_SNAPSHOT_SUFFIX = ".checkpoint"
+QUORUM_STATE_FILE = "quorum-state"
 
 # Transient endings, put behind the whole name of a segment's file.
 CLEANED_SUFFIX = ".cleaned"
@@ -37,6 +40,7 @@ PARTITION_METADATA = "partition.metadata"
 META_PROPERTIES = "meta.properties"
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+STATE_FILE = ".tidelog-state"
 HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_CHECKPOINT = "log-start-offset-checkpoint"

@@ -88,6 +88,10 @@ class FileSystem(Protocol):
         """(all bytes, usable bytes) of the disk under a directory; None where that is unknown."""
         ...
 
+    def boot_id(self) -> str:
+        """The same as long as the machine keeps what was written but not synced; empty where that is unknown."""
+        ...
+
     def lock(self, path: str) -> Lock | None:
         """Keeps other processes out; None if one of them has the lock."""
         ...
@@ -108,8 +112,37 @@ class StorageFailure(Exception):
 
     @property
     def is_shortage(self) -> bool:
-        """Whether the process has run out of descriptors: that says nothing about the disk, and passes."""
+        """Whether the process has run out of descriptors, or the disk out of room: that passes."""
         return self.cause.errno in TOO_MANY_OPEN_FILES
+
+
+class DiskFull(StorageFailure):
+    """There is no room left, and nothing was changed. What is stored can be read, and writing goes on when there is
+    room again."""
+
+    @property
+    def is_shortage(self) -> bool:
+        return True
+
+
+class SyncFailed(OSError):
+    """A sync has failed, whatever the reason: it must not be tried again."""
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+def means_full(error: BaseException | None) -> bool:
+    """Whether a call was refused because there is no room; after a failed sync nothing is certain any more."""
+    return isinstance(error, OSError) and error.errno in _NO_ROOM and not isinstance(error, SyncFailed)
+
+
+def sync_file(file: File) -> None:
+    """Raises SyncFailed."""
+    try:
+        file.sync()
+    except OSError as error:
+        raise SyncFailed(error.errno, error.strerror) from error
 
 
 def read_whole(filesystem: FileSystem, path: str) -> bytes:
@@ -124,7 +157,7 @@ def sync_path(filesystem: FileSystem, path: str) -> None:
     """Sync a file that nobody holds open, or that somebody else does."""
     file = filesystem.open(path)
     try:
-        file.sync()
+        sync_file(file)
     finally:
         file.close()
 
@@ -140,7 +173,7 @@ def replace_file(filesystem: FileSystem, path: str, content: Buffer, *, sync: bo
     try:
         file.write(0, content)
         if sync:
-            file.sync()
+            sync_file(file)
     finally:
         file.close()
     filesystem.rename(temporary, path)

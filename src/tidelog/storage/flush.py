@@ -48,7 +48,8 @@ class Flush:
         self._epochs = epochs
 
     def run(self) -> None:
-        """Raises StorageFailure, after which the directory is offline."""
+        """Raises StorageFailure, after which the directory is offline, unless it is a shortage: then nothing was
+        synced yet, and the next flush does it all."""
         with self._guard:
             try:
                 self._sync()

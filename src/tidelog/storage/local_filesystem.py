@@ -24,6 +24,7 @@ LEAST_OPEN_FILES = 8
 LARGEST_LIMIT = 1 << 20
 # From here on down an operator should know.
 FEW_DESCRIPTORS = 4096
+_BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
 
 
 class LocalFile:
@@ -160,6 +161,13 @@ class LocalFileSystem:
     def capacity(self, path: str) -> tuple[int, int] | None:
         disk = os.statvfs(path)
         return disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
+
+    def boot_id(self) -> str:
+        try:
+            with open(_BOOT_ID_PATH) as file:
+                return file.read().strip()
+        except OSError:
+            return ""
 
     def lock(self, path: str) -> Lock | None:
         """A POSIX record lock, as Java's FileChannel takes it, so that Apache Kafka and tidelog exclude each other.

@@ -8,7 +8,7 @@ that fails takes the log directory offline. One writer at a time. What a leader 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from tidelog.model.errors import ErrorCode
@@ -33,9 +33,9 @@ from tidelog.storage.cleaner.exchange import SegmentExchange
 from tidelog.storage.cleaner.selection import CleanableRange, cleanable_range
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import DELETED_SUFFIX
-from tidelog.storage.filesystem import sync_path
+from tidelog.storage.filesystem import DiskFull, sync_path
 from tidelog.storage.flush import Flush, Flusher
-from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log_config import MAX_LONG, LogConfig
 from tidelog.storage.log_reader import (
     collect_aborted,
     end_offset_of,
@@ -97,12 +97,13 @@ class Log:
         subject = f"log of {topic_partition} in {environment.path}"
         self._guard = DiskGuard(environment.health, subject)
         self._strict_guard = DiskGuard(environment.health, subject, must_succeed=True)
+        self._growth_guard = DiskGuard(environment.health, subject, growing=True)
         self.exchange = SegmentExchange(
-            environment.filesystem, self._guard, self.directory, state.segments, state.snapshots
+            environment.filesystem, self._guard, self._growth_guard, self.directory, state.segments, state.snapshots
         )
         self._flusher = Flusher(
             environment.filesystem,
-            self._guard,
+            self._growth_guard,
             self.directory,
             state.segments,
             state.snapshots,
@@ -112,6 +113,11 @@ class Log:
         )
         self._flusher.epochs_changed = state.epochs_changed
         self._closed = False
+        self._stored_end = MAX_LONG
+        # What loading has found to be damaged, in words: readers get an error there.
+        self.damage = state.damage
+        # What is wrong with which file, compared with the last clean shutdown.
+        self.differences: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"Log({self.topic_partition}, start={self.log_start_offset}, end={self.log_end_offset})"
@@ -124,6 +130,16 @@ class Log:
     def closed(self) -> bool:
         """Closed, or given up before its directory was deleted: there is nothing to be done with it any more."""
         return self._closed
+
+    @property
+    def may_have_gaps(self) -> bool:
+        """Only the cleaner makes gaps, so where it never was, a gap is damage."""
+        return self.config.compact or self.cleaned_up_to is not None
+
+    @property
+    def stored_end_offset(self) -> int:
+        """Behind the last batch, as the next start finds it. The end of the log is higher after a cut in a gap."""
+        return min(self.log_end_offset, self._stored_end)
 
     @property
     def settled_end_offset(self) -> int:
@@ -262,7 +278,7 @@ class Log:
         self._apply(plan, headers[-1].next_offset)
 
     def _write(self, data: Buffer, batches: Sequence[AppendedBatch], max_timestamp: int, now_ms: int) -> None:
-        with self._guard:
+        with self._growth_guard:
             segment = self.segments.active
             if segment.should_roll(self.config, len(data), batches[-1].last_offset, max_timestamp, now_ms):
                 # Also if the leader's log has a gap here: a gap between two of our segments would look like a loss.
@@ -270,15 +286,19 @@ class Log:
                 segment = self._roll(batches[0].base_offset if too_far else self.log_end_offset, now_ms)
             try:
                 segment.append(data, batches, self.config)
-            except OSError:
-                with contextlib.suppress(OSError):
+            except OSError as failure:
+                # Unless the tail is as it was before, nothing more may be written behind it.
+                try:
                     segment.undo_write()
+                except OSError as worse:
+                    raise worse from failure
                 raise
 
     def _apply(self, plan: ProducerPlan, end_offset: int) -> None:
         """The batches are written. The end of the log moves first: should the transaction index fail, the offsets
         are used up nevertheless, and recovery makes the index anew."""
         self.log_end_offset = end_offset
+        self._stored_end = MAX_LONG
         if plan.completed:
             with self._strict_guard:
                 for completed in plan.completed:
@@ -321,7 +341,7 @@ class Log:
     def roll(self, now_ms: int) -> None:
         """Begin a new segment, unless the active one is empty."""
         self._require_open()
-        with self._guard:
+        with self._growth_guard:
             self._roll(self.log_end_offset, now_ms)
 
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
@@ -398,6 +418,7 @@ class Log:
                 upper_bound=upper_bound,
                 log_end_offset=end,
                 min_one_batch=min_one_batch,
+                gapless=not self.may_have_gaps,
             )
 
     def end_offset_of(self, result: ReadResult) -> int:
@@ -452,7 +473,13 @@ class Log:
             if not deletable:
                 return []
             if deletable[-1] is self.segments.active:
-                self._roll(self.log_end_offset, now_ms)
+                try:
+                    self.roll(now_ms)
+                except DiskFull:
+                    # The others make room for that.
+                    deletable.pop()
+                    if not deletable:
+                        raise
             following = self.segments.after(deletable[-1])
             assert following is not None, "a log is never without a segment"
             self.advance_log_start(following.base_offset)
@@ -461,6 +488,10 @@ class Log:
     def lower_recovery_point(self, offset: int) -> None:
         """What is above `offset` is about to change on the device."""
         self._flusher.forget_from(offset)
+        target = self.segments.floor(offset)
+        if self.may_have_gaps and target is not None:
+            # The last batch that stays may end before the offset, anywhere in the segment.
+            self._stored_end = target.base_offset
 
     def truncate_to(self, offset: int, now_ms: int) -> list[FileRemoval]:
         """Cut off `offset` and everything after it. The lower recovery point must be on the device before that, see
@@ -485,6 +516,7 @@ class Log:
             removals = self._drop_segments_above(offset, now_ms)
             self._snapshots.remove_above(offset)
             target.truncate_to(offset, now_ms)
+            self._stored_end = target.next_offset() if self.may_have_gaps else MAX_LONG
             self.log_end_offset = offset
             self.log_start_offset = min(self.log_start_offset, offset)
             self.high_watermark = min(self.high_watermark, offset)
@@ -506,6 +538,7 @@ class Log:
             self._snapshots.remove_all()
             self.segments.add(self._new_segment(offset, now_ms))
             self.log_start_offset = self.log_end_offset = self.high_watermark = offset
+            self._stored_end = MAX_LONG
             self._flusher.recovery_point = offset
             self.leader_epochs.clear()
             self._flusher.epochs_changed = True

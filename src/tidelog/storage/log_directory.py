@@ -16,9 +16,18 @@ from tidelog.model.ids import TopicPartition, Uuid, format_uuid
 from tidelog.model.ports import Randomness
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.storage.batch_scan import UnsupportedFormat
-from tidelog.storage.checkpoints import CorruptCheckpoint, read_offset_checkpoint, write_offset_checkpoint
-from tidelog.storage.clean_shutdown import read_clean_shutdown, take_clean_shutdown, write_clean_shutdown
+from tidelog.storage.checkpoints import CorruptCheckpoint, write_offset_checkpoint
+from tidelog.storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
+from tidelog.storage.damage import DamagedLog
+from tidelog.storage.directory_state import (
+    DirectoryState,
+    RecordedLog,
+    record_files,
+    record_small_files,
+    write_directory_state,
+)
 from tidelog.storage.disk_health import DiskGuard, DiskHealth
+from tidelog.storage.evidence import OFFSET_CHECKPOINTS, Evidence, read_evidence
 from tidelog.storage.file_names import (
     CLEANER_CHECKPOINT,
     DELETE_DIRECTORY_SUFFIX,
@@ -26,6 +35,7 @@ from tidelog.storage.file_names import (
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
     LOG_START_CHECKPOINT,
+    META_PROPERTIES,
     RECOVERY_POINT_CHECKPOINT,
     STRAY_DIRECTORY_SUFFIX,
     directory_mark,
@@ -33,7 +43,7 @@ from tidelog.storage.file_names import (
     parse_partition_directory,
     partition_directory,
 )
-from tidelog.storage.filesystem import FileSystem, Lock, StorageFailure
+from tidelog.storage.filesystem import DiskFull, FileSystem, Lock, StorageFailure
 from tidelog.storage.log import Log
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_state import LogEnvironment
@@ -60,6 +70,8 @@ class LoadReport:
     failures: dict[TopicPartition, Exception] = field(default_factory=dict)
     # Partitions that were being moved here.
     moving: list[TopicPartition] = field(default_factory=list)
+    # Partitions that can be used, but of which a part cannot be read, and why.
+    damaged: dict[TopicPartition, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,40 +88,53 @@ class _NoLock:
         pass
 
 
+def _is_retired(names: Iterable[str], topic_partition: TopicPartition) -> bool:
+    """Whether a crash came after the directory was renamed and before the checkpoints were written."""
+    prefix = f"{partition_directory(topic_partition)}."
+    return any(name.startswith(prefix) and directory_mark(name) is not None for name in names)
+
+
 class LogDirectory:
     """Used by one thread at a time, except for the `write_*` methods, which only read numbers of the logs, and for
     `create_logs`, which is about logs that nobody uses yet.
     """
 
-    def __init__(self, environment: LogEnvironment, lock: Lock, meta: MetaProperties | None) -> None:
+    def __init__(
+        self, environment: LogEnvironment, lock: Lock, meta: MetaProperties | None, evidence: Evidence | None = None
+    ) -> None:
         self.path = environment.path
         self.meta = meta
         self.logs: dict[TopicPartition, Log] = {}
         # Copies of logs that are being moved here (KIP-113).
         self.futures: dict[TopicPartition, Log] = {}
-        # None after a crash; else the broker epoch of the run that ended in order (-1: unknown).
-        self.clean_broker_epoch: int | None = None
+        self._evidence = evidence or Evidence()
         self._environment = environment
         self._filesystem = environment.filesystem
         self._guard = DiskGuard(environment.health, f"log directory {environment.path}")
+        self._growth_guard = DiskGuard(environment.health, f"log directory {environment.path}", growing=True)
         self._lock = lock
         self._checkpoint_lock = threading.Lock()
         # By file name; an idle broker does not write what is there already.
         self._written: dict[str, dict[TopicPartition, int]] = {}
+        self._written_log_starts: dict[TopicPartition, int] = {}
         self._loaded = False
+        self._taken = False
+        # What is known of logs that cannot be used, so that the next start knows it, too.
+        self._kept_records: dict[TopicPartition, RecordedLog] = {}
         # Logs whose directories have been made, and that nobody has opened since.
         self._fresh: set[TopicPartition] = set()
         # Of logs that are not loaded: their entries must survive in the checkpoints.
-        self._kept_recovery_points: dict[TopicPartition, int] = {}
-        self._kept_high_watermarks: dict[TopicPartition, int] = {}
-        self._kept_log_starts: dict[TopicPartition, int] = {}
-        self._kept_cleaned: dict[TopicPartition, int] = {}
+        self._kept_recovery_points = dict(self._evidence.recovery_points)
+        self._kept_high_watermarks = dict(self._evidence.high_watermarks)
+        self._kept_log_starts = dict(self._evidence.log_starts)
+        self._kept_cleaned = dict(self._evidence.cleaned)
 
     @classmethod
     def open(cls, path: str, filesystem: FileSystem, randomness: Randomness) -> LogDirectory:
         """Lock the directory, which is made if it is missing. `meta` is None until it is formatted.
 
-        Raises DirectoryInUse, CorruptCheckpoint, and OSError if the directory cannot be used at all.
+        Raises DirectoryInUse, CorruptCheckpoint, and OSError if the directory cannot be used at all. Changes nothing
+        but the lock: what the last run has left is read now and used up by the first log that is loaded.
         """
         filesystem.make_directory(path)
         lock = filesystem.lock(f"{path}/{LOCK_FILE}")
@@ -120,11 +145,10 @@ class LogDirectory:
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(lock.release)
             meta = read_meta_properties(filesystem, path)
-            environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=DiskHealth(), path=path)
-            opened = cls(environment, lock, meta)
-            opened._read_checkpoints()
+            evidence = read_evidence(filesystem, path)
             on_failure.pop_all()
-        return opened
+        environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=DiskHealth(), path=path)
+        return cls(environment, lock, meta, evidence)
 
     @classmethod
     def offline(cls, path: str, filesystem: FileSystem, randomness: Randomness, cause: OSError) -> LogDirectory:
@@ -137,6 +161,26 @@ class LogDirectory:
     @property
     def _kept(self) -> tuple[dict[TopicPartition, int], ...]:
         return self._kept_recovery_points, self._kept_high_watermarks, self._kept_log_starts, self._kept_cleaned
+
+    @property
+    def clean_broker_epoch(self) -> int | None:
+        """None after a crash; else the broker epoch of the run that ended in order (-1: unknown)."""
+        return self._evidence.clean_epoch
+
+    @property
+    def holds_topics(self) -> bool:
+        """Whether there are partitions of topics on the disk. Raises StorageFailure."""
+        return any(each.topic != CLUSTER_METADATA_TOPIC for each in self._partitions_on_disk())
+
+    @property
+    def holds_metadata(self) -> bool:
+        """Whether the metadata log is on the disk. Raises StorageFailure."""
+        return any(each.topic == CLUSTER_METADATA_TOPIC for each in self._partitions_on_disk())
+
+    def _partitions_on_disk(self) -> list[TopicPartition]:
+        with self._guard:
+            names = self._filesystem.list_names(self.path)
+        return [each for name in names if (each := parse_partition_directory(name)) is not None]
 
     @property
     def failure(self) -> StorageFailure | None:
@@ -160,9 +204,21 @@ class LogDirectory:
 
         The metadata log is left out: `open_log` opens it. Raises StorageFailure.
         """
+        try:
+            return self._load_all(config_of, now_ms, progress)
+        except DiskFull as full:
+            # Logs that are not loaded must not seem to be missing.
+            raise self._environment.health.fail(full.action, full.cause) from full
+
+    def _load_all(
+        self,
+        config_of: Callable[[str], LogConfig],
+        now_ms: int,
+        progress: Callable[[RecoveryProgress], None] | None,
+    ) -> LoadReport:
         report = LoadReport()
+        self._take()
         with self._guard:
-            self.clean_broker_epoch = take_clean_shutdown(self._filesystem, self.path)
             names = self._filesystem.list_names(self.path)
         for name in names:
             if directory_mark(name) == DELETE_DIRECTORY_SUFFIX:
@@ -179,18 +235,53 @@ class LogDirectory:
             if not self._filesystem.is_directory(f"{self.path}/{name}"):
                 continue
             try:
-                self._load(topic_partition, config_of(topic_partition.topic), now_ms, progress)
-            except (CorruptCheckpoint, UnsupportedFormat) as problem:
-                logger.error("%s in %s cannot be loaded: %s", topic_partition, self.path, problem)
+                log = self._load(topic_partition, config_of(topic_partition.topic), now_ms, progress)
+                if log.damage:
+                    report.damaged[topic_partition] = "; ".join(log.damage)
+            except (CorruptCheckpoint, UnsupportedFormat, DamagedLog) as problem:
                 report.failures[topic_partition] = problem
+        for topic_partition in self._evidence.expected_logs - {*self.logs, *report.failures}:
+            if topic_partition.topic != CLUSTER_METADATA_TOPIC and not _is_retired(names, topic_partition):
+                directory = f"{self.path}/{partition_directory(topic_partition)}"
+                report.failures[topic_partition] = DamagedLog(directory, "it held records, and is missing")
         # What is left belongs to logs that cannot be loaded, or not yet. A topic that was deleted must not leave its
         # offsets to the next one of the same name.
         for kept in self._kept:
             for topic_partition in list(kept):
                 if topic_partition not in report.failures and topic_partition.topic != CLUSTER_METADATA_TOPIC:
                     del kept[topic_partition]
+        self._kept_records = {
+            topic_partition: record
+            for topic_partition, record in self._evidence.records.items()
+            if topic_partition in report.failures
+        }
         self._loaded = True
+        with self._guard:
+            self._write_state(closed_epoch=None)
         return report
+
+    def load_again(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> Log:
+        """Load a damaged log up to the first damage, and cut off the rest; only if other replicas have all of it.
+
+        If its directory is gone, it begins empty. Raises StorageFailure, CorruptCheckpoint, UnsupportedFormat.
+        """
+        damaged = self.logs.pop(topic_partition, None)
+        if damaged is not None:
+            damaged.abandon()
+        self._kept_records.pop(topic_partition, None)
+        for kept in (self._kept_recovery_points, self._kept_high_watermarks):
+            kept.pop(topic_partition, None)
+        with self._guard:
+            exists = self._filesystem.exists(f"{self.path}/{partition_directory(topic_partition)}")
+        if not exists:
+            return self.open_log(topic_partition, None, config, now_ms)
+        request = LoadRequest(
+            clean=False,
+            thorough=True,
+            log_start_offset=self._kept_log_starts.get(topic_partition, 0),
+            cleaned_up_to=self._kept_cleaned.get(topic_partition),
+        )
+        return self._loaded_log(topic_partition, config, request, now_ms)
 
     def open_log(
         self,
@@ -202,15 +293,21 @@ class LogDirectory:
     ) -> Log:
         """The log of a partition: the one that is open, the one on disk, or a new one. `load` must have been called.
 
-        Raises StorageFailure; CorruptCheckpoint if it is there with another topic's id.
+        Raises StorageFailure, DamagedLog; CorruptCheckpoint if it is there with another topic's id.
         """
         log = self.logs.get(topic_partition)
         if log is None:
+            is_metadata = topic_partition.topic == CLUSTER_METADATA_TOPIC
+            if is_metadata:
+                self._require_metadata()
             if topic_partition not in self._fresh:
-                with self._guard:
+                with self._growth_guard:
                     if self._create_directory(topic_partition, topic_id, now_ms):
                         self._filesystem.sync_directory(self.path)
             log = self._load(topic_partition, config, now_ms, progress)
+            if is_metadata:
+                # From here on it is written to. What was found out about the other logs is kept until they are loaded.
+                self._take()
         if topic_id is not None and log.topic_id is None:
             with self._guard:
                 write_partition_metadata(self._filesystem, log.directory, topic_id)
@@ -226,7 +323,7 @@ class LogDirectory:
 
         In any thread, as long as nobody opens these logs meanwhile. Raises StorageFailure, CorruptCheckpoint.
         """
-        with self._guard:
+        with self._growth_guard:
             for new in wanted:
                 self._create_directory(new.topic_partition, new.topic_id, now_ms)
             self._filesystem.sync_directory(self.path)
@@ -253,20 +350,57 @@ class LogDirectory:
         else:
             self._filesystem.sync_directory(directory)
 
-    def _read_checkpoints(self) -> None:
-        """Before anything is written: what is not loaded when the directory is closed must find its entries again."""
-        self._kept_recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
-        self._kept_high_watermarks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
-        self._kept_log_starts = self._read_checkpoint(LOG_START_CHECKPOINT)
-        self._kept_cleaned = self._read_checkpoint(CLEANER_CHECKPOINT)
+    def _take(self) -> None:
+        """The directory is in use from now on: a crash must not look like a clean end."""
+        if self._taken:
+            return
+        with self._guard:
+            # What was recorded of a log that is in use already, the metadata log, is out of date from now on.
+            self._kept_records = {
+                topic_partition: record
+                for topic_partition, record in self._evidence.records.items()
+                if topic_partition not in self.logs
+            }
+            self._write_state(closed_epoch=None)
+            take_clean_shutdown(self._filesystem, self.path)
+        self._taken = True
 
-    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """All of them may be lost: recovery and cleaner then go through everything, and the leader tells the rest."""
-        try:
-            return read_offset_checkpoint(self._filesystem, f"{self.path}/{name}")
-        except CorruptCheckpoint as problem:
-            logger.warning("going on without %s", problem)
-            return {}
+    def _write_state(self, *, closed_epoch: int | None) -> None:
+        records = dict(self._kept_records)
+        small = [META_PROPERTIES]
+        if closed_epoch is not None:
+            small += OFFSET_CHECKPOINTS
+            for topic_partition, log in self.logs.items():
+                records[topic_partition] = RecordedLog(
+                    topic_id=log.topic_id,
+                    log_start_offset=log.log_start_offset,
+                    log_end_offset=log.stored_end_offset,
+                    high_watermark=log.high_watermark,
+                    cleaned_up_to=log.cleaned_up_to,
+                    files=record_files(self._filesystem, log.directory),
+                )
+        # As long as not all logs have been loaded, there may be holes that a loss of power has left.
+        is_whole = self._loaded or self._evidence.same_boot or self.clean_broker_epoch is not None
+        boot_id = self._filesystem.boot_id() if is_whole else ""
+        state = DirectoryState(
+            boot_id=boot_id,
+            closed_epoch=closed_epoch,
+            logs=records,
+            files=record_small_files(self._filesystem, self.path, small),
+            log_starts=self._written.get(LOG_START_CHECKPOINT, self._evidence.log_starts),
+        )
+        write_directory_state(self._filesystem, self.path, state)
+        self._written_log_starts = dict(state.log_starts)
+
+    def _require_metadata(self) -> None:
+        """Raises DamagedLog if the metadata log was there once: an empty one would make strays of all other logs."""
+        with self._guard:
+            names = self._filesystem.list_names(self.path)
+        expected = [each for each in self._evidence.expected_logs if each.topic == CLUSTER_METADATA_TOPIC]
+        for topic_partition in expected:
+            if partition_directory(topic_partition) not in names:
+                path = f"{self.path}/{partition_directory(topic_partition)}"
+                raise DamagedLog(path, "it held the cluster's metadata, and is missing")
 
     def _load(
         self,
@@ -275,17 +409,32 @@ class LogDirectory:
         now_ms: int,
         progress: Callable[[RecoveryProgress], None] | None,
     ) -> Log:
-        request = LoadRequest(
+        if topic_partition in self._fresh:
             # In what has just been made there is nothing to recover.
-            clean=self.clean_broker_epoch is not None or topic_partition in self._fresh,
+            return self._loaded_log(topic_partition, config, LoadRequest(clean=True), now_ms)
+        directory = f"{self.path}/{partition_directory(topic_partition)}"
+        with self._guard:
+            differences = self._evidence.settle_small_files(self._filesystem, directory, topic_partition)
+        is_metadata = topic_partition.topic == CLUSTER_METADATA_TOPIC
+        request = LoadRequest(
+            clean=self.clean_broker_epoch is not None and not is_metadata,
             recovery_point=self._kept_recovery_points.get(topic_partition, 0),
             log_start_offset=self._kept_log_starts.get(topic_partition, 0),
             cleaned_up_to=self._kept_cleaned.get(topic_partition),
+            committed=self._evidence.committed(topic_partition),
+            same_boot=self._evidence.same_boot,
+            # It is small, and everything depends on it.
+            thorough=is_metadata,
+            differences=differences,
             progress=progress,
         )
+        return self._loaded_log(topic_partition, config, request, now_ms)
+
+    def _loaded_log(self, topic_partition: TopicPartition, config: LogConfig, request: LoadRequest, now_ms: int) -> Log:
         log = load_log(self._environment, topic_partition, config, request, now_ms)
         log.update_high_watermark(self._kept_high_watermarks.get(topic_partition, 0))
         log.cleaned_up_to = self._kept_cleaned.get(topic_partition)
+        log.differences = request.differences
         for kept in self._kept:
             kept.pop(topic_partition, None)
         self.logs[topic_partition] = log
@@ -300,6 +449,7 @@ class LogDirectory:
         log = self.logs[topic_partition]
         log.lower_recovery_point(offset)
         self.write_recovery_points()
+        self._lower_high_watermark(log, offset)
         removals = log.truncate_to(offset, now_ms)
         self.write_cleaned()
         return removals
@@ -309,6 +459,7 @@ class LogDirectory:
         log = self.logs[topic_partition]
         log.lower_recovery_point(0)
         self.write_recovery_points()
+        self._lower_high_watermark(log, log.log_start_offset)
         removals = log.truncate_fully_and_start_at(offset, now_ms)
         self.write_recovery_points()
         self.write_cleaned()
@@ -361,6 +512,13 @@ class LogDirectory:
             self._filesystem.sync_directory(self.path)
         return DirectoryRemoval(path=path, due_ms=now_ms)
 
+    def _lower_high_watermark(self, log: Log, offset: int) -> None:
+        """Everything below the checkpoint counts as stored, so it must not say more than the log will hold."""
+        log.high_watermark = min(log.high_watermark, max(offset, log.log_start_offset))
+        written = self._written.get(HIGH_WATERMARK_CHECKPOINT, self._evidence.high_watermarks)
+        if written.get(log.topic_partition, 0) > min(log.high_watermark, log.stored_end_offset):
+            self.write_high_watermarks()
+
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
         return self.delete_logs([topic_partition], now_ms)[0]
 
@@ -380,6 +538,14 @@ class LogDirectory:
         self._retired()
         return path
 
+    def release(self, topic_partition: TopicPartition) -> None:
+        """Close a log that cannot be used. It stays as it is, and its entries stay in the checkpoints."""
+        log = self.logs.pop(topic_partition)
+        self._kept_recovery_points[topic_partition] = log.recovery_point
+        self._kept_high_watermarks[topic_partition] = log.high_watermark
+        self._kept_log_starts[topic_partition] = log.log_start_offset
+        log.abandon()
+
     def _retire(self, topic_partition: TopicPartition, suffix: str) -> str:
         log = self.logs.pop(topic_partition)
         log.abandon()
@@ -392,17 +558,34 @@ class LogDirectory:
     def _retired(self) -> None:
         with self._guard:
             self._filesystem.sync_directory(self.path)
-        self._write_all_checkpoints()
+        try:
+            self._write_all_checkpoints()
+        except DiskFull as full:
+            # Entries of logs that are gone do no harm, and deleting is what makes room.
+            logger.warning("the checkpoints are written when there is room: %s", full)
 
     # Checkpoints
 
     def write_recovery_points(self) -> None:
         """Raises StorageFailure."""
-        self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, self._kept_recovery_points, lambda log: log.recovery_point)
+        self._write_checkpoint(
+            RECOVERY_POINT_CHECKPOINT,
+            self._kept_recovery_points,
+            lambda log: min(log.recovery_point, log.stored_end_offset),
+        )
 
     def write_high_watermarks(self) -> None:
         """Raises StorageFailure."""
-        self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, self._kept_high_watermarks, lambda log: log.high_watermark)
+        self._write_checkpoint(
+            HIGH_WATERMARK_CHECKPOINT,
+            self._kept_high_watermarks,
+            # The quorum may know of more than is on this node's device.
+            lambda log: (
+                min(log.high_watermark, log.recovery_point)
+                if log.topic_partition.topic == CLUSTER_METADATA_TOPIC
+                else min(log.high_watermark, log.stored_end_offset)
+            ),
+        )
 
     def write_log_starts(self) -> None:
         """Only of logs whose start is not simply their first segment. Raises StorageFailure."""
@@ -411,6 +594,9 @@ class LogDirectory:
             self._kept_log_starts,
             lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
         )
+        with self._checkpoint_lock, self._growth_guard:
+            if self._taken and self._written_log_starts != self._written.get(LOG_START_CHECKPOINT):
+                self._write_state(closed_epoch=None)
 
     def write_cleaned(self) -> None:
         """Up to where the cleaner has come, of logs where it has been. Raises StorageFailure."""
@@ -420,7 +606,7 @@ class LogDirectory:
         self, name: str, kept: Mapping[TopicPartition, int], value_of: Callable[[Log], int | None]
     ) -> None:
         # Values are read inside of the lock: who comes last also writes the latest.
-        with self._checkpoint_lock, self._guard:
+        with self._checkpoint_lock, self._growth_guard:
             offsets = dict(kept)
             # A copy, made in one step: the server may add logs while a thread is in here.
             for topic_partition, log in list(self.logs.items()):
@@ -457,12 +643,11 @@ class LogDirectory:
         self._write_all_checkpoints()
         # Without having loaded all logs it is unknown whether the others need recovery, unless the last run has said
         # so: what was not loaded is as it was then.
-        clean = self._loaded or self.clean_broker_epoch is not None
-        with self._guard:
-            if not clean:
-                clean = broker_epoch >= 0 and read_clean_shutdown(self._filesystem, self.path) is not None
-            if clean:
-                write_clean_shutdown(self._filesystem, self.path, broker_epoch)
+        epoch = broker_epoch if self._loaded or broker_epoch >= 0 else self.clean_broker_epoch
+        if epoch is not None and (self._loaded or self.clean_broker_epoch is not None):
+            with self._guard:
+                self._write_state(closed_epoch=epoch)
+                write_clean_shutdown(self._filesystem, self.path, epoch)
 
     def abandon(self) -> None:
         """Let go of everything without another write, as a crash would; for tests and for a failed start."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from tidelog.records.batch import BatchHeader, Buffer
+from tidelog.records.batch import CURRENT_MAGIC, BatchHeader, Buffer, CorruptBatch, compute_crc, iterate_headers
 from tidelog.records.timestamp_search import TimestampSearch
 from tidelog.storage.batch_scan import BatchPosition
 from tidelog.storage.log_config import LogConfig
@@ -32,16 +32,23 @@ def read_records(
     upper_bound: int,
     log_end_offset: int,
     min_one_batch: bool,
+    gapless: bool = False,
 ) -> ReadResult:
     """Batches from the one that holds `offset` on, of one segment, all below `upper_bound`.
 
     As many bytes as allowed are returned even if the last batch is cut by that: readers skip the part. The first
-    batch is whole or, if it does not fit and `min_one_batch` is not set, there is none.
+    batch is whole or, if it does not fit and `min_one_batch` is not set, there is none. A log that no cleaner has
+    touched is `gapless`. Raises CorruptBatch if the batch that holds `offset` is damaged or missing.
     """
     segment = segments.floor(offset)
     while segment is not None:
-        found = locate(segment, config, offset)
+        try:
+            found = locate(segment, config, offset)
+        except CorruptBatch as problem:
+            raise _damaged(segment, problem.position, problem.reason) from problem
         if found is not None:
+            if gapless and found.base_offset > offset:
+                raise _damaged(segment, found.position, f"offsets {offset} to {found.base_offset - 1} are missing")
             break
         # The cleaner may have removed everything from `offset` to the end of the segment.
         segment = segments.after(segment)
@@ -51,7 +58,10 @@ def read_records(
     if upper_bound < log_end_offset:
         following = segments.after(segment)
         if following is None or upper_bound < following.base_offset:
-            bound = locate(segment, config, upper_bound)
+            try:
+                bound = locate(segment, config, upper_bound)
+            except CorruptBatch as problem:
+                raise _damaged(segment, problem.position, problem.reason) from problem
             limit = segment.size if bound is None else bound.position
     position = found.position
     if max_bytes < found.size:
@@ -59,7 +69,43 @@ def read_records(
     size = min(max_bytes, limit - position)
     if size <= 0:
         return ReadResult(b"", segment.base_offset, position)
-    return ReadResult(segment.read(position, size), segment.base_offset, position)
+    records = segment.read(position, size)
+    if len(records) < size or not segment.is_checked(position, position + size):
+        records = _good_part(segment, position, records, size, found.base_offset, gapless=gapless)
+    return ReadResult(records, segment.base_offset, position)
+
+
+def _good_part(segment: Segment, position: int, records: bytes, size: int, offset: int, *, gapless: bool) -> bytes:
+    """The batches before the first bad one; CorruptBatch if that is the first one.
+
+    Done once for what was there before the start. A reader gets what is good, and the error when it comes to the rest.
+    """
+    end = 0
+    problem: str | None = None
+    try:
+        for at, header in iterate_headers(records):
+            if header.magic != CURRENT_MAGIC or compute_crc(records, at, header.size) != header.crc:
+                problem = "the checksum does not match"
+            elif header.base_offset < offset or (gapless and header.base_offset != offset):
+                problem = f"offset {header.base_offset} stands where {offset} is expected"
+            if problem is not None:
+                break
+            offset = header.next_offset
+            end = at + header.size
+    except CorruptBatch as found:
+        problem = found.reason
+    segment.checked_up_to(position + end, position)
+    if problem is None and len(records) < size:
+        problem = "the file ends within a batch"
+    if problem is None:
+        return records
+    if end == 0:
+        raise _damaged(segment, position, problem)
+    return records[:end]
+
+
+def _damaged(segment: Segment, position: int, reason: str) -> CorruptBatch:
+    return CorruptBatch(position, f"{segment.log_path}: {reason}")
 
 
 def past_emptied(segments: Segments, config: LogConfig, offset: int, upper_bound: int) -> int:

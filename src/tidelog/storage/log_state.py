@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.model.ports import Randomness
 from tidelog.partition.leader_epochs import LeaderEpochs
@@ -43,3 +43,5 @@ class LogState:
     recovery_point: int
     # Whether the epochs differ from their checkpoint.
     epochs_changed: bool
+    # What loading has found to be damaged, in words.
+    damage: list[str] = field(default_factory=list)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tidelog.model.ids import Uuid, format_uuid, parse_uuid
 from tidelog.storage.checkpoints import CorruptCheckpoint
-from tidelog.storage.file_names import META_PROPERTIES
+from tidelog.storage.file_names import META_PROPERTIES, STATE_FILE
 from tidelog.storage.filesystem import FileSystem, read_whole, replace_file
 
 _VERSION = "1"
@@ -29,6 +29,8 @@ def write_meta_properties(filesystem: FileSystem, log_directory: str, properties
         f"version={_VERSION}",
         "",
     ]
+    # It has recorded the old content, and would call the new one damaged.
+    filesystem.remove(f"{log_directory}/{STATE_FILE}")
     replace_file(filesystem, f"{log_directory}/{META_PROPERTIES}", "\n".join(lines).encode())
 
 

@@ -4,23 +4,30 @@ What is below the recovery point is on the device and is trusted. From the segme
 read and its checksum verified; at the first bad one the log is cut, and later segments are removed before that, so
 that a crash during recovery leaves a log that recovery handles just as well. Indexes, leader epochs and producer
 states follow from the batches.
+
+Only what a crash can have torn is cut. Nothing is cut below what is known to be committed, after a clean shutdown, or
+where a good batch behind a bad one shows that the bad one was whole before (unless the machine has been restarted: a
+loss of power leaves holes). Then the log is damaged, and stays as it is.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.model.ids import TopicPartition
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
 from tidelog.records.batch import BatchHeader, CorruptBatch
+from tidelog.storage.batch_scan import valid_batch_behind
 from tidelog.storage.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
+from tidelog.storage.damage import DamagedLog
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import (
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
+    METADATA_SNAPSHOT_SUFFIX,
     REQUIRED_INDEX_SUFFIXES,
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
@@ -61,6 +68,14 @@ class LoadRequest:
     log_start_offset: int = 0
     # Up to where the cleaner has come. None: it never was here, nor in the log of the leader that we follow.
     cleaned_up_to: int | None = None
+    # Everything below it is known to be stored. MAX_LONG: everything that is there.
+    committed: int = 0
+    # The machine has not been restarted since: whatever was written is there, only the last write may be torn.
+    same_boot: bool = False
+    # Check every batch, also below the recovery point.
+    thorough: bool = False
+    # What is wrong with which file, compared with the last clean shutdown.
+    differences: Mapping[str, str] = field(default_factory=dict)
     # Called now and then while a log is checked.
     progress: Callable[[RecoveryProgress], None] | None = None
 
@@ -76,11 +91,11 @@ def load_log(
 ) -> Log:
     """Open the log in its directory, which must exist; `directory` if that has another name than the partition.
 
-    Raises StorageFailure, CorruptCheckpoint (the topic id cannot be read) and UnsupportedFormat (messages of a version
-    before Kafka 0.11).
+    Raises StorageFailure, CorruptCheckpoint (the topic id cannot be read), DamagedLog and UnsupportedFormat (messages
+    of a version before Kafka 0.11).
     """
     directory = directory or f"{environment.path}/{partition_directory(topic_partition)}"
-    with DiskGuard(environment.health, f"loading {topic_partition} in {environment.path}"):
+    with DiskGuard(environment.health, f"loading {topic_partition} in {environment.path}", growing=True):
         topic_id = read_partition_metadata(environment.filesystem, directory)
         loader = _Loader(environment, directory, topic_partition, config, request, now_ms)
         state = loader.load()
@@ -116,8 +131,11 @@ class _Loader:
         self._recovery_point = 0
         # Whether the producers are those of the log's end already.
         self._recovered = False
+        # Damage that does not keep the log from being used: readers get an error there.
+        self.damage: list[str] = []
 
     def load(self) -> LogState:
+        self._require_segments()
         names = settle_leftovers(self._filesystem, self._directory)
         snapshots = [offset_of_name(name) for name in names if name.endswith(SNAPSHOT_SUFFIX)]
         offsets = [offset for offset in snapshots if offset is not None]
@@ -127,6 +145,10 @@ class _Loader:
         end_offset = self._find_end(problems) if len(self._segments) else None
         log_start_offset = self._request.log_start_offset
         if end_offset is not None and end_offset < log_start_offset:
+            if self._request.clean or self._request.same_boot:
+                raise DamagedLog(
+                    self._directory, f"it ends at offset {end_offset}, below the offset {log_start_offset} it starts at"
+                )
             logger.warning(
                 "%s ends at %d, below its start %d: someone removed files; it goes on, empty, from there",
                 self._directory,
@@ -151,6 +173,7 @@ class _Loader:
             producer_states=self._producers,
             log_start_offset=log_start_offset,
             log_end_offset=end_offset,
+            damage=self.damage,
             recovery_point=max(min(self._recovery_point, end_offset), log_start_offset),
             epochs_changed=self._epochs_changed,
         )
@@ -166,19 +189,35 @@ class _Loader:
         unchecked = self._segments.containing(self._recovery_point, MAX_LONG)
         if self._recovery_point == MAX_LONG:
             unchecked = []
+        if self._request.thorough:
+            unchecked = list(self._segments)
         for segment in self._segments:
             if segment.base_offset in problems and segment not in unchecked:
                 self._repair(segment, problems[segment.base_offset])
         if not unchecked:
             try:
-                return active.next_offset()
-            except (CorruptBatch, CorruptIndex) as problem:
-                logger.warning("%s was closed in order but is damaged: %s", self._directory, problem)
+                end_offset = active.next_offset()
+            except (CorruptBatch, CorruptIndex):
+                # Perhaps it is only the index, or bytes that somebody has put behind the last batch.
                 self._recovery_point = active.base_offset
-                unchecked = [active]
-        return self._recover(unchecked)
+                end_offset = self._recover([active])
+        else:
+            end_offset = self._recover(unchecked)
+        if end_offset < self._request.committed < MAX_LONG:
+            raise DamagedLog(
+                active.log_path,
+                f"the log ends at offset {end_offset}, but everything below {self._request.committed} was stored",
+            )
+        return end_offset
 
     # Segments
+
+    def _require_segments(self) -> None:
+        """A log without one of its segments has a hole, or seems to begin later than it does. Raises DamagedLog."""
+        for name, problem in self._request.differences.items():
+            is_missing = not self._filesystem.exists(f"{self._directory}/{name}")
+            if (name.endswith(LOG_SUFFIX) and is_missing) or name.endswith(METADATA_SNAPSHOT_SUFFIX):
+                raise DamagedLog(f"{self._directory}/{name}", problem)
 
     def _open_segments(self, names: Sequence[str]) -> dict[int, str]:
         """Returns what is wrong with the indexes, by the first offset of the segment."""
@@ -224,6 +263,10 @@ class _Loader:
     def _index_problem(self, segment: Segment, sizes: Sequence[int], missing: set[str]) -> str | None:
         if missing:
             return f"{', '.join(sorted(missing))} is missing"
+        for suffix in SEGMENT_SUFFIXES:
+            name = segment_prefix(segment.base_offset) + suffix
+            if name in self._request.differences:
+                return f"{name}: {self._request.differences[name]}"
         try:
             segment.offset_index.check(sizes[1], sizes[0])
             segment.time_index.check(sizes[2])
@@ -244,8 +287,16 @@ class _Loader:
             segment, self._config, epochs=LeaderEpochs(), producers=producers, progress=lambda _: None
         )
         segment.release()
+        shrunk = self._request.differences.get(segment_prefix(segment.base_offset) + LOG_SUFFIX)
+        if recovered.problem is None and shrunk is not None:
+            if not self._gapless:
+                # Where offsets may be missing, readers would not notice that records are.
+                raise DamagedLog(segment.log_path, shrunk)
+            self.damage.append(f"{segment.log_path} is damaged: {shrunk}")
+            logger.error("%s; readers get an error there", self.damage[-1])
         if recovered.problem is not None:
-            logger.error("%s in %s is damaged: %s", segment, self._directory, recovered.problem)
+            logger.error("%s is damaged %s; readers get an error there", segment.log_path, recovered.problem)
+            self.damage.append(f"{segment.log_path} is damaged {recovered.problem}")
 
     def _remove_after(self, offset: int) -> None:
         """Remove the segments that begin above `offset`, the last one first: a crash must not leave a gap."""
@@ -272,6 +323,7 @@ class _Loader:
             if segment.base_offset > end_offset and segment.base_offset > (self._request.cleaned_up_to or 0):
                 # The end of the segment before it was lost, just at the end of a batch: what follows has no place.
                 # A segment that our cleaner writes ends where it did before, but that of Apache Kafka may not.
+                self._refuse_to_cut(segment, 0, end_offset, f"offsets from {end_offset} on are missing before it")
                 logger.warning("%s ends at %d: dropping %s, which lies behind it", self._directory, end_offset, segment)
                 self._remove_after(segment.base_offset - 1)
                 self._snapshots.remove_above(end_offset)
@@ -286,6 +338,7 @@ class _Loader:
                 progress=self._reporter(checked_bytes, total_bytes),
                 gapless=self._gapless,
                 following=self._first_batch(self._segments.after(segment)),
+                before_cut=self._refuse_to_cut,
             )
             checked_bytes += segment.size
             end_offset = recovered.next_offset
@@ -320,13 +373,30 @@ class _Loader:
         except CorruptBatch:
             return None
 
+    def _refuse_to_cut(self, segment: Segment, position: int, end_offset: int, reason: str) -> None:
+        """Raises DamagedLog unless what lies behind `end_offset` may have been torn by the crash."""
+        request = self._request
+        where = f"at byte {position} (offset {end_offset}): {reason}"
+        if end_offset < request.committed:
+            known = "it was closed in order" if request.clean else f"everything below {request.committed} was stored"
+            raise DamagedLog(segment.log_path, f"{where}; {known}, so nothing is cut off")
+        if not request.same_boot:
+            return
+        behind = valid_batch_behind(segment.open_log(), position, segment.size, end_offset)
+        following = self._segments.after(segment)
+        if behind is not None or (following is not None and following.size):
+            place = f"at byte {behind}" if behind is not None else "in the next segment"
+            raise DamagedLog(segment.log_path, f"{where}; good records follow {place}, so nothing is cut off")
+
     def _cut(self, segment: Segment, size: int, end_offset: int, problem: CorruptBatch | None) -> None:
+        dropped = self._segments.above(segment.base_offset)
         logger.warning(
-            "cutting %s/%s from %d to %d bytes; the log ends at offset %d: %s",
-            self._directory,
-            segment_prefix(segment.base_offset),
-            segment.size,
+            "%s: cutting off %d bytes behind byte %d%s, which were not complete when the broker crashed; the log ends "
+            "at offset %d: %s",
+            segment.log_path,
+            segment.size - size,
             size,
+            f" and {len(dropped)} segments of {sum(each.size for each in dropped)} bytes" if dropped else "",
             end_offset,
             problem,
         )
@@ -359,6 +429,8 @@ class _Loader:
     def _load_epochs(self) -> None:
         path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
         try:
+            if LEADER_EPOCH_CHECKPOINT in self._request.differences:
+                raise CorruptCheckpoint(path, self._request.differences[LEADER_EPOCH_CHECKPOINT])
             self._epochs = LeaderEpochs(read_leader_epoch_checkpoint(self._filesystem, path))
             known = self._filesystem.exists(path)
         except (CorruptCheckpoint, ValueError) as problem:

@@ -23,7 +23,7 @@ from tidelog.storage.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_prefix,
 )
-from tidelog.storage.filesystem import File, FileSystem
+from tidelog.storage.filesystem import File, FileSystem, means_full, sync_file
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.offset_index import OFFSET_ENTRY, OffsetIndex
 from tidelog.storage.sparse_index import CorruptIndex
@@ -52,6 +52,7 @@ class Segment:
 
     __slots__ = (
         "_bytes_since_index_entry",
+        "_checked_to",
         "_ending",
         "_file",
         "_filesystem",
@@ -62,6 +63,7 @@ class Segment:
         "_recent",
         "_recent_after",
         "_recent_last_offsets",
+        "_written_from",
         "base_offset",
         "created_ms",
         "jitter_ms",
@@ -109,6 +111,10 @@ class Segment:
         self._recent: list[BatchPosition] = []
         self._recent_last_offsets: list[int] = []
         self._recent_after = _UNKNOWN if self.size else base_offset - 1
+        # Batches before the first position have been checked since the start, those from the second on were written
+        # by this process. What is between is checked when it is read.
+        self._checked_to = 0
+        self._written_from = self.size
 
     @classmethod
     def create(
@@ -197,9 +203,15 @@ class Segment:
             del self._recent_last_offsets[:-_RECENT_BATCHES]
 
     def undo_write(self) -> None:
-        """After a failed append: take away what was written of it, if the disk still lets us."""
-        if self._file is not None:
+        """After a failed append: take away what was written of it."""
+        if self._file is None:
+            return
+        try:
             self._file.truncate(self.size)
+        except OSError as error:
+            # The next append overwrites it, and until then nobody reads behind the end.
+            if not means_full(error):
+                raise
 
     def should_roll(self, config: LogConfig, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
         """Whether `size` more bytes, ending with `last_offset`, belong into a new segment."""
@@ -224,6 +236,7 @@ class Segment:
         return self.write_pending()
 
     def write_pending(self) -> bool:
+        self.transaction_index.write_pending()
         wrote_offsets = self.offset_index.write_pending()
         wrote_times = self.time_index.write_pending()
         return wrote_offsets or wrote_times
@@ -242,8 +255,10 @@ class Segment:
                 cut = self.size - found.position
                 file.truncate(found.position)
                 # Otherwise a loss of power could bring records back behind those that are appended now.
-                file.sync()
+                sync_file(file)
                 self.size = found.position
+                self._checked_to = min(self._checked_to, self.size)
+                self._written_from = min(self._written_from, self.size)
         finally:
             self._release(file)
         if self.size == 0:
@@ -278,6 +293,15 @@ class Segment:
             return file.read(position, size)
         finally:
             file.close()
+
+    def is_checked(self, position: int, end: int) -> bool:
+        """Whether this process has seen that the batches there are good."""
+        return end <= self._checked_to or position >= self._written_from
+
+    def checked_up_to(self, position: int, start: int = 0) -> None:
+        """The batches from `start` to `position` are good."""
+        if start <= self._checked_to < position:
+            self._checked_to = position
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """(position, header) of the batches from `position` on."""
@@ -330,8 +354,10 @@ class Segment:
         """Cut the log file, whose indexes are rebuilt already; for recovery."""
         file = self.open_log()
         file.truncate(size)
-        file.sync()
+        sync_file(file)
         self.size = size
+        self._checked_to = min(self._checked_to, size)
+        self._written_from = size
         self.forget_timestamps()
         if size == 0:
             self._first_timestamp = NO_TIMESTAMP

@@ -78,12 +78,14 @@ def recover_segment(
     progress: Callable[[int], None],
     gapless: bool = False,
     following: BatchHeader | None = None,
+    before_cut: Callable[[Segment, int, int, str], None] | None = None,
 ) -> RecoveredSegment:
     """Check every batch of the segment, follow them in `epochs` and `producers`, and rewrite the indexes.
 
     The log file itself is not touched: the caller cuts it, once it has removed the segments behind it. `progress` is
     told the position after each batch. `following` is the first batch of the next segment; a log that no cleaner has
-    touched is `gapless`.
+    touched is `gapless`. `before_cut` is called with the segment, the position, the offset and the reason if not all
+    of it is good, before anything is written, and may raise.
     """
     builder = _IndexBuilder(segment.base_offset, config.index_interval_bytes)
     aborted: list[AbortedTransaction] = []
@@ -121,6 +123,9 @@ def recover_segment(
             progress(valid_bytes)
     except CorruptBatch as found:
         problem = found
+    if problem is not None and before_cut is not None:
+        before_cut(segment, valid_bytes, next_offset, problem.reason)
+    segment.checked_up_to(valid_bytes)
     builder.write(segment)
     segment.transaction_index.replace(aborted)
     return RecoveredSegment(next_offset=next_offset, valid_bytes=valid_bytes, problem=problem)

@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Literal
 
 from tidelog.records.batch import Buffer
-from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, File, FileSystem, read_whole, replace_file
+from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, File, FileSystem, means_full, read_whole, replace_file
 
 Entry = tuple[int, int]
 Field = Literal[0, 1]
@@ -51,8 +51,9 @@ class SparseIndex:
             try:
                 self.write_pending()
             except OSError as error:
-                # They can wait for a descriptor: the batch is written, and must not fail because of its index.
-                if error.errno not in TOO_MANY_OPEN_FILES:
+                # They can wait for a descriptor or for room: the batch is written, and must not fail because of its
+                # index.
+                if error.errno not in TOO_MANY_OPEN_FILES and not means_full(error):
                     raise
 
     def write_pending(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
-from tidelog.storage.filesystem import FileSystem, read_whole, replace_file
+from tidelog.storage.filesystem import FileSystem, means_full, read_whole, replace_file
 from tidelog.storage.sparse_index import CorruptIndex
 
 TRANSACTION_ENTRY = Struct(">hqqqq")
@@ -26,37 +26,52 @@ class AbortedTransaction(NamedTuple):
 class TransactionIndex:
     """Written through at once: an abort that were forgotten would show its records to readers."""
 
-    __slots__ = ("_base_offset", "_filesystem", "_size", "path")
+    __slots__ = ("_base_offset", "_filesystem", "_pending", "_size", "path")
 
     def __init__(self, filesystem: FileSystem, path: str, base_offset: int, file_size: int) -> None:
         self.path = path
         self._filesystem = filesystem
         self._base_offset = base_offset
         self._size = file_size // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size
+        # Those that there was no room for.
+        self._pending: list[AbortedTransaction] = []
 
     @property
     def empty(self) -> bool:
-        return self._size == 0
+        return self._size == 0 and not self._pending
 
     def append(self, transaction: AbortedTransaction) -> None:
+        self._pending.append(transaction)
+        try:
+            self.write_pending()
+        except OSError as error:
+            # The marker is in the log already. Readers get the entry from memory until there is room.
+            if not means_full(error):
+                raise
+
+    def write_pending(self) -> None:
+        if not self._pending:
+            return
+        content = b"".join(TRANSACTION_ENTRY.pack(_VERSION, *transaction) for transaction in self._pending)
         file = self._filesystem.open(self.path, create=True)
         try:
-            file.write(self._size, TRANSACTION_ENTRY.pack(_VERSION, *transaction))
+            file.write(self._size, content)
         finally:
             file.close()
-        self._size += TRANSACTION_ENTRY.size
+        self._size += len(content)
+        self._pending = []
 
     def entries(self) -> list[AbortedTransaction]:
         """In the order of their markers. Raises CorruptIndex."""
         if self._size == 0:
-            return []
+            return list(self._pending)
         content = read_whole(self._filesystem, self.path)[: self._size]
         transactions = []
         for version, *fields in TRANSACTION_ENTRY.iter_unpack(content):
             if version > _VERSION:
                 raise CorruptIndex(f"{self.path}: version {version} of an entry is unknown")
             transactions.append(AbortedTransaction._make(fields))
-        return transactions
+        return transactions + self._pending
 
     def collect(self, first_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
         """Those that touch the offsets from `first_offset` up to, not including, `upper_bound`; and whether later
@@ -71,7 +86,9 @@ class TransactionIndex:
 
     def truncate_to_offset(self, offset: int) -> None:
         """Forget the transactions whose markers are at or above `offset`."""
+        self._pending = [transaction for transaction in self._pending if transaction.last_offset < offset]
         kept = [transaction for transaction in self.entries() if transaction.last_offset < offset]
+        del kept[len(kept) - len(self._pending) :]
         if len(kept) * TRANSACTION_ENTRY.size < self._size:
             file = self._filesystem.open(self.path)
             try:
@@ -82,6 +99,7 @@ class TransactionIndex:
 
     def replace(self, transactions: list[AbortedTransaction]) -> None:
         """Exchange all entries at once; a segment without aborts has no file."""
+        self._pending = []
         if transactions:
             content = b"".join(TRANSACTION_ENTRY.pack(_VERSION, *transaction) for transaction in transactions)
             replace_file(self._filesystem, self.path, content)

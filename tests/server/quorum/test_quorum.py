@@ -13,6 +13,7 @@ from tidelog.metadata.draft import BrokenMetadata
 from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ApiError
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
+from tidelog.server.startup import StartFailure
 
 BOTH = "broker,controller"
 THREE = {1: BOTH, 2: BOTH, 3: BOTH}
@@ -92,7 +93,7 @@ async def test_a_node_of_another_cluster_is_not_let_in(tmp_path: Path) -> None:
         follower = next(number for number in THREE if number != cluster.controller())
         await cluster.stop(follower)
         cluster.format(follower, "BBBBBBBBQBCAAAAAAAAAAA")
-        with pytest.raises(ApiError, match="INCONSISTENT_CLUSTER_ID"):
+        with pytest.raises(StartFailure, match="INCONSISTENT_CLUSTER_ID"):
             await cluster.start(follower)
 
 

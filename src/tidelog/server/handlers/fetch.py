@@ -193,7 +193,7 @@ def _read_all(
             node.replicas.storage_failed(found, failure)
             answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
         except CorruptBatch as damage:
-            logger.error("%s is damaged: %s", found.topic_partition, damage)
+            node.replicas.damage.found(found, damage)
             answer = _failed(wanted.partition, ErrorCode.CORRUPT_MESSAGE)
         result.answers.append((key, answer))
         if answer.error_code or answer.diverging_epoch.epoch >= 0 or answer.preferred_read_replica != THE_LEADER:

@@ -21,10 +21,12 @@ from tidelog.protocol.messages.list_offsets_response import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from tidelog.records.batch import CorruptBatch
 from tidelog.records.timestamp_search import TimestampSearch
 from tidelog.records.validation import PROMPT_BYTES
 from tidelog.server.context import RequestContext
 from tidelog.server.replicas.replica import Replica
+from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log_results import TimestampedOffset
 from tidelog.storage.timestamp_lookup import Seeking, seek, seek_max
 
@@ -126,9 +128,16 @@ def _find(
     problem = replica.check_leader_epoch(wanted.current_leader_epoch)
     if problem:
         return _failed(wanted, problem)
-    if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
-        return _seek(replica, request.isolation_level, wanted, version)
-    return _answer(wanted, _look_up(replica, request.isolation_level, wanted.timestamp), version)
+    try:
+        if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
+            return _seek(replica, request.isolation_level, wanted, version)
+        return _answer(wanted, _look_up(replica, request.isolation_level, wanted.timestamp), version)
+    except StorageFailure as failure:
+        node.replicas.storage_failed(replica, failure)
+        return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+    except CorruptBatch as damage:
+        node.replicas.damage.found(replica, damage)
+        return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
 
 
 def _seek(

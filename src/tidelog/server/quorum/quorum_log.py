@@ -26,7 +26,8 @@ from tidelog.records.batch import CorruptBatch, iterate_headers, parse_header
 from tidelog.records.control import ControlType, encode_control_batch
 from tidelog.records.record import decode_batch, encode_batch
 from tidelog.server.quorum.snapshot_files import SnapshotFiles
-from tidelog.storage.filesystem import FileSystem, StorageFailure
+from tidelog.storage.file_names import QUORUM_STATE_FILE
+from tidelog.storage.filesystem import DiskFull, FileSystem, StorageFailure
 from tidelog.storage.log import Log
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.log_directory import LogDirectory
@@ -106,6 +107,11 @@ class QuorumLog:
     def directory(self) -> str:
         return self._log.directory
 
+    @property
+    def state_problem(self) -> str | None:
+        """What is wrong with the quorum state beside the log, if it is not what was there at a clean shutdown."""
+        return self._log.differences.get(QUORUM_STATE_FILE)
+
     # -- what the consensus looks at -----------------------------------------------------------------------------
 
     @property
@@ -149,14 +155,25 @@ class QuorumLog:
             return self._log.append_as_follower(effect.records, self._clock.now_ms()) is not None
         except (UnexpectedOffset, CorruptBatch):
             return False
+        except DiskFull as full:
+            logger.error("the metadata log cannot be followed: %s", full)
+            return False
 
     def append_records(self, records: Sequence[Message], epoch: int, metadata_version: int = METADATA_VERSION) -> int:
-        """As the leader of `epoch`, in the versions of this level; the offset of the last record."""
+        """As the leader of `epoch`, in the versions of this level; the offset of the last record. Raises DiskFull if
+        nothing was appended."""
         now_ms = self._clock.now_ms()
+        first_offset = self._log.log_end_offset
         for start in range(0, len(records), MAX_RECORDS_PER_BATCH):
             chunk = records[start : start + MAX_RECORDS_PER_BATCH]
             values = [(now_ms, None, encode_record(record, metadata_version), ()) for record in chunk]
-            self._append(encode_batch(values), epoch)
+            try:
+                self._append(encode_batch(values), epoch)
+            except DiskFull as full:
+                if self._log.log_end_offset == first_offset:
+                    raise
+                # Some of the records are in the log, and belong together with the rest.
+                raise StorageFailure(full.action, full.cause) from full
         return self._log.log_end_offset - 1
 
     def truncate(self, offset: int) -> None:

@@ -62,7 +62,7 @@ from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumRes
 from tidelog.protocol.schema import Message
 from tidelog.server.quorum.peers import Peers, UnknownPeer
 from tidelog.server.quorum.quorum_log import QuorumLog
-from tidelog.storage.filesystem import FileSystem, StorageFailure, read_whole, replace_file
+from tidelog.storage.filesystem import DiskFull, FileSystem, StorageFailure, read_whole, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +92,10 @@ class _Chore:
 
     work: Callable[[], None]
     done: asyncio.Future[None]
+
+
+class DamagedQuorumState(Exception):
+    """What this node must remember of elections is lost."""
 
 
 class QuorumRuntime:
@@ -312,7 +316,11 @@ class QuorumRuntime:
             if self.leadership.leading_from is None or self.leadership.epoch != event.epoch:
                 event.appended.set_exception(_not_controller())
                 return
-            last_offset = self._log.append_records(event.records, event.epoch, event.metadata_version)
+            try:
+                last_offset = self._log.append_records(event.records, event.epoch, event.metadata_version)
+            except DiskFull as full:
+                event.appended.set_exception(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"nothing was changed: {full}"))
+                return
             event.appended.set_result(last_offset)
             await self._carry_out(self._replica.step(Appended(), self._clock.monotonic_ms()))
             await self._flush_and_report()
@@ -474,10 +482,23 @@ class QuorumRuntime:
     # -- what must be remembered ---------------------------------------------------------------------------------
 
     def _read_state(self) -> QuorumState | None:
+        """Raises DamagedQuorumState."""
         try:
+            if self._log.state_problem is not None:
+                raise ValueError(self._log.state_problem)
             return decode_quorum_state(read_whole(self._filesystem, self._state_path).decode())
         except FileNotFoundError:
+            if self._log.end_offset == 0:
+                return None
+            reason = "it is missing"
+        except ValueError as problem:
+            reason = str(problem)
+        if self._settings.voters == {self._settings.node_id}:
+            # Nobody else votes. The log tells the last epoch, and the next one is above it.
+            logger.warning("writing %s again from the metadata log: %s", self._state_path, reason)
             return None
+        # It may have voted in this epoch: a second vote could make two leaders.
+        raise DamagedQuorumState(f"{self._state_path}: {reason}")
 
     def _write_state(self, state: QuorumState) -> None:
         text = encode_quorum_state(state, self._settings.voters)

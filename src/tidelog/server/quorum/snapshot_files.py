@@ -14,7 +14,7 @@ from tidelog.consensus.effects import SnapshotChunk
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import StoredSnapshot
 from tidelog.metadata.snapshot_file import CorruptSnapshot, SnapshotContent, decode_snapshot, read_timestamp_ms
-from tidelog.storage.filesystem import FileSystem, StorageFailure, read_whole
+from tidelog.storage.filesystem import FileSystem, StorageFailure, read_whole, sync_file
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class SnapshotFiles:
                 for piece in pieces:
                     file.write(position, piece)
                     position += len(piece)
-                file.sync()
+                sync_file(file)
             finally:
                 file.close()
             self._publish(temporary, snapshot_id)
@@ -135,7 +135,7 @@ class SnapshotFiles:
             try:
                 file.write(chunk.position, chunk.data)
                 if chunk.is_last:
-                    file.sync()
+                    sync_file(file)
             finally:
                 file.close()
         except OSError as error:

@@ -26,9 +26,11 @@ from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.partition.progress import Eligible, everybody_eligible
+from tidelog.server.replicas.damage import Damage
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.server.topic_settings import TopicSettings
 from tidelog.storage.checkpoints import CorruptCheckpoint
+from tidelog.storage.damage import DamagedLog
 from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log import Log
 from tidelog.storage.log_directory import LogDirectory, NewLog
@@ -56,12 +58,13 @@ class Replicas:
         # Partitions of ours that cannot be used until the next start, because their directory is damaged or offline,
         # and the topic's id: a topic that is created anew under the name has nothing to do with that.
         self._unusable: dict[tuple[str, int], bytes] = {}
-        # Topics of which a replica could not be opened for want of descriptors.
+        # Topics of which a replica could not be opened for want of descriptors or of room.
         self.postponed: dict[str, None] = {}
         # Where the directories of partitions that are about to be created have been made.
         self._placed: dict[tuple[str, int], LogDirectory] = {}
         # Where those are to be made that are not here yet, if somebody has said so.
         self.preferred_directories: dict[TopicPartition, LogDirectory] = {}
+        self.damage = Damage(broker_id)
         self.removals: list[Removal] = []
         self.became_leader: list[LeadershipListener] = []
         self.stopped_leading: list[LeadershipListener] = []
@@ -74,6 +77,7 @@ class Replicas:
         # Who may be in sync, as the image has it.
         self.eligible: Eligible = everybody_eligible
         self.on_storage_failure: Callable[[], None] = lambda: None
+        self.on_shortage: Callable[[StorageFailure], None] = lambda _: None
         self.flush_wanted: Callable[[Replica], None] = lambda _: None
 
     # -- looking up ----------------------------------------------------------------------------------------------
@@ -198,12 +202,12 @@ class Replicas:
                 ours = topic is not None and self._broker_id in _replicas_of(topic, topic_partition.partition)
                 if ours and topic is not None and log.topic_id in (None, topic.id):
                     continue
-                if topic is not None and log.topic_id is not None and log.topic_id != topic.id:
-                    # The topic was deleted and created again; the old data is what deletion did not get to.
-                    self.removals.append(directory.delete_log(topic_partition, self._clock.now_ms()))
-                else:
-                    path = directory.mark_stray(topic_partition)
-                    logger.warning("%s belongs to no topic of this cluster; set aside as %s", topic_partition, path)
+                if topic is not None and not self.damage.may_be_set_aside(directory, topic, topic_partition):
+                    self.set_unusable(topic_partition, topic.id)
+                    continue
+                reason = "belongs to no topic of this cluster" if topic is None else "belongs to an earlier topic"
+                path = directory.mark_stray(topic_partition)
+                logger.warning("%s %s; set aside as %s", topic_partition, reason, path)
 
     def set_aside_duplicates(self, image: ClusterImage) -> None:
         """A partition that is in two directories was being moved, or a disk is back that was gone. The one that is
@@ -225,12 +229,9 @@ class Replicas:
                     path = directory.mark_stray(topic_partition)
                     logger.error("%s is in %s as well; set aside as %s", topic_partition, kept.path, path)
 
-    def set_unusable(self, image: ClusterImage, topic_partitions: Iterable[TopicPartition]) -> None:
-        """They are on disk, but their logs cannot be loaded."""
-        for topic_partition in topic_partitions:
-            topic = image.topics.get(topic_partition.topic)
-            if topic is not None:
-                self._unusable[topic_partition] = topic.id
+    def set_unusable(self, topic_partition: TopicPartition, topic_id: bytes) -> None:
+        """It is on disk, but its log cannot be used."""
+        self._unusable[topic_partition] = topic_id
 
     def _foreign(self, name: str, topic: TopicImage | None) -> list[Replica]:
         """Replicas that do not belong to the topic of this name, or not to this broker any more."""
@@ -307,9 +308,9 @@ class Replicas:
             return None
         try:
             log: Log = directory.open_log(topic_partition, Uuid(topic.id), settings.log, self._clock.now_ms())
-        except (StorageFailure, CorruptCheckpoint) as problem:
+        except (StorageFailure, CorruptCheckpoint, DamagedLog) as problem:
             if isinstance(problem, StorageFailure) and problem.is_shortage:
-                # Made when there are descriptors again: `postponed` is looked at by the node.
+                # Made when there is enough again: `postponed` is looked at by the node.
                 self.postponed[topic.name] = None
                 logger.warning("%s is not opened yet: %s", topic_partition, problem)
                 return None
@@ -413,10 +414,10 @@ class Replicas:
     def storage_failed(self, replica: Replica, failure: StorageFailure) -> None:
         """A failed disk takes all replicas of its directory offline; the others go on.
 
-        A shortage of descriptors takes nothing offline: whoever asked has been refused, and may try again.
+        A shortage of descriptors or of room takes nothing offline: whoever asked has been refused, and may try again.
         """
         if failure.is_shortage:
-            logger.warning("%s: %s", replica.topic_partition, failure)
+            self.on_shortage(failure)
             return
         directory = self._directory_of.get(replica)
         if directory is not None:
@@ -427,7 +428,7 @@ class Replicas:
 
     def directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
         if failure.is_shortage:
-            logger.warning("%s: %s", directory.path, failure)
+            self.on_shortage(failure)
             return
         self.on_storage_failure()
         self._take_offline(self.in_directory(directory), failure, directory.path)

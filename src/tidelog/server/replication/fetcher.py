@@ -284,6 +284,8 @@ class Fetcher:
             done = self._apply(replica, answer)
         except StorageFailure as failure:
             self._node.replicas.storage_failed(replica, failure)
+            # Where there is no room, the leader is asked again later.
+            self._delay(state)
             return
         except (CorruptBatch, UnexpectedOffset) as problem:
             logger.error("%s: what broker %d sent is not used: %s", replica.topic_partition, self.leader_id, problem)

@@ -27,6 +27,7 @@ class SegmentExchange:
         self,
         filesystem: FileSystem,
         guard: DiskGuard,
+        growth_guard: DiskGuard,
         directory: str,
         segments: Segments,
         snapshots: SnapshotFiles,
@@ -35,13 +36,15 @@ class SegmentExchange:
         self._closed = False
         self._filesystem = filesystem
         self._guard = guard
+        # Around what a compaction writes beside the log.
+        self._growth_guard = growth_guard
         self._directory = directory
         self._segments = segments
         self._snapshots = snapshots
 
     def begin(self, task: CompactionTask, limits: CompactionLimits) -> Compaction:
         assert self.running is None, "a log has one compaction at a time"
-        self.running = Compaction(self._filesystem, self._guard, task, limits)
+        self.running = Compaction(self._filesystem, self._growth_guard, task, limits)
         return self.running
 
     def swap_in(self, compaction: Compaction, now_ms: int) -> tuple[Segment, FileRemoval]:

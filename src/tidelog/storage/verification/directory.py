@@ -7,6 +7,8 @@ import posixpath
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.storage.checkpoints import CorruptCheckpoint, read_offset_checkpoint
+from tidelog.storage.directory_state import find_differences
+from tidelog.storage.evidence import Evidence, read_evidence
 from tidelog.storage.file_names import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_CHECKPOINT,
@@ -17,6 +19,7 @@ from tidelog.storage.file_names import (
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     parse_partition_directory,
+    partition_directory,
 )
 from tidelog.storage.filesystem import FileSystem
 from tidelog.storage.meta_properties import read_meta_properties
@@ -74,17 +77,40 @@ def verify(filesystem: FileSystem, path: str, report: Report) -> None:
         )
     }
     is_closed = filesystem.exists(f"{log_directory}/{CLEAN_SHUTDOWN_FILE}")
+    evidence = _check_recorded(filesystem, path, report) if log_directory == path else Evidence()
     for directory in directories:
         topic_partition = parse_partition_directory(posixpath.basename(posixpath.abspath(directory)))
         expectations = Expectations(is_closed=is_closed)
         if topic_partition is not None:
             expectations = Expectations(
                 is_closed=is_closed,
-                recovery_point=checkpoints[RECOVERY_POINT_CHECKPOINT].get(topic_partition, 0),
+                recovery_point=max(
+                    checkpoints[RECOVERY_POINT_CHECKPOINT].get(topic_partition, 0),
+                    evidence.high_watermarks.get(topic_partition, 0) if evidence.same_boot else 0,
+                ),
                 gapless=topic_partition.topic not in _ALWAYS_COMPACTED
                 and topic_partition not in checkpoints[CLEANER_CHECKPOINT],
             )
         PartitionCheck(filesystem, directory, expectations, report).run()
+
+
+def _check_recorded(filesystem: FileSystem, path: str, report: Report) -> Evidence:
+    """Compare with what the last clean shutdown has recorded, and look for logs that must be there."""
+    try:
+        evidence = read_evidence(filesystem, path)
+    except CorruptCheckpoint as problem:
+        report.add(problem.path, None, problem.reason)
+        return Evidence()
+    for topic_partition in sorted(evidence.expected_logs):
+        directory = f"{path}/{partition_directory(topic_partition)}"
+        if not filesystem.is_directory(directory):
+            report.add(directory, None, "it held records, and is missing")
+            continue
+        record = evidence.records.get(topic_partition)
+        recorded = {} if record is None else record.files
+        for name, difference in find_differences(filesystem, directory, recorded).items():
+            report.add(f"{directory}/{name}", None, difference)
+    return evidence
 
 
 def _check_meta(filesystem: FileSystem, path: str, report: Report) -> None:

@@ -23,6 +23,7 @@ from tidelog.storage.checkpoints import CorruptCheckpoint, read_leader_epoch_che
 from tidelog.storage.file_names import (
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
+    METADATA_SNAPSHOT_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     REQUIRED_INDEX_SUFFIXES,
     SNAPSHOT_SUFFIX,
@@ -45,8 +46,6 @@ from tidelog.storage.verification.indexes import (
     TransactionIndexCheck,
     read_entries,
 )
-
-_METADATA_SNAPSHOT_SUFFIX = ".checkpoint"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +101,7 @@ class PartitionCheck:
         for name in names:
             if name.endswith(SNAPSHOT_SUFFIX):
                 self._check_snapshot(name)
-            elif name.endswith(_METADATA_SNAPSHOT_SUFFIX):
+            elif name.endswith(METADATA_SNAPSHOT_SUFFIX):
                 self._check_metadata_snapshot(name)
 
     # Small files
