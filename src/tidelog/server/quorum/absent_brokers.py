@@ -126,9 +126,13 @@ class AbsentBrokers:
             if not suspects:
                 await self._changed.wait()
                 continue
-            await asyncio.gather(*(self._look(broker_id) for broker_id in suspects))
-            for broker_id in suspects:
-                await self._fence_if_gone(broker_id, self._metadata.latest)
+            try:
+                await asyncio.gather(*(self._look(broker_id) for broker_id in suspects))
+                for broker_id in suspects:
+                    await self._fence_if_gone(broker_id, self._metadata.latest)
+            except Exception:
+                # The next round may do better; without any, each death would take a whole session to be noticed.
+                logger.exception("looking for brokers that are gone failed")
             await asyncio.sleep(self._pause_seconds)
 
     async def _look(self, broker_id: int) -> None:
