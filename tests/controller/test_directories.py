@@ -103,7 +103,9 @@ def beat(image: ClusterImage, broker: int, *offline: Uuid, unclean: Callable[[st
     return apply(image, heartbeat(image, request, unclean=unclean).records)[0]
 
 
-def restart(image: ClusterImage, broker: int, *directories: Uuid, previous_epoch: int = -1) -> ClusterImage:
+def restart(
+    image: ClusterImage, broker: int, *directories: Uuid, previous_epoch: int = -1, absent: tuple[int, ...] = ()
+) -> ClusterImage:
     """As a new process, after its session has ended; then caught up and unfenced."""
     request = BrokerRegistrationRequest(
         broker_id=broker,
@@ -116,7 +118,7 @@ def restart(image: ClusterImage, broker: int, *directories: Uuid, previous_epoch
             for name, level in image.features.items()
         ],
     )
-    decision = register_broker(image, request, next_offset=500, session_alive=False, unclean=never)
+    decision = register_broker(image, request, next_offset=500, session_alive=False, unclean=never, absent=absent)
     assert decision.reply.error_code == ErrorCode.NONE
     return beat(apply(image, decision.records)[0], broker)
 
@@ -318,3 +320,21 @@ def test_a_replica_of_unknown_place_is_lost_with_a_directory_that_is_gone(make_c
     assert the_partition(kept).leader == 1
     replaced = restart(image, 1, NEW, SECOND)
     assert (the_partition(replaced).leader, the_partition(replaced).directories) == (NO_LEADER, (LOST_DIRECTORY,))
+
+
+@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("eligible_leaders", [False, True])
+def test_of_two_that_died_the_one_with_an_empty_disk_is_not_the_last_in_sync(
+    make_cluster: MakeCluster, first: int, eligible_leaders: bool
+) -> None:
+    """Both were in sync when they died, and come back in either order; a new controller has heard of neither."""
+    image = make_cluster(1, 2, 3, partitions=({"replicas": (2, 1), "isr": (1, 2), "leader": 2},))
+    if eligible_leaders:
+        image = with_eligible_leaders(image)
+    for broker in (first, 3 - first):
+        other = 3 - broker
+        absent = (other,) if broker == first else ()
+        image = restart(image, broker, NEW if broker == 2 else directory(1), absent=absent)
+    image, codes = assign(image, 2, NEW)
+    assert codes == [ErrorCode.NONE]
+    assert (the_partition(image).leader, the_partition(image).isr) == (1, (1,))

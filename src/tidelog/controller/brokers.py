@@ -6,6 +6,8 @@ Which broker has missed its heartbeats is known to the active controller's runti
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tidelog.controller.decision import Decision
 from tidelog.controller.directories import lost_replicas
 from tidelog.controller.elections import UncleanAllowed, with_broker, without_broker
@@ -17,8 +19,9 @@ from tidelog.metadata.records import (
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
-from tidelog.metadata.replay import FENCE, START_CONTROLLED_SHUTDOWN, UNFENCE
+from tidelog.metadata.replay import FENCE, START_CONTROLLED_SHUTDOWN, UNFENCE, apply
 from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import Uuid
 from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest
 from tidelog.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature
@@ -37,12 +40,14 @@ def register_broker(
     next_offset: int,
     session_alive: bool,
     unclean: UncleanAllowed,
+    absent: Collection[int] = (),
 ) -> Decision[BrokerRegistrationResponse]:
     """Register a broker that starts. It stays fenced until its heartbeats show that it has caught up.
 
     The epoch of a new incarnation is the offset of its record, so that it grows with every registration and says how
     far the broker must have read to know itself; `next_offset` is where the metadata log goes on. `session_alive`
-    says that another process with this number still sends heartbeats.
+    says that another process with this number still sends heartbeats. `absent` are brokers that have not been heard of
+    for a while, although their sessions have not ended.
     """
     existing = image.brokers.get(request.broker_id)
     same_process = existing is not None and existing.incarnation_id == request.incarnation_id
@@ -53,6 +58,10 @@ def register_broker(
         return Decision(records=(), reply=BrokerRegistrationResponse(error_code=code))
     records: list[Message] = []
     if existing is not None and not same_process:
+        for other in _doubtful(image, existing, request, absent):
+            fencing = fence_broker(image, other, unclean=unclean).records
+            records.extend(fencing)
+            image = apply(image, fencing)[0]
         # Only one that ended in order knows the epoch of its last registration (KIP-966).
         crashed = request.previous_broker_epoch != existing.epoch
         if existing.active or (crashed and image.features.get(ELIGIBLE_LEADER_REPLICAS_FEATURE, 0)):
@@ -69,6 +78,24 @@ def is_at(broker: BrokerImage, request: BrokerRegistrationRequest) -> bool:
     """Whether the one that registers listens exactly where the broker does."""
     wanted = {(each.name, each.host, each.port) for each in request.listeners}
     return wanted == {(each.listener, each.host, each.port) for each in broker.endpoints}
+
+
+def _doubtful(
+    image: ClusterImage, broker: BrokerImage, request: BrokerRegistrationRequest, absent: Collection[int]
+) -> list[int]:
+    """Absent brokers that would be left as the only ones in sync if this one, which has crashed, leaves an in-sync set.
+
+    All of them had everything when they died. This one is back with its directories; whether the others will be, nobody
+    knows, and one that comes back with an empty disk must not be the last one in sync. So they leave first.
+    """
+    if not absent or not set(broker.directories) <= {Uuid(bytes(directory)) for directory in request.log_dirs}:
+        return []
+    doubtful: set[int] = set()
+    for _, _, partition in image.all_partitions():
+        others = set(partition.isr) - {broker.id}
+        if broker.id in partition.isr and others and others <= set(absent):
+            doubtful |= others
+    return sorted(each for each in doubtful if each in image.brokers and not image.brokers[each].fenced)
 
 
 def _registration_problem(image: ClusterImage, request: BrokerRegistrationRequest) -> ErrorCode:

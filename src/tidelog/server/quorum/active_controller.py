@@ -380,6 +380,11 @@ class ActiveController:
                 next_offset=self._quorum.end_offset,
                 session_alive=alive and not same,
                 unclean=self._unclean(image),
+                absent=[
+                    each
+                    for each in image.brokers
+                    if each != self._config.node_id and self.absent_brokers.is_replaceable(each)
+                ],
             )
 
         return decide
