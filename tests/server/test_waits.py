@@ -19,7 +19,9 @@ from support.raw_transactions import RawProducer
 from support.wire import Wire
 
 import tidelog
-from tidelog.model.errors import ErrorCode
+from tidelog.consensus.effects import Leadership
+from tidelog.metadata.records import ConfigRecord
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.partition.producers import AppendOrigin
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.schema import Message
@@ -147,6 +149,21 @@ async def test_a_fetch_counts_the_bytes_of_several_writes(broker: tidelog.Broker
     append(replica, b"y" * 100)
     assert len(values(await answer(wire))) == 2
     wire.lose()
+
+
+async def test_a_controller_deposed_in_the_turn_of_its_append_is_told_so(
+    broker: tidelog.Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would wait for the commit of whatever its successor writes at the same offset."""
+    quorum = broker.running.node.control.quorum
+
+    async def deposed_before_the_commit() -> None:
+        quorum._lead(Leadership(epoch=quorum.epoch + 1, leader_id=None))
+
+    monkeypatch.setattr(quorum, "_flush_and_report", deposed_before_the_commit)
+    record = ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1")
+    with pytest.raises(ApiError, match="controller"):
+        await asyncio.wait_for(quorum.append([record], quorum.epoch), 10)
 
 
 # -- nothing is left behind ------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable
 
@@ -195,3 +196,76 @@ def test_jobs_for_the_executor_take_virtual_time_and_die_with_their_process() ->
 
 def _break() -> None:
     raise OSError("broken")
+
+
+def test_steps_of_tasks_may_come_late_and_callbacks_never_do() -> None:
+    """By the seed: what comes late is the same in every run."""
+
+    def order(seed: int | None) -> tuple[list[str], list[int]]:
+        steps: list[str] = []
+        calls: list[int] = []
+        loop = new_loop()
+        if seed is not None:
+            loop.lateness = random.Random(seed)
+
+        async def step(name: str) -> None:
+            for number in range(3):
+                steps.append(f"{name}{number}")
+                loop.call_soon(calls.append, len(calls))
+                await asyncio.sleep(0)
+
+        async def main() -> None:
+            async with asyncio.TaskGroup() as group:
+                for name in "abcdefgh":
+                    group.create_task(step(name))
+
+        try:
+            loop.run_until_complete(main())
+        finally:
+            loop.close()
+        return steps, calls
+
+    prompt, _ = order(None)
+    assert prompt == [f"{name}{number}" for number in range(3) for name in "abcdefgh"]
+    late, calls = order(7)
+    assert late != prompt
+    assert sorted(late) == sorted(prompt)
+    assert order(7) == (late, calls)
+    assert order(8)[0] != late
+    for name in "abcdefgh":
+        assert [step for step in late if step[0] == name] == [f"{name}{number}" for number in range(3)]
+
+
+def test_what_a_late_step_missed_shows() -> None:
+    """The shape of a lost wake-up: look, begin to wait in a task, and miss what happens before its first step."""
+
+    def waits_in_vain(seed: int) -> bool:
+        loop = new_loop()
+        loop.lateness = random.Random(seed)
+        waiting: list[asyncio.Future[None]] = []
+        written: list[str] = []
+
+        async def wait() -> None:
+            future = loop.create_future()
+            waiting.append(future)
+            await asyncio.wait((future,), timeout=5)
+
+        def write() -> None:
+            written.append("record")
+            for future in waiting:
+                future.set_result(None)
+
+        async def main() -> float:
+            await asyncio.sleep(1)
+            assert not written
+            loop.call_later(0.0005, write)
+            began = loop.time()
+            await asyncio.create_task(wait())
+            return loop.time() - began
+
+        try:
+            return loop.run_until_complete(main()) > 4
+        finally:
+            loop.close()
+
+    assert any(waits_in_vain(seed) for seed in range(30))

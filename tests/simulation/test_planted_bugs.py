@@ -26,6 +26,7 @@ from tidelog.server.handlers import fetch
 from tidelog.server.node import Node
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
+from tidelog.server.replicas.waits import FetchWait, FetchWaits
 from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.startup import RunningNode
 from tidelog.simulation.faults import FaultKind
@@ -216,6 +217,35 @@ def take_a_lost_connection_for_a_death(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Departures, "not_refused", lambda self, broker_id: self.refused(broker_id, 0.0))
 
 
+# -- mistakes in waiting ---------------------------------------------------------------------------------------------
+
+
+def register_waits_one_turn_late(patch: pytest.MonkeyPatch) -> None:
+    """What is written between the read and the registration wakes nobody."""
+
+    def watch(original: Any, self: FetchWait, place: FetchWaits) -> None:
+        async def register() -> None:
+            if self._woken is not None and not self._woken.done():
+                original(self, place)
+
+        asyncio.get_running_loop().create_task(register())
+
+    wrap(patch, FetchWait, "watch", watch)
+
+
+def wake_no_followers(patch: pytest.MonkeyPatch) -> None:
+    """Followers find the new records when their patience is over."""
+
+    def append(original: Any, self: Replica, *arguments: Any, **options: Any) -> Any:
+        waiting, self.follower_waits = self.follower_waits, {}
+        try:
+            return original(self, *arguments, **options)
+        finally:
+            self.follower_waits = waiting
+
+    wrap(patch, Replica, "append", append)
+
+
 ENDS = (FaultKind.KILL, FaultKind.RESTART)
 CUTS = (FaultKind.PARTITION, FaultKind.ONE_WAY_PARTITION, FaultKind.PAUSE)
 
@@ -271,6 +301,13 @@ PLANTED = {
         faults=(FaultKind.RESET, FaultKind.PAUSE),
         shows_as=frozenset({"I10"}),
     ),
+    "register waits one turn late": Planted(
+        plant=register_waits_one_turn_late, nodes=3, faults=(), shows_as=frozenset({"I11"}), seeds=6
+    ),
+    "register waits one turn late, among faults": Planted(
+        plant=register_waits_one_turn_late, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I11"}), seeds=12
+    ),
+    "wake no followers": Planted(plant=wake_no_followers, nodes=3, faults=(), shows_as=frozenset({"I11"}), seeds=3),
     "show open transactions": Planted(plant=show_open_transactions, nodes=1, faults=(), shows_as=frozenset({"I3"})),
     "keep offsets of aborted transactions": Planted(
         plant=keep_offsets_of_aborted_transactions,

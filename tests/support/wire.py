@@ -57,7 +57,7 @@ class Wire:
     def __init__(self, node: Node) -> None:
         router = Router(node, node.connections, node.metrics)
         self._connection = ServerConnection(
-            router, StagingArea(), router.frame_limit, node.config.broker_listeners[0].name
+            router, StagingArea(), node.request_memory, router.frame_limit, node.config.broker_listeners[0].name
         )
         self._socket = _Socket()
         self._connection.connection_made(self._socket)

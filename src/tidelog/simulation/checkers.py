@@ -11,6 +11,7 @@ I8 consume-process-produce: the output equals the input exactly, per partition i
 I9 what an administrator was told holds on every node: topics that are created, changed or deleted.
 
 I10, that no broker which is alive is fenced as gone, is not about what clients saw: the world checks it as it happens.
+I11, that nobody waits for what is there already, is in `tidelog.simulation.stalls`.
 """
 
 from __future__ import annotations

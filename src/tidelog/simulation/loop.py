@@ -1,8 +1,12 @@
 """An event loop without a selector: virtual time that jumps to the next timer, and one order of events.
 
 Callbacks run in the order in which they were scheduled, as asyncio promises; timers with the same time in the order in
-which they were made. Each event belongs to a process (`tidelog.simulation.process`): those of a paused one are put
-aside until it goes on, those of a dead one are dropped.
+which they were made. Tasks are another matter: nobody promises how soon one begins that was just made, or goes on whose
+future is done, and on a busy machine much happens in between. With `lateness` such steps come late at random, so that
+code which counts on their being prompt shows: what it read before the step is old by then.
+
+Each event belongs to a process (`tidelog.simulation.process`): those of a paused one are put aside until it goes on,
+those of a dead one are dropped.
 
 Jobs for the executor run on the loop, after a delay, in one piece.
 """
@@ -13,6 +17,7 @@ import asyncio
 import contextvars
 import gc
 import heapq
+import random
 from asyncio import events
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -29,6 +34,9 @@ TICKS_PER_SECOND = 1_000_000
 MAX_EVENTS_PER_INSTANT = 200_000
 # Garbage is collected after so many events, and not when Python likes to: the moment must not depend on the machine.
 EVENTS_PER_COLLECTION = 20_000
+# Of the steps of tasks, so many come late, and at most so many ticks: about as long as a message takes.
+LATE_STEPS = 0.2
+LATEST_STEP = 2_000
 
 
 class SimulationStuck(Exception):
@@ -78,6 +86,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._stopping = False
         # Seconds before a job of the executor begins, by process; drawn by whoever knows the machine.
         self.executor_delay: Callable[[Process | None], float] = lambda _: 0.0
+        # Draws which steps of tasks come late; None if all come in their turn.
+        self.lateness: random.Random | None = None
         self.failures: list[tuple[float, Process | None, str, BaseException | None]] = []
         self.events_run = 0
         self._others = Process("outside", "outside")
@@ -100,12 +110,17 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 gc.enable()
 
     def _run(self, main: asyncio.Future[Any]) -> None:
-        ready, timers = self._ready, self._timers
+        ready, timers, lateness = self._ready, self._timers, self.lateness
         at_this_instant = 0
         until_collection = EVENTS_PER_COLLECTION
         while not main.done():
             if ready:
                 event = ready.popleft()
+                if lateness is not None and _is_step(event) and lateness.random() < LATE_STEPS:
+                    self._order += 1
+                    ticks = self._now + lateness.randint(1, LATEST_STEP)
+                    heapq.heappush(timers, (ticks, self._order, event))
+                    continue
             else:
                 if not timers:
                     raise SimulationStuck("nothing is scheduled, and the main task still waits")
@@ -312,6 +327,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         if isinstance(error, ProcessKilled) or self._closed or (process is not None and not process.alive):
             return
         self.failures.append((self.time(), process, str(context.get("message", "")), error))
+
+
+def _is_step(event: Event) -> bool:
+    """Whether a task begins with it or goes on. All else keeps its order: bytes that arrive, callbacks of futures."""
+    return isinstance(getattr(event.action, "__self__", None), asyncio.Task)
 
 
 def new_loop() -> SimulatedLoop:

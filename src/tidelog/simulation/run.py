@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
-from tidelog.simulation.checkers import Violation, check
+from tidelog.server.logs import INVARIANT_LOGGER
+from tidelog.simulation.checkers import MAX_TOLD, Violation, check
 from tidelog.simulation.clock import draw_from
 from tidelog.simulation.ending import Finish, finish
 from tidelog.simulation.faults import draw_plan
@@ -21,6 +23,7 @@ from tidelog.simulation.node import NodeFactory, real_node
 from tidelog.simulation.process import CURRENT
 from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
 from tidelog.simulation.setup import add_clients, add_nodes, create_topics
+from tidelog.simulation.stalls import stalls
 from tidelog.simulation.trace import Trace
 from tidelog.simulation.world import World
 from tidelog.storage.filesystem import StorageFailure
@@ -65,9 +68,11 @@ def run(
     trace = Trace(write_line)
     history = History() if history is None else history
     world = World(scenario.seed, loop, trace)
+    if scenario.late_steps:
+        loop.lateness = draw_from(scenario.seed, "lateness")
     final = FinalState()
     problems: list[Violation] = []
-    with _listen_to_logs(loop, problems, write_line):
+    with _listen_to_logs(loop, problems, write_line), _listen_to_warnings(problems):
         try:
             final = loop.run_until_complete(_live(world, scenario, history, factory))
         except (SimulationStuck, _NoStart, TookTooLong) as error:
@@ -80,6 +85,9 @@ def run(
     problems += [Violation("I10", message) for message in world.wrong_verdicts]
     if not any(problem.invariant == "stuck" for problem in problems):
         problems += check(history, final)
+        if not scenario.kinds and history.events:
+            late = islice(stalls(history, history.events[0].time), MAX_TOLD)
+            problems += [Violation("I11", message) for message in late]
     _count_history(history, trace.counts)
     return RunReport(
         seed=scenario.seed,
@@ -145,6 +153,16 @@ async def _live(world: World, scenario: Scenario, history: History, factory: Nod
 
 
 @contextmanager
+def _listen_to_warnings(problems: list[Violation]) -> Iterator[None]:
+    """A coroutine that was made and never awaited has not done what it was made for."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("always", message=".* was never awaited", category=RuntimeWarning)
+        yield
+    problems += [Violation("failure", str(warning.message)) for warning in caught]
+
+
+@contextmanager
 def _listen_to_logs(
     loop: SimulatedLoop, problems: list[Violation], write_line: Callable[[str], None] | None
 ) -> Iterator[None]:
@@ -183,6 +201,8 @@ class _LogHandler(logging.Handler):
             self._write_line(f"{self._loop.time():12.6f} {name} {record.levelname} {message} ({record.name})")
             if error is not None:
                 self._write_line("".join(traceback.format_exception(error)))
+        if alive and record.name == INVARIANT_LOGGER:
+            self._problems.append(Violation("I11", f"{name} at {self._loop.time():.3f} s: {message}"))
         if alive and isinstance(error, Exception) and not isinstance(error, _EXPECTED_ERRORS):
             at = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{at.filename.rpartition('/')[2]}:{at.lineno}"

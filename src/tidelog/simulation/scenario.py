@@ -21,6 +21,8 @@ from tidelog.simulation.workload import ProducerSettings
 TOPIC = "records"
 # What copiers make of it.
 COPIES = "copies"
+# In so many runs the steps of tasks come late.
+LATE_STEPS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,8 @@ class Scenario:
     transactional: tuple[TransactionalSettings, ...] = ()
     copiers: tuple[TransactionalSettings, ...] = ()
     administrators: tuple[AdministratorSettings, ...] = ()
+    # Whether the steps of tasks come late at random.
+    late_steps: bool = False
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -92,6 +96,7 @@ def draw_scenario(seed: int, *, seconds: float, nodes: int, faults: Collection[F
         transactional=tuple(_transactional(chance) for _ in range(chance.choice((0, 1, 1, 2)))),
         copiers=tuple(_transactional(chance) for _ in range(chance.choice((0, 0, 1, 2)))),
         administrators=_administrators(draw_from(seed, "administrators")),
+        late_steps=draw_from(seed, "late steps").random() < LATE_STEPS,
     )
 
 

@@ -122,11 +122,17 @@ class OtherBrokers:
         try:
             while queue.waiting:
                 taken = {key: queue.waiting.pop(key) for key in list(queue.waiting)[:MARKERS_PER_REQUEST]}
-                codes = await self._write(leader, [marker for marker, _ in taken.values()])
-                for producer_id, (_, answer) in taken.items():
-                    if not answer.done():
-                        # Partitions that the answer leaves out are tried again.
-                        answer.set_result(codes.get(producer_id, {}))
+                codes: Mapping[int, MarkerCodes] = {}
+                try:
+                    codes = await self._write(leader, [marker for marker, _ in taken.values()])
+                except Exception:
+                    # Whoever waits must hear of it: it tries again.
+                    logger.exception("writing %d markers at broker %d failed", len(taken), leader)
+                finally:
+                    for producer_id, (_, answer) in taken.items():
+                        if not answer.done():
+                            # Partitions that the answer leaves out are tried again.
+                            answer.set_result(codes.get(producer_id, {}))
         finally:
             queue.sender = None
 

@@ -83,7 +83,8 @@ class _AppendWanted:
     records: Sequence[Message]
     epoch: int
     metadata_version: int
-    appended: asyncio.Future[int]
+    # The offset of the last record, once it is committed.
+    committed: asyncio.Future[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +142,7 @@ class QuorumRuntime:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         # Nodes that did not answer the last request to them.
         self._silent: dict[int, None] = {}
-        self._commit_waits: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._commit_waits: deque[tuple[int, asyncio.Future[int]]] = deque()
         self.leadership = Leadership(epoch=0, leader_id=None)
         self.high_watermark = 0
         # The same, once those who are told of commits know of it.
@@ -243,13 +244,11 @@ class QuorumRuntime:
 
         Raises ApiError with NOT_CONTROLLER if the leadership is lost: the records may still be committed.
         """
-        appended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._events.put_nowait(
-            _AppendWanted(records=records, epoch=epoch, metadata_version=metadata_version, appended=appended)
+            _AppendWanted(records=records, epoch=epoch, metadata_version=metadata_version, committed=committed)
         )
-        last_offset = await appended
-        await self.committed(last_offset)
-        return last_offset
+        return await committed
 
     async def committed(self, offset: int) -> None:
         """As the leader, until the record at `offset` is committed and those who are told of commits know it.
@@ -257,7 +256,7 @@ class QuorumRuntime:
         Raises ApiError with NOT_CONTROLLER if the leadership is lost.
         """
         if self._told_high_watermark <= offset:
-            committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             self._commit_waits.append((offset, committed))
             await committed
 
@@ -314,14 +313,19 @@ class QuorumRuntime:
             return
         if isinstance(event, _AppendWanted):
             if self.leadership.leading_from is None or self.leadership.epoch != event.epoch:
-                event.appended.set_exception(_not_controller())
+                if not event.committed.done():
+                    event.committed.set_exception(_not_controller())
                 return
             try:
                 last_offset = self._log.append_records(event.records, event.epoch, event.metadata_version)
             except DiskFull as full:
-                event.appended.set_exception(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"nothing was changed: {full}"))
+                if not event.committed.done():
+                    refusal = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"nothing was changed: {full}")
+                    event.committed.set_exception(refusal)
                 return
-            event.appended.set_result(last_offset)
+            # Before anything else can happen. Should the leadership be lost, those who wait are told so; whoever began
+            # to wait after that would take the commit of another leader's record for that of its own.
+            self._commit_waits.append((last_offset, event.committed))
             await self._carry_out(self._replica.step(Appended(), self._clock.monotonic_ms()))
             await self._flush_and_report()
             return
@@ -415,9 +419,9 @@ class QuorumRuntime:
             await self.on_commit(high_watermark)
         self._told_high_watermark = high_watermark
         while self._commit_waits and self._commit_waits[0][0] < high_watermark:
-            _, committed = self._commit_waits.popleft()
+            offset, committed = self._commit_waits.popleft()
             if not committed.done():
-                committed.set_result(None)
+                committed.set_result(offset)
 
     async def _talk(self, send: Send) -> None:
         message = self._wire.write_request(send.destination, send.request)
@@ -476,8 +480,8 @@ class QuorumRuntime:
             event = self._events.get_nowait()
             if isinstance(event, _Chore):
                 event.done.cancel()
-            elif isinstance(event, _AppendWanted) and not event.appended.done():
-                event.appended.set_exception(_not_controller())
+            elif isinstance(event, _AppendWanted) and not event.committed.done():
+                event.committed.set_exception(_not_controller())
 
     # -- what must be remembered ---------------------------------------------------------------------------------
 
