@@ -17,17 +17,10 @@ from tidelog.model.ports import Randomness
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.storage.batch_scan import UnsupportedFormat
 from tidelog.storage.checkpoints import CorruptCheckpoint, write_offset_checkpoint
-from tidelog.storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
 from tidelog.storage.damage import DamagedLog
-from tidelog.storage.directory_state import (
-    DirectoryState,
-    RecordedLog,
-    record_files,
-    record_small_files,
-    write_directory_state,
-)
+from tidelog.storage.directory_record import DirectoryRecord
 from tidelog.storage.disk_health import DiskGuard, DiskHealth
-from tidelog.storage.evidence import OFFSET_CHECKPOINTS, Evidence, read_evidence
+from tidelog.storage.evidence import Evidence, read_evidence
 from tidelog.storage.file_names import (
     CLEANER_CHECKPOINT,
     DELETE_DIRECTORY_SUFFIX,
@@ -35,7 +28,6 @@ from tidelog.storage.file_names import (
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
     LOG_START_CHECKPOINT,
-    META_PROPERTIES,
     RECOVERY_POINT_CHECKPOINT,
     STRAY_DIRECTORY_SUFFIX,
     directory_mark,
@@ -116,11 +108,8 @@ class LogDirectory:
         self._checkpoint_lock = threading.Lock()
         # By file name; an idle broker does not write what is there already.
         self._written: dict[str, dict[TopicPartition, int]] = {}
-        self._written_log_starts: dict[TopicPartition, int] = {}
         self._loaded = False
-        self._taken = False
-        # What is known of logs that cannot be used, so that the next start knows it, too.
-        self._kept_records: dict[TopicPartition, RecordedLog] = {}
+        self._record = DirectoryRecord(environment.filesystem, environment.path, self._evidence)
         # Logs whose directories have been made, and that nobody has opened since.
         self._fresh: set[TopicPartition] = set()
         # Of logs that are not loaded: their entries must survive in the checkpoints.
@@ -250,14 +239,9 @@ class LogDirectory:
             for topic_partition in list(kept):
                 if topic_partition not in report.failures and topic_partition.topic != CLUSTER_METADATA_TOPIC:
                     del kept[topic_partition]
-        self._kept_records = {
-            topic_partition: record
-            for topic_partition, record in self._evidence.records.items()
-            if topic_partition in report.failures
-        }
         self._loaded = True
         with self._guard:
-            self._write_state(closed_epoch=None)
+            self._record.loaded(report.failures)
         return report
 
     def load_again(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> Log:
@@ -268,7 +252,7 @@ class LogDirectory:
         damaged = self.logs.pop(topic_partition, None)
         if damaged is not None:
             damaged.abandon()
-        self._kept_records.pop(topic_partition, None)
+        self._record.forget(topic_partition)
         for kept in (self._kept_recovery_points, self._kept_high_watermarks):
             kept.pop(topic_partition, None)
         with self._guard:
@@ -351,46 +335,8 @@ class LogDirectory:
             self._filesystem.sync_directory(directory)
 
     def _take(self) -> None:
-        """The directory is in use from now on: a crash must not look like a clean end."""
-        if self._taken:
-            return
         with self._guard:
-            # What was recorded of a log that is in use already, the metadata log, is out of date from now on.
-            self._kept_records = {
-                topic_partition: record
-                for topic_partition, record in self._evidence.records.items()
-                if topic_partition not in self.logs
-            }
-            self._write_state(closed_epoch=None)
-            take_clean_shutdown(self._filesystem, self.path)
-        self._taken = True
-
-    def _write_state(self, *, closed_epoch: int | None) -> None:
-        records = dict(self._kept_records)
-        small = [META_PROPERTIES]
-        if closed_epoch is not None:
-            small += OFFSET_CHECKPOINTS
-            for topic_partition, log in self.logs.items():
-                records[topic_partition] = RecordedLog(
-                    topic_id=log.topic_id,
-                    log_start_offset=log.log_start_offset,
-                    log_end_offset=log.stored_end_offset,
-                    high_watermark=log.high_watermark,
-                    cleaned_up_to=log.cleaned_up_to,
-                    files=record_files(self._filesystem, log.directory),
-                )
-        # As long as not all logs have been loaded, there may be holes that a loss of power has left.
-        is_whole = self._loaded or self._evidence.same_boot or self.clean_broker_epoch is not None
-        boot_id = self._filesystem.boot_id() if is_whole else ""
-        state = DirectoryState(
-            boot_id=boot_id,
-            closed_epoch=closed_epoch,
-            logs=records,
-            files=record_small_files(self._filesystem, self.path, small),
-            log_starts=self._written.get(LOG_START_CHECKPOINT, self._evidence.log_starts),
-        )
-        write_directory_state(self._filesystem, self.path, state)
-        self._written_log_starts = dict(state.log_starts)
+            self._record.take(self.logs)
 
     def _require_metadata(self) -> None:
         """Raises DamagedLog if the metadata log was there once: an empty one would make strays of all other logs."""
@@ -595,8 +541,7 @@ class LogDirectory:
             lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
         )
         with self._checkpoint_lock, self._growth_guard:
-            if self._taken and self._written_log_starts != self._written.get(LOG_START_CHECKPOINT):
-                self._write_state(closed_epoch=None)
+            self._record.log_starts_written(self._written[LOG_START_CHECKPOINT])
 
     def write_cleaned(self) -> None:
         """Up to where the cleaner has come, of logs where it has been. Raises StorageFailure."""
@@ -646,8 +591,7 @@ class LogDirectory:
         epoch = broker_epoch if self._loaded or broker_epoch >= 0 else self.clean_broker_epoch
         if epoch is not None and (self._loaded or self.clean_broker_epoch is not None):
             with self._guard:
-                self._write_state(closed_epoch=epoch)
-                write_clean_shutdown(self._filesystem, self.path, epoch)
+                self._record.close(self.logs, epoch)
 
     def abandon(self) -> None:
         """Let go of everything without another write, as a crash would; for tests and for a failed start."""
