@@ -1,40 +1,32 @@
 """Scenario 24: whatever arrives, the broker answers with an error or closes the connection, stays within its memory,
 and serves its other clients.
 
-The frames are mutations of valid requests over every API key and version that the broker serves, plus keys and
-versions that it does not, sent over real sockets to a real process. The seed makes a failure repeatable.
+Fuzzed frames (`support.fuzzing`) are sent over real sockets to a real process. The seed makes a failure repeatable.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import selectors
 import socket
 import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 
 import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from support.message_samples import sample
+from soak.fuzz import fuzz
 from support.tidelog_process import TidelogBroker, running_tidelog
 
-from tidelog.protocol.api import request_class
-from tidelog.protocol.frames import request_frame
 from tidelog.records.batch import parse_header, restamp_crc
 from tidelog.records.compression import Compression, compress
 from tidelog.records.record import assemble_batch, encode_batch
 from tidelog.server.handlers.registry import SERVED
 
-FRAMES = 100_000
+FRAMES = 25_000
 SEED = int(os.environ.get("TIDELOG_FUZZ_SEED", "20261115"))
-CONNECTIONS = 8
-# A mutated length may announce up to 100 MiB, of which only what arrives is kept; this is what may stay in use.
-MEMORY_GROWTH_BYTES = 400 << 20
 
 Address = tuple[str, int]
 
@@ -78,116 +70,16 @@ def assert_serves(broker: TidelogBroker, topic: str) -> None:
     assert values == [f"good-{number}".encode() for number in range(20)]
 
 
-def mutate(frame: bytearray, random: Random) -> bytearray:
-    """Change bytes, insert, cut, or turn numbers into extreme ones; the length stays right most of the time."""
-    body = frame[4:]
-    for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
-        kind = random.random()
-        at = random.randrange(len(body)) if body else 0
-        if kind < 0.5 and body:
-            body[at] = random.randrange(256)
-        elif kind < 0.7 and len(body) >= 8:
-            extreme = random.choice((0, -1, 2**31 - 1, -(2**31), 65_536))
-            at = random.randrange(len(body) - 4)
-            body[at : at + 4] = struct.pack(">i", extreme)
-        elif kind < 0.8:
-            del body[at:]
-        elif kind < 0.9:
-            body[at:at] = random.randbytes(random.randrange(1, 12))
-        elif len(body) >= 4:
-            struct.pack_into(">h", body, random.choice((0, 2)), random.randrange(-2, 100))
-    length = len(body) if random.random() < 0.97 else random.choice((-1, 0, 2**31 - 1, len(body) + 7, 50))
-    return bytearray(struct.pack(">i", length)) + body
-
-
-def valid_frames(random: Random) -> Iterator[bytearray]:
-    """Requests over all APIs and versions, over and over, with random content."""
-    batch = encode_batch([(1, b"k", b"v" * 50, ()), (2, None, b"w", (("h", b"x"),))], compression=Compression.GZIP)
-    while True:
-        for key, (low, high) in SERVED.items():
-            for version in range(low, high + 1):
-                request = sample(request_class(key), version, random)
-                frame = b"".join(request_frame(key, version, random.randrange(1000), "fuzz", request))
-                if random.random() < 0.1:
-                    frame = frame.replace(b"a", batch[: random.randrange(len(batch))], 1)
-                yield bytearray(frame)
-
-
-class Sender:
-    """Keeps some connections open, replaces those that the broker closes, and throws replies away."""
-
-    def __init__(self, target: Address) -> None:
-        self._target = target
-        self._selector = selectors.DefaultSelector()
-        self._sockets = [self._connect() for _ in range(CONNECTIONS)]
-        self.closed_by_broker = 0
-        self.reply_bytes = 0
-
-    def _connect(self) -> socket.socket:
-        fresh = socket.create_connection(self._target, timeout=20)
-        fresh.settimeout(5)
-        self._selector.register(fresh, selectors.EVENT_READ)
-        return fresh
-
-    def _replace(self, number: int) -> None:
-        self._selector.unregister(self._sockets[number])
-        self._sockets[number].close()
-        self._sockets[number] = self._connect()
-
-    def send(self, number: int, data: bytearray) -> None:
-        try:
-            self._sockets[number].sendall(data)
-        except (OSError, TimeoutError):
-            self.closed_by_broker += 1
-            self._replace(number)
-
-    def drain(self) -> None:
-        for key, _ in self._selector.select(timeout=0):
-            number = self._sockets.index(key.fileobj)  # type: ignore[arg-type]
-            try:
-                received = self._sockets[number].recv(1 << 18)
-            except OSError:
-                received = b""
-            if received:
-                self.reply_bytes += len(received)
-            else:
-                self.closed_by_broker += 1
-                self._replace(number)
-
-    def refresh(self, number: int) -> None:
-        """A frame that is never completed, or a group that is waited for, would keep a connection busy for ever."""
-        self._replace(number)
-
-    def close(self) -> None:
-        for each in self._sockets:
-            each.close()
-        self._selector.close()
-
-
 @pytest.mark.slow
-def test_scenario_24_a_hundred_thousand_mutated_frames_neither_end_nor_bloat_the_broker(broker: TidelogBroker) -> None:
-    random = Random(SEED)
-    process = process_of(broker)
-    assert_serves(broker, "before")
-    memory_before = process.memory_info().rss
-    peak = memory_before
-    sender = Sender(address(broker))
-    frames = valid_frames(random)
-    for sent in range(FRAMES):
-        number = random.randrange(CONNECTIONS)
-        sender.send(number, mutate(next(frames), random))
-        if sent % 4 == 0:
-            sender.drain()
-        if sent % 16 == 0:
-            sender.refresh(random.randrange(CONNECTIONS))
-        if sent % 2000 == 0:
-            peak = max(peak, process.memory_info().rss)
-    sender.close()
-    assert process.is_running(), f"the broker ended; TIDELOG_FUZZ_SEED={SEED} repeats it"
-    assert sender.closed_by_broker > 1000
-    assert sender.reply_bytes > 100_000
-    assert peak - memory_before < MEMORY_GROWTH_BYTES
-    assert_serves(broker, "after")
+@pytest.mark.timeout(300)
+def test_scenario_24_fuzzed_frames_on_both_listeners_cost_nobody_else_anything(tmp_path: Path) -> None:
+    """The long form is `python -m soak.fuzz`, which also judges how long others wait."""
+    report = fuzz(tmp_path, frames=FRAMES, seed=SEED)
+    print(report)
+    assert report.problems() == [], f"TIDELOG_FUZZ_SEED={SEED} repeats it"
+    assert report.bystander_rounds > 10
+    assert report.answered > FRAMES // 5
+    assert report.closed_by_broker > FRAMES // 5
 
 
 @pytest.mark.parametrize("length", [-1, 0, 2**31 - 1, 101 << 20])

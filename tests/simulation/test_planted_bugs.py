@@ -33,8 +33,9 @@ from tidelog.simulation.faults import FaultKind
 from tidelog.simulation.network import ProcessNetwork
 from tidelog.simulation.run import run
 from tidelog.simulation.scenario import draw_scenario
-from tidelog.storage import log_directory
+from tidelog.storage import disk_health, log_directory
 from tidelog.storage.evidence import Evidence
+from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log import Log
 
 SECONDS = 40.0
@@ -99,6 +100,11 @@ def cut_damage_away(patch: pytest.MonkeyPatch) -> None:
         return Evidence()
 
     wrap(patch, log_directory, "read_evidence", forget)
+
+
+def take_a_want_of_descriptors_for_a_failed_disk(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(disk_health, "TOO_MANY_OPEN_FILES", ())
+    patch.setattr(StorageFailure, "is_shortage", property(lambda self: False))
 
 
 # -- mistakes in replication ---------------------------------------------------------------------------------------
@@ -264,6 +270,12 @@ PLANTED = {
     ),
     "cut damage away": Planted(
         plant=cut_damage_away, nodes=1, faults=(FaultKind.DAMAGE,), shows_as=frozenset({"I1", "I2", "stuck"})
+    ),
+    "take a want of descriptors for a failed disk": Planted(
+        plant=take_a_want_of_descriptors_for_a_failed_disk,
+        nodes=1,
+        faults=(FaultKind.NO_DESCRIPTORS,),
+        shows_as=frozenset({"I7", "failure"}),
     ),
     "serve beyond the watermark": Planted(
         plant=serve_beyond_the_watermark, nodes=3, faults=(*ENDS, *CUTS), shows_as=frozenset({"I1", "I5"})

@@ -161,6 +161,8 @@ class Disk:
         self.failing_under = ""
         # How often the machine has been started.
         self.boots = 1
+        # The chance that a process of this machine gets no descriptor for a file.
+        self.refused_descriptors = 0.0
         # Seconds that a sync takes, from and to.
         self.sync_seconds = SYNC_SECONDS
 
@@ -196,6 +198,7 @@ class Disk:
         self.failing = frozenset()
         self.failing_under = ""
         self.capacity_bytes = UNLIMITED_BYTES
+        self.refused_descriptors = 0.0
         self.sync_seconds = SYNC_SECONDS
 
 

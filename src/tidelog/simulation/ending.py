@@ -15,6 +15,7 @@ from tidelog.simulation.node import SimulatedNode
 from tidelog.simulation.setup import Client, Clients
 from tidelog.simulation.workload import EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
 from tidelog.simulation.world import SimulatedClient, World
+from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.log import Log
 from tidelog.storage.log_results import OffsetOutOfRange
 
@@ -217,8 +218,13 @@ def _replica_logs(end: Finish) -> list[ReplicaLog]:
         if node.running is None:
             continue
         for replica in node.running.node.replicas:
-            if replica.topic_partition in end.partitions:
+            if replica.topic_partition not in end.partitions:
+                continue
+            try:
                 found.append(read_replica(node.host, replica.log))
+            except StorageFailure as failure:
+                # Disks were mended and their brokers started again: nothing has a reason to be offline now.
+                end.unfinished.append(f"{replica.topic_partition} on {node.host} cannot be read: {failure}")
     return found
 
 

@@ -34,6 +34,7 @@ class FaultKind(StrEnum):
     DIRECTORY_ERROR = "directory-error"
     REPLACED_DISK = "replaced-disk"
     DAMAGE = "damage"
+    NO_DESCRIPTORS = "no-descriptors"
     # Clients.
     CLIENT_PAUSE = "client-pause"
 
@@ -59,6 +60,7 @@ DURATIONS: dict[FaultKind, tuple[float, float]] = {
     FaultKind.DIRECTORY_ERROR: (1.0, 12.0),
     FaultKind.REPLACED_DISK: (0.05, 4.0),
     FaultKind.DAMAGE: (2.0, 8.0),
+    FaultKind.NO_DESCRIPTORS: (0.2, 6.0),
     FaultKind.CLIENT_PAUSE: (0.5, 15.0),
 }
 # Mean seconds between two faults, from a world where hardly anything happens to one where always something does.

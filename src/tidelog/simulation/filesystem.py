@@ -51,6 +51,12 @@ class ProcessFileSystem:
             self._trace.counts[f"disk-error-{kind}"] += 1
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
+    def _take_descriptor(self) -> None:
+        """Before anything that opens a file or a directory."""
+        if self.disk.refused_descriptors and self.disk.chance.random() < self.disk.refused_descriptors:
+            self._trace.counts["no-descriptor"] += 1
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
     def took_time(self) -> None:
         low, high = self.disk.sync_seconds
         self.process.elapsed_seconds += self.disk.chance.uniform(low, high)
@@ -59,6 +65,7 @@ class ProcessFileSystem:
 
     def open(self, path: str, *, create: bool = False) -> File:
         self.enter("write" if create else "read", path)
+        self._take_descriptor()
         parent, name = self._parent(path)
         entry = parent.entries.get(name)
         if entry is None:
@@ -89,6 +96,7 @@ class ProcessFileSystem:
 
     def list_names(self, path: str) -> list[str]:
         self.enter("read", path)
+        self._take_descriptor()
         return sorted(self._directory(path).entries)
 
     def rename(self, source: str, target: str) -> None:
@@ -140,6 +148,7 @@ class ProcessFileSystem:
 
     def sync_directory(self, path: str) -> None:
         self.enter("sync", path)
+        self._take_descriptor()
         self.took_time()
         self._directory(path).sync()
 

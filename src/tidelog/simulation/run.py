@@ -26,7 +26,7 @@ from tidelog.simulation.setup import add_clients, add_nodes, create_topics
 from tidelog.simulation.stalls import stalls
 from tidelog.simulation.trace import Trace
 from tidelog.simulation.world import World
-from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, StorageFailure
 
 # A node must serve, and the topics must be there, within this time; nothing is broken yet.
 START_SECONDS = 60.0
@@ -203,12 +203,18 @@ class _LogHandler(logging.Handler):
                 self._write_line("".join(traceback.format_exception(error)))
         if alive and record.name == INVARIANT_LOGGER:
             self._problems.append(Violation("I11", f"{name} at {self._loop.time():.3f} s: {message}"))
-        if alive and isinstance(error, Exception) and not isinstance(error, _EXPECTED_ERRORS):
+        if alive and isinstance(error, Exception) and not _is_expected(error):
             at = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{at.filename.rpartition('/')[2]}:{at.lineno}"
             self._problems.append(
                 Violation("failure", f"{name} at {self._loop.time():.3f} s: {message}: {error!r} in {where}")
             )
+
+
+def _is_expected(error: Exception) -> bool:
+    # Disks fail, and that ends things. For want of descriptors nothing ends.
+    cause = error.cause if isinstance(error, StorageFailure) else error
+    return isinstance(error, _EXPECTED_ERRORS) and getattr(cause, "errno", None) not in TOO_MANY_OPEN_FILES
 
 
 def _describe(failure: tuple[float, object, str, BaseException | None]) -> str:

@@ -48,6 +48,8 @@ SLOW_LINK_SECONDS = (0.02, 0.4)
 SLOW_SYNC_SECONDS = (0.02, 0.8)
 FLAKY_RESET = 0.05
 PACKET_LOSS = 0.1
+# How often a process without descriptors gets none at all.
+ALL_DESCRIPTORS_REFUSED = 0.2
 LOST_ANSWERS = 0.15
 # Disk faults leave so many bytes.
 ROOM_ON_FULL_DISK_BYTES = 4_096
@@ -170,6 +172,8 @@ class World:
                 await self._spoil_directory(fault, self.nodes[fault.target])
             case FaultKind.DAMAGE:
                 await self._damage(fault, self.nodes[fault.target])
+            case FaultKind.NO_DESCRIPTORS:
+                await self._take_descriptors(fault, self.nodes[fault.target])
             case FaultKind.DISK_ERROR | FaultKind.DISK_FULL | FaultKind.SLOW_DISK:
                 await self._spoil_disk(fault, self.nodes[fault.target])
             case _:
@@ -288,6 +292,12 @@ class World:
         await asyncio.sleep(fault.seconds)
         disk.heal()
         node.start()
+
+    async def _take_descriptors(self, fault: PlannedFault, node: SimulatedNode) -> None:
+        """The process runs out of descriptors, now and then or altogether. Nobody restarts it: it has to cope."""
+        node.disk.refused_descriptors = 1.0 if fault.choice < ALL_DESCRIPTORS_REFUSED else fault.choice
+        await asyncio.sleep(fault.seconds)
+        node.disk.refused_descriptors = 0.0
 
     async def _spoil_directory(self, fault: PlannedFault, node: SimulatedNode) -> None:
         """One of several log directories fails, and the broker lives on without it, until somebody repairs it."""

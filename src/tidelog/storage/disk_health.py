@@ -34,15 +34,13 @@ class DiskHealth:
 class DiskGuard:
     """`with guard:` around file work: refused on a failed disk, and an OSError becomes a StorageFailure."""
 
-    __slots__ = ("_growing", "_health", "_must_succeed", "_subject")
+    __slots__ = ("_growing", "_health", "_subject")
 
-    def __init__(self, health: DiskHealth, subject: str, *, must_succeed: bool = False, growing: bool = False) -> None:
-        """`must_succeed` for what cannot be left undone, not even for want of descriptors. `growing` is work that only
-        adds to what is there: without room it has done nothing, and can be tried again. Then DiskFull is raised, and
-        the directory stays in use."""
+    def __init__(self, health: DiskHealth, subject: str, *, growing: bool = False) -> None:
+        """`growing` is work that only adds to what is there: without room it has done nothing, and can be tried again.
+        Then DiskFull is raised, and the directory stays in use."""
         self._health = health
         self._subject = subject
-        self._must_succeed = must_succeed
         self._growing = growing
 
     def __enter__(self) -> None:
@@ -57,7 +55,7 @@ class DiskGuard:
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(error, OSError):
-            if error.errno in TOO_MANY_OPEN_FILES and not self._must_succeed:
+            if error.errno in TOO_MANY_OPEN_FILES:
                 raise StorageFailure(self._subject, error) from error
             if self._growing and means_full(error):
                 raise DiskFull(self._subject, error) from error

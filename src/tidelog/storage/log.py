@@ -96,7 +96,6 @@ class Log:
         self._filesystem = environment.filesystem
         subject = f"log of {topic_partition} in {environment.path}"
         self._guard = DiskGuard(environment.health, subject)
-        self._strict_guard = DiskGuard(environment.health, subject, must_succeed=True)
         self._growth_guard = DiskGuard(environment.health, subject, growing=True)
         self.exchange = SegmentExchange(
             environment.filesystem, self._guard, self._growth_guard, self.directory, state.segments, state.snapshots
@@ -300,7 +299,7 @@ class Log:
         self.log_end_offset = end_offset
         self._stored_end = MAX_LONG
         if plan.completed:
-            with self._strict_guard:
+            with self._guard:
                 for completed in plan.completed:
                     if completed.aborted:
                         self.segments.active.transaction_index.append(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
-from tidelog.storage.filesystem import FileSystem, means_full, read_whole, replace_file
+from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, FileSystem, means_full, read_whole, replace_file
 from tidelog.storage.sparse_index import CorruptIndex
 
 TRANSACTION_ENTRY = Struct(">hqqqq")
@@ -45,8 +45,8 @@ class TransactionIndex:
         try:
             self.write_pending()
         except OSError as error:
-            # The marker is in the log already. Readers get the entry from memory until there is room.
-            if not means_full(error):
+            # The marker is in the log already. Readers get the entry from memory until there is room, or a descriptor.
+            if not means_full(error) and error.errno not in TOO_MANY_OPEN_FILES:
                 raise
 
     def write_pending(self) -> None:

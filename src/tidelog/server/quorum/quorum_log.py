@@ -159,21 +159,20 @@ class QuorumLog:
             logger.error("the metadata log cannot be followed: %s", full)
             return False
 
+    def chunks(self, records: Sequence[Message]) -> list[Sequence[Message]]:
+        """As many as fit into one batch at a time."""
+        return [
+            records[start : start + MAX_RECORDS_PER_BATCH] for start in range(0, len(records), MAX_RECORDS_PER_BATCH)
+        ]
+
     def append_records(self, records: Sequence[Message], epoch: int, metadata_version: int = METADATA_VERSION) -> int:
-        """As the leader of `epoch`, in the versions of this level; the offset of the last record. Raises DiskFull if
-        nothing was appended."""
+        """One chunk, as the leader of `epoch`, in the versions of this level; the offset of the last record.
+
+        Raises DiskFull if there is no room, and nothing was appended.
+        """
         now_ms = self._clock.now_ms()
-        first_offset = self._log.log_end_offset
-        for start in range(0, len(records), MAX_RECORDS_PER_BATCH):
-            chunk = records[start : start + MAX_RECORDS_PER_BATCH]
-            values = [(now_ms, None, encode_record(record, metadata_version), ()) for record in chunk]
-            try:
-                self._append(encode_batch(values), epoch)
-            except DiskFull as full:
-                if self._log.log_end_offset == first_offset:
-                    raise
-                # Some of the records are in the log, and belong together with the rest.
-                raise StorageFailure(full.action, full.cause) from full
+        values = [(now_ms, None, encode_record(record, metadata_version), ()) for record in records]
+        self._append(encode_batch(values), epoch)
         return self._log.log_end_offset - 1
 
     def truncate(self, offset: int) -> None:
@@ -183,7 +182,12 @@ class QuorumLog:
         """The end of what is durable now. Raises StorageFailure."""
         flush = self._log.start_flush(self._clock.now_ms(), everything=True)
         if flush is not None:
-            await asyncio.get_running_loop().run_in_executor(None, flush.run)
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, flush.run)
+            except StorageFailure as failure:
+                if failure.is_shortage:
+                    self._log.disregard_flush()
+                raise
             self._log.finish_flush(flush)
         return self._log.recovery_point
 

@@ -14,6 +14,8 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from tidelog.consensus.effects import (
     NEVER,
@@ -62,11 +64,21 @@ from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumRes
 from tidelog.protocol.schema import Message
 from tidelog.server.quorum.peers import Peers, UnknownPeer
 from tidelog.server.quorum.quorum_log import QuorumLog
-from tidelog.storage.filesystem import DiskFull, FileSystem, StorageFailure, read_whole, replace_file
+from tidelog.storage.filesystem import (
+    TOO_MANY_OPEN_FILES,
+    DiskFull,
+    FileSystem,
+    StorageFailure,
+    read_whole,
+    replace_file,
+)
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 SHUTDOWN_SECONDS = 2.0
+SHORTAGE_RETRY_SECONDS = 0.1
 # There as long as this voter has not found out what it may have forgotten (`tidelog.consensus.amnesia`).
 FORGETFUL_FILE_NAME = "voter-without-past"
 # Voters that are found gone twice in a row, so far apart, are not merely being started again.
@@ -97,6 +109,14 @@ class _Chore:
 
 class DamagedQuorumState(Exception):
     """What this node must remember of elections is lost."""
+
+
+def _require_shortage(failure: StorageFailure | OSError) -> None:
+    """Raises what is not merely a want of descriptors."""
+    cause = failure.cause if isinstance(failure, StorageFailure) else failure
+    if cause.errno not in TOO_MANY_OPEN_FILES:
+        raise failure
+    logger.warning("the metadata log waits for a descriptor: %s", failure)
 
 
 class QuorumRuntime:
@@ -316,20 +336,30 @@ class QuorumRuntime:
                 if not event.committed.done():
                     event.committed.set_exception(_not_controller())
                 return
-            try:
-                last_offset = self._log.append_records(event.records, event.epoch, event.metadata_version)
-            except DiskFull as full:
-                if not event.committed.done():
-                    refusal = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"nothing was changed: {full}")
-                    event.committed.set_exception(refusal)
+            if not await self._append(event):
                 return
-            # Before anything else can happen. Should the leadership be lost, those who wait are told so; whoever began
-            # to wait after that would take the commit of another leader's record for that of its own.
-            self._commit_waits.append((last_offset, event.committed))
             await self._carry_out(self._replica.step(Appended(), self._clock.monotonic_ms()))
             await self._flush_and_report()
             return
         await self._carry_out(self._replica.step(event, self._clock.monotonic_ms()))
+
+    async def _append(self, event: _AppendWanted) -> bool:
+        """Whether the records are in the log."""
+        for number, chunk in enumerate(self._log.chunks(event.records)):
+            try:
+                await self._patiently(partial(self._log.append_records, chunk, event.epoch, event.metadata_version))
+            except DiskFull as full:
+                if number:
+                    # Some of the records are in the log, and belong together with the rest.
+                    raise StorageFailure(full.action, full.cause) from full
+                if not event.committed.done():
+                    refusal = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"nothing was changed: {full}")
+                    event.committed.set_exception(refusal)
+                return False
+        # Before anything else can happen. Should the leadership be lost, those who wait are told so; whoever began to
+        # wait after that would take the commit of another leader's record for that of its own.
+        self._commit_waits.append((self._log.end_offset - 1, event.committed))
+        return True
 
     async def _do(self, chore: _Chore) -> None:
         try:
@@ -342,25 +372,25 @@ class QuorumRuntime:
                 chore.done.set_result(None)
 
     async def _flush_and_report(self) -> None:
-        end_offset = await self._log.flush()
+        end_offset = await self._await_patiently(self._log.flush)
         await self._carry_out(self._replica.step(Flushed(end_offset=end_offset), self._clock.monotonic_ms()))
 
     async def _carry_out(self, effects: Effects) -> None:
         """In the order of the fields. The last thing is the flush, whose report is a step of its own."""
         if effects.quorum_state is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._write_state, effects.quorum_state)
+            await self._in_thread(partial(self._write_state, effects.quorum_state))
         if effects.remembers:
-            await asyncio.get_running_loop().run_in_executor(None, self._remove_forgetful)
+            await self._in_thread(self._remove_forgetful)
         changed = False
         failed = False
         if effects.truncate_to is not None:
-            self._log.truncate(effects.truncate_to)
+            await self._patiently(partial(self._log.truncate, effects.truncate_to))
             changed = True
         if isinstance(effects.append, LeaderChangeAppend):
-            self._log.append_leader_change(effects.append)
+            await self._patiently(partial(self._log.append_leader_change, effects.append))
             changed = True
         elif isinstance(effects.append, FetchedAppend):
-            failed = not self._log.append_fetched(effects.append)
+            failed = not await self._patiently(partial(self._log.append_fetched, effects.append))
             changed = changed or not failed
         installed: SnapshotId | None = None
         if effects.snapshot_chunk is not None:
@@ -373,7 +403,7 @@ class QuorumRuntime:
             waiting = self._waiting.get(reply.token)
             if waiting is not None and not waiting.done():
                 # Read now: the answer speaks of the log as this step has left it.
-                waiting.set_result(self._with_bytes(reply.answer))
+                waiting.set_result(await self._patiently(partial(self._with_bytes, reply.answer)))
         for request in effects.requests:
             talk = asyncio.create_task(self._talk(request))
             self._talks[talk] = None
@@ -387,10 +417,33 @@ class QuorumRuntime:
         if changed:
             await self._flush_and_report()
 
+    async def _patiently(self, work: Callable[[], T]) -> T:
+        """Do it, and again as long as the process has no descriptor for it: a vote that cannot be written is not cast,
+        but neither has the disk failed."""
+        while True:
+            try:
+                return work()
+            except (StorageFailure, OSError) as failure:
+                _require_shortage(failure)
+            await asyncio.sleep(SHORTAGE_RETRY_SECONDS)
+
+    async def _await_patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await work()
+            except (StorageFailure, OSError) as failure:
+                _require_shortage(failure)
+            await asyncio.sleep(SHORTAGE_RETRY_SECONDS)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """The same in a thread."""
+        loop = asyncio.get_running_loop()
+        return await self._await_patiently(lambda: loop.run_in_executor(None, work))
+
     async def _store(self, chunk: SnapshotChunk) -> tuple[SnapshotId | None, bool]:
         """(the snapshot that is in place now, whether it has turned out to be damaged)."""
         try:
-            content = await asyncio.get_running_loop().run_in_executor(None, self._log.store_chunk, chunk)
+            content = await self._in_thread(partial(self._log.store_chunk, chunk))
         except CorruptSnapshot as problem:
             logger.warning("the snapshot that was fetched is damaged, trying again: %s", problem)
             return None, True
@@ -416,7 +469,7 @@ class QuorumRuntime:
         self._log.committed(high_watermark)
         # The image first: who waits for a commit expects to see its effect.
         if self.on_commit is not None:
-            await self.on_commit(high_watermark)
+            await self._await_patiently(partial(self.on_commit, high_watermark))
         self._told_high_watermark = high_watermark
         while self._commit_waits and self._commit_waits[0][0] < high_watermark:
             offset, committed = self._commit_waits.popleft()
