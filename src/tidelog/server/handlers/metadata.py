@@ -30,12 +30,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Requests have a field for ids since version 10, and brokers answer such questions since 12 (KIP-516).
+FIRST_VERSION_BY_ID = 12
+
 
 def handle(node: Node, request: MetadataRequest, context: RequestContext) -> MetadataResponse | Later[MetadataResponse]:
     wanted = request.topics
     if wanted is None or (context.version == 0 and not wanted):
         every_topic = [describe(node, topic, _operations(request)) for topic in node.image.topics.values()]
         return _respond(node, request, context, every_topic)
+    if context.version < FIRST_VERSION_BY_ID and any(
+        topic.topic_id != ZERO_UUID or topic.name is None for topic in wanted
+    ):
+        return _refused(request)
     missing = [
         topic.name
         for topic in wanted
@@ -45,6 +52,16 @@ def handle(node: Node, request: MetadataRequest, context: RequestContext) -> Met
     if missing and may_create and node.config.auto_create_topics_enable:
         return Later.run(_create_and_respond(node, request, context, missing))
     return _respond(node, request, context, _wanted_topics(node, request, {}))
+
+
+def _refused(request: MetadataRequest) -> MetadataResponse:
+    """For a version that can neither be asked by id nor carry a topic without a name."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in request.topics or ()
+        ]
+    )
 
 
 async def _create_and_respond(
