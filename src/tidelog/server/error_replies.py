@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import response_class
+from tidelog.protocol.messages.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
 from tidelog.protocol.schema import Field, Message, covers
 
 _ERROR_FIELDS = ("error_code", "partition_error_code")
@@ -31,8 +32,8 @@ _ASKED_AS = {
     "replica_election_results": ("topic_partitions",),
     "partition_result": ("partitions",),
 }
-# The same for the number of a partition, which is the only scalar with two names.
-_SCALARS_ASKED_AS = {"partition_index": "partition"}
+# The same for what is named differently in the two.
+_SCALARS_ASKED_AS = {"partition_index": "partition", "topic_name": "name"}
 
 
 def error_reply(request: Message, version: int, code: ErrorCode) -> Message | None:
@@ -84,6 +85,9 @@ def _listed(kind: type[Message], asked: Message, version: int, code: ErrorCode) 
 
 
 def _asked_for(asked: Message, field: Field) -> Iterable[Any]:
+    if isinstance(asked, AlterReplicaLogDirsRequest):
+        # The only request that asks by directory and is answered by topic.
+        return [topic for directory in asked.dirs for topic in directory.topics]
     for name in (field.name, *_ASKED_AS.get(field.name, ())):
         found = getattr(asked, name, None)
         if found:
