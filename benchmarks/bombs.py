@@ -34,7 +34,7 @@ TOPICS: dict[str, dict[str, str]] = {
     "plain": {},
     "compacted": {
         "cleanup.policy": "compact",
-        "segment.bytes": "1048576",
+        "segment.bytes": "2097152",
         "min.cleanable.dirty.ratio": "0.01",
         "max.compaction.lag.ms": "100",
     },

@@ -20,7 +20,7 @@ from tidelog.records.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_
 from tidelog.records.record import NewRecord, Record, encode_batch
 
 SHOW = "from tidelog.records import implementation as i; print(i.COMPILED, i.REASON)"
-SAME_TESTS = ("test_record.py", "test_columns.py", "test_spans.py")
+SAME_TESTS = ("test_record.py", "test_columns.py", "test_spans.py", "test_validation.py", "test_timestamp_search.py")
 
 
 def twin(module: ModuleType) -> ModuleType:
