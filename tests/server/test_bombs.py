@@ -6,14 +6,16 @@ unpacks is counted here, and so is the largest piece that is in memory at a time
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from server.conftest import create_topic
-from support.raw_client import RawClient
+from support.raw_client import RawClient, produce_request, raw_client
 
+import tidelog
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tidelog.records import produce_rules, produced_records, timestamp_search, unpacking
@@ -107,8 +109,6 @@ async def test_what_unpacks_beyond_the_limit_is_too_large_and_the_connection_sta
 
 async def test_batches_behind_a_bomb_on_the_same_connection_keep_their_order(client: RawClient) -> None:
     await create_topic(client, "t", max_message_bytes="4000000")
-    from support.raw_client import produce_request
-
     asked = []
     for sequence in range(8):
         codec = Compression.ZSTD if sequence % 4 == 0 else Compression.NONE
@@ -120,3 +120,25 @@ async def test_batches_behind_a_bomb_on_the_same_connection_keep_their_order(cli
     answers = [(await client.receive(each)).responses[0].partition_responses[0] for each in asked]
 
     assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, number) for number in range(8)]
+
+
+@pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
+async def test_compaction_survives_bombs(codec: Compression) -> None:
+    """The first bomb is superseded by the second, which stays whole."""
+    properties = {"log.cleaner.backoff.ms": "20"}
+    config = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01", "max_message_bytes": "4000000"}
+    async with tidelog.Broker(properties=properties) as running, raw_client(running.bootstrap_servers) as client:
+        await create_topic(client, "t", **config)
+        replica = running.running.node.replicas.get("t", 0)
+        assert replica is not None
+        log = replica.log
+        for _ in range(2):
+            assert (await client.produce_batch("t", bomb(codec))).error_code == 0
+        log.roll(NOW)
+        async with asyncio.timeout(60):
+            while (log.cleaned_up_to or 0) < 6 or log.exchange.running:
+                await asyncio.sleep(0.02)
+
+        counts = [header.record_count for segment in log.segments for _, header in segment.headers(0)]
+        assert counts == [3]
+        assert (await client.produce_batch("t", bomb(codec))).base_offset == 6
