@@ -151,7 +151,8 @@ class RunningNode:
         except asyncio.CancelledError:
             await self.stop()
             raise
-        except BaseException:
+        except Exception:
+            # Not for what ends the whole process at once, where nothing is left to be closed in order.
             await self.abandon()
             raise
 
