@@ -288,11 +288,19 @@ def test_what_cannot_be_deleted_is_explained(
     assert result.error_message
 
 
-def test_a_topic_named_twice_is_deleted_once(make_cluster: MakeCluster, config: BrokerConfig) -> None:
-    states = (DeleteTopicState(name="t"), DeleteTopicState(topic_id=T_ID), DeleteTopicState(name="t"))
+def test_a_topic_meant_by_name_and_by_id_is_deleted_once(make_cluster: MakeCluster, config: BrokerConfig) -> None:
+    states = (DeleteTopicState(name="t"), DeleteTopicState(topic_id=T_ID))
     decision = delete(make_cluster(1, partitions=ONE_PARTITION), config, *states)
     assert len(decision.records) == 1
-    assert [each.error_code for each in decision.reply.responses] == [0, E.INVALID_REQUEST, E.INVALID_REQUEST]
+    assert [each.error_code for each in decision.reply.responses] == [0, E.INVALID_REQUEST]
+
+
+def test_a_topic_named_twice_is_not_deleted_and_answered_for_once(
+    make_cluster: MakeCluster, config: BrokerConfig
+) -> None:
+    decision = delete(make_cluster(1, partitions=ONE_PARTITION), config, *[DeleteTopicState(name="t")] * 2)
+    assert decision.records == ()
+    assert [each.error_code for each in decision.reply.responses] == [E.INVALID_REQUEST]
 
 
 def test_deletion_can_be_switched_off(make_cluster: MakeCluster) -> None:

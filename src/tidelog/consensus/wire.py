@@ -309,7 +309,9 @@ class QuorumWire:
                         topic_name=topic.topic_name,
                         partitions=[
                             PartitionData(
-                                partition_index=partition.partition_index, error_code=error, error_message=None
+                                partition_index=partition.partition_index,
+                                error_code=error,
+                                error_message="only the quorum of the metadata log can be described",
                             )
                             for partition in topic.partitions
                         ],
@@ -319,7 +321,12 @@ class QuorumWire:
             )
         if description is None:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            partition = PartitionData(error_code=error, error_message=None, leader_id=_UNKNOWN, leader_epoch=_UNKNOWN)
+            partition = PartitionData(
+                error_code=error,
+                error_message="this node does not lead the quorum",
+                leader_id=_UNKNOWN,
+                leader_epoch=_UNKNOWN,
+            )
         else:
             partition = _partition_data(description, wall_ms)
         nodes = [

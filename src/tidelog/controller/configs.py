@@ -20,6 +20,7 @@ from tidelog.controller.eligible_leaders import eligibility_problems, forget_eli
 from tidelog.metadata.image import ClusterImage, ConfigResource, ResourceType
 from tidelog.metadata.records import ConfigRecord
 from tidelog.model.errors import ErrorCode
+from tidelog.model.topics import topic_name_problem
 from tidelog.protocol.messages import alter_configs_response, incremental_alter_configs_response
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_configs_response import AlterConfigsResponse
@@ -175,6 +176,9 @@ def _check_resource(image: ClusterImage, resource: ConfigResource) -> Refusal | 
     if resource.type == ResourceType.TOPIC:
         if not resource.name:
             return _bad_request("topics have no properties that hold for all of them; set the broker's defaults")
+        problem = topic_name_problem(resource.name)
+        if problem is not None:
+            return Refusal(code=ErrorCode.INVALID_TOPIC_EXCEPTION, message=problem)
         if resource.name not in image.topics:
             return Refusal(code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"there is no topic {resource.name!r}")
         return None

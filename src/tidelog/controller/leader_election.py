@@ -35,7 +35,7 @@ def elect_leaders(image: ClusterImage, request: ElectLeadersRequest) -> Decision
     not mentioned in the reply.
     """
     if request.election_type not in (PREFERRED, UNCLEAN):
-        return Decision(records=(), reply=ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST))
+        return Decision(records=(), reply=_unknown_type(request))
     everything = request.topic_partitions is None
     records: list[PartitionChangeRecord] = []
     results: list[ReplicaElectionResult] = []
@@ -50,9 +50,25 @@ def elect_leaders(image: ClusterImage, request: ElectLeadersRequest) -> Decision
             refusal = outcome if isinstance(outcome, Refusal) else None
             if refusal is None or not everything or refusal.code is not ErrorCode.ELECTION_NOT_NEEDED:
                 partitions.append(_result(number, refusal))
-        if partitions or not everything:
-            results.append(ReplicaElectionResult(topic=name, partition_result=partitions))
+        results.append(ReplicaElectionResult(topic=name, partition_result=partitions))
     return Decision(records=tuple(records), reply=ElectLeadersResponse(replica_election_results=results))
+
+
+def _unknown_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
+    refusal = Refusal(
+        code=ErrorCode.INVALID_REQUEST,
+        message=f"election type {request.election_type} is neither {PREFERRED} (preferred) nor {UNCLEAN} (unclean)",
+    )
+    asked = request.topic_partitions or ()
+    return ElectLeadersResponse(
+        error_code=refusal.code if asked or request.topic_partitions is None else ErrorCode.NONE,
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=each.topic, partition_result=[_result(number, refusal) for number in each.partitions]
+            )
+            for each in asked
+        ],
+    )
 
 
 def _asked(image: ClusterImage, request: ElectLeadersRequest) -> Iterator[tuple[str, list[int]]]:

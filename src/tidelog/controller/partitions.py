@@ -25,8 +25,12 @@ def create_partitions(
     names = Counter(topic.name for topic in request.topics)
     records: list[Message] = []
     results: list[CreatePartitionsTopicResult] = []
+    repeated: set[str] = set()
     for topic in request.topics:
+        if topic.name in repeated:
+            continue
         if names[topic.name] > 1:
+            repeated.add(topic.name)
             planned: list[PartitionRecord] | Refusal = Refusal(
                 code=ErrorCode.INVALID_REQUEST,
                 message=f"the topic {topic.name!r} is in the request more than once",

@@ -66,7 +66,10 @@ def alter_partition_reassignments(
             partitions.append(_answer(target, outcome if isinstance(outcome, Refusal) else None))
         answers.append(ReassignableTopicResponse(name=topic.name, partitions=partitions))
     reply = AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change, error_message=None, responses=answers
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        # As Apache Kafka has it, where a request for nothing does not get as far as the null.
+        error_message=None if request.topics else "",
+        responses=answers,
     )
     return Decision(records=tuple(records), reply=reply)
 

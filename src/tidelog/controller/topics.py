@@ -233,7 +233,8 @@ def delete_topics(
 ) -> Decision[DeleteTopicsResponse]:
     """Delete topics by name or by id. Their replicas go when brokers replay the records."""
     asked = [*(DeleteTopicState(name=name) for name in request.topic_names), *request.topics]
-    deletions = list(_resolve(image, asked, enabled=config.delete_topic_enable))
+    asked, repeated = _once(asked)
+    deletions = [*repeated, *_resolve(image, asked, enabled=config.delete_topic_enable)]
     seen: set[Uuid] = set()
     records: list[Message] = []
     results: list[DeletableTopicResult] = []
@@ -255,6 +256,17 @@ def delete_topics(
         records.append(RemoveTopicRecord(topic_id=outcome.id))
         results.append(DeletableTopicResult(name=outcome.name, topic_id=outcome.id))
     return Decision(records=tuple(records), reply=DeleteTopicsResponse(responses=tuple(results)))
+
+
+def _once(asked: list[DeleteTopicState]) -> tuple[list[DeleteTopicState], list[_Deletion]]:
+    """Those that are in the request once, and one refusal for each name or id that is there more often."""
+    counts = Counter((state.name, bytes(state.topic_id)) for state in asked)
+    refused = [
+        _Deletion(name=name, id=Uuid(topic_id), outcome=_repeated(name or format_uuid(Uuid(topic_id))))
+        for (name, topic_id), count in counts.items()
+        if count > 1
+    ]
+    return [state for state in asked if counts[state.name, bytes(state.topic_id)] == 1], refused
 
 
 def _resolve(image: ClusterImage, asked: list[DeleteTopicState], *, enabled: bool) -> Iterator[_Deletion]:

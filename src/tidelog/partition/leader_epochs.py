@@ -88,7 +88,7 @@ class LeaderEpochs:
           starts, so that a follower goes on from there; the epoch is answered as it was asked.
         """
         entries = self._entries
-        if epoch < 0 or not entries or epoch > entries[-1].epoch:
+        if epoch == UNDEFINED_END.epoch or not entries or epoch > entries[-1].epoch:
             return UNDEFINED_END
         if epoch == entries[-1].epoch:
             return EpochEndOffset(epoch, log_end_offset)

@@ -10,6 +10,9 @@ from enum import IntEnum
 # The reply's default: the question was not asked.
 NOT_ASKED = -(1 << 31)
 
+# What those who ask for access control lists are answered.
+NO_AUTHORIZER = "No Authorizer is configured."
+
 
 class Operation(IntEnum):
     READ = 3

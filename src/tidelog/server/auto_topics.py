@@ -1,12 +1,18 @@
-"""Topics that come into being because somebody asks for them: those of users, and those of the coordinators."""
+"""Topics that are created because somebody asks for them: those of users, and those of the coordinators.
+
+A request for metadata does not wait for the topic that it causes: as on Apache Kafka it is answered with
+UNKNOWN_TOPIC_OR_PARTITION, the topic is created behind the reply, and the client asks again.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tidelog.controller.automatic import automatic_topic
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.messages.create_topics_request import CreateTopicsRequest
 from tidelog.protocol.messages.create_topics_response import CreateTopicsResponse
 
@@ -14,6 +20,42 @@ if TYPE_CHECKING:
     from tidelog.server.node import Node
 
 logger = logging.getLogger(__name__)
+
+# Names that are being created behind replies. What is asked for beyond that has to be asked for again.
+MAX_BEING_CREATED = 1000
+
+
+class TopicsOnDemand:
+    """Creates topics behind the replies that told that they are missing; each name once at a time."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._being_created: set[str] = set()
+        # In the order in which they began, so that a simulation ends them in the same order every time.
+        self._tasks: dict[asyncio.Task[None], None] = {}
+
+    def create(self, names: Iterable[str]) -> None:
+        """Begin to create those that are not being created already."""
+        wanted = [name for name in dict.fromkeys(names) if name not in self._being_created]
+        wanted = wanted[: MAX_BEING_CREATED - len(self._being_created)]
+        if not wanted:
+            return
+        self._being_created.update(wanted)
+        task = asyncio.get_running_loop().create_task(self._create(wanted))
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
+
+    def close(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def _create(self, names: list[str]) -> None:
+        try:
+            await create_missing(self._node, names)
+        except ApiError as error:
+            logger.warning("cannot create %s: %s", ", ".join(names), error)
+        finally:
+            self._being_created.difference_update(names)
 
 
 async def create_missing(node: Node, names: list[str]) -> dict[str, ErrorCode]:

@@ -141,7 +141,8 @@ class FetchSessions:
         if request.session_epoch in (SESSIONLESS_EPOCH, FIRST_EPOCH):
             # A full fetch replaces the session that it names, if any.
             self._sessions.pop(request.session_id, None)
-            wanted = list(requested_partitions(request))
+            # A partition that is asked for twice is answered once, for what was asked last.
+            wanted = list(dict(requested_partitions(request)).items())
             session = None
             if request.session_epoch == FIRST_EPOCH and wanted:
                 session = self._create(request, uses_topic_ids)

@@ -18,6 +18,7 @@ from tidelog.network.request_memory import DEFAULT_LIMIT_BYTES, RequestMemory
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from tidelog.protocol.messages.api_versions_response import ApiVersion
+from tidelog.server.auto_topics import TopicsOnDemand
 from tidelog.server.connections import Connections
 from tidelog.server.coordinators.assembly import (
     group_coordinator,
@@ -97,6 +98,7 @@ class Node:
         self.request_memory = RequestMemory(
             max(limit if limit > 0 else DEFAULT_LIMIT_BYTES, config.socket_request_max_bytes)
         )
+        self.topics_on_demand = TopicsOnDemand(self)
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = group_coordinator(self)
         self.marker_appends = marker_appends(self)

@@ -237,6 +237,7 @@ class RunningNode:
         # So would members that wait for a rebalance to end.
         node.groups.close()
         node.transactions.close()
+        node.topics_on_demand.close()
         if node.ready.is_set():
             await node.connections.close_all()
         else:
@@ -276,6 +277,7 @@ class RunningNode:
                 await self._node.lifecycle.stop()
             self._node.groups.close()
             self._node.transactions.close()
+            self._node.topics_on_demand.close()
             await self._node.moves.stop()
             await self._node.replication.stop()
         if self._control is not None:

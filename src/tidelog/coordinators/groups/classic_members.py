@@ -92,11 +92,6 @@ def _identify(
         group, message.protocol_type, protocols
     ):
         return refused_join(message.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    try:
-        # All protocols of a consumer carry the same subscription.
-        subscription = read_subscription(protocols[0].metadata)
-    except MalformedProtocol:
-        return refused_join(message.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     instance_id = message.group_instance_id
     member_id = message.member_id or f"{request.client_id if instance_id is None else instance_id}-{request.fresh_id}"
     is_full = len(group.members) >= groups.settings.group_consumer_max_size
@@ -105,6 +100,11 @@ def _identify(
         return refused_join("", ErrorCode.GROUP_MAX_SIZE_REACHED)
     if not message.member_id and instance_id is None and request.version >= _MEMBER_ID_REQUIRED_FROM:
         return refused_join(member_id, ErrorCode.MEMBER_ID_REQUIRED)
+    try:
+        # All protocols of a consumer carry the same subscription.
+        subscription = read_subscription(protocols[0].metadata)
+    except MalformedProtocol:
+        return refused_join(message.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     arrival = _arrival(group, message, member_id, static)
     if isinstance(arrival, ErrorCode):
         return refused_join(message.member_id, arrival)

@@ -25,6 +25,7 @@ from tidelog.protocol.messages.add_partitions_to_txn_response import (
 )
 from tidelog.protocol.schema import Message
 from tidelog.server.context import RequestContext
+from tidelog.server.topic_settings import writable_by_clients
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
@@ -45,14 +46,15 @@ def handle(
 
 def _add(node: Node, transaction: AddPartitionsToTxnTransaction, version: int) -> Message | Later[Message]:
     partitions = replies.partitions_of(transaction)
-    missing = {partition for partition in partitions if not _exists(node, partition)}
-    if missing:
-        codes = {
-            partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if partition in missing
-            else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for partition in partitions
-        }
+    refused: dict[TopicPartition, ErrorCode] = {}
+    for partition in partitions:
+        # Brokers ask in later versions, and may.
+        if version < _SEVERAL_TRANSACTIONS_FROM and not writable_by_clients(partition.topic):
+            refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif not _exists(node, partition):
+            refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if refused:
+        codes = {partition: refused.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions}
         return replies.added(transaction.transactional_id, codes, version)
     single = AddPartitionsToTxnRequest(transactions=[transaction])
     if version < _SEVERAL_TRANSACTIONS_FROM:

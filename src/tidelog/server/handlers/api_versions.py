@@ -22,7 +22,7 @@ def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> 
     if context.version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
-            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=versions)
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.connection.client_software = (name, version)
     image = node.image
     return ApiVersionsResponse(

@@ -10,6 +10,7 @@ from tidelog.protocol.messages.consumer_group_describe_response import (
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
+from tidelog.server.authorized_operations import GROUP_OPERATIONS
 from tidelog.server.context import RequestContext
 from tidelog.server.handlers.consumer_group_heartbeat import is_enabled
 
@@ -20,14 +21,28 @@ if TYPE_CHECKING:
 def handle(node: Node, request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
     enabled = is_enabled(node)
     return ConsumerGroupDescribeResponse(
-        groups=[_describe(node, group_id) if enabled else _refused(group_id) for group_id in request.group_ids]
+        groups=[
+            _describe(node, group_id, request.include_authorized_operations) if enabled else _refused(group_id)
+            for group_id in request.group_ids
+        ]
     )
 
 
-def _describe(node: Node, group_id: str) -> DescribedGroup:
+def _describe(node: Node, group_id: str, with_operations: bool) -> DescribedGroup:
     if not group_id:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
-    return node.groups.describe_consumer_group(group_id)
+    found = node.groups.describe_consumer_group(group_id)
+    if found.error_code or not with_operations:
+        return found
+    return DescribedGroup(
+        group_id=found.group_id,
+        group_state=found.group_state,
+        group_epoch=found.group_epoch,
+        assignment_epoch=found.assignment_epoch,
+        assignor_name=found.assignor_name,
+        members=found.members,
+        authorized_operations=GROUP_OPERATIONS,
+    )
 
 
 def _refused(group_id: str) -> DescribedGroup:

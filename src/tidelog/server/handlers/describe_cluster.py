@@ -25,8 +25,9 @@ def handle(node: Node, request: DescribeClusterRequest, context: RequestContext)
             endpoint_type=BROKERS,
         )
     if request.endpoint_type != BROKERS:
+        known = request.endpoint_type == CONTROLLERS
         return DescribeClusterResponse(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             error_message=f"this is a broker's listener; endpoint type {request.endpoint_type} is asked for",
             endpoint_type=BROKERS,
         )

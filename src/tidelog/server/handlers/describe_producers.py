@@ -1,4 +1,7 @@
-"""DescribeProducers: who has written to a partition and which transactions are open there (KIP-664)."""
+"""DescribeProducers: who has written to a partition and which transactions are open there (KIP-664).
+
+Every replica can tell, those of followers too.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,13 @@ def _describe(node: Node, topic: str, partition: int) -> PartitionResponse:
         return PartitionResponse(
             partition_index=partition, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=problem
         )
-    replica = node.replicas.leader(topic, partition)
+    replica = node.replicas.readable(topic, partition)
     if isinstance(replica, ErrorCode):
-        return PartitionResponse(partition_index=partition, error_code=replica)
+        return PartitionResponse(
+            partition_index=partition,
+            error_code=replica,
+            error_message=f"broker {node.broker_id} has no replica of {topic}-{partition} that it can read",
+        )
     return PartitionResponse(
         partition_index=partition,
         active_producers=[

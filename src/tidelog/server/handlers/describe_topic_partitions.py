@@ -35,19 +35,21 @@ def handle(
     first_name, first_partition = "", 0
     if request.cursor is not None:
         first_name, first_partition = request.cursor.topic_name, request.cursor.partition_index
+        if first_partition < 0 or (request.topics and first_name not in asked):
+            return _refused(request)
     left = max(1, min(request.response_partition_limit, MAX_PARTITIONS_PER_PAGE))
     page: list[DescribeTopicPartitionsResponseTopic] = []
     for name in asked:
         if name < first_name:
             continue
+        start = first_partition if name == first_name else 0
+        if left == 0:
+            return _respond(page, Cursor(topic_name=name, partition_index=start))
         if name not in topics:
             if request.topics:
                 page.append(_unknown(name))
             continue
-        start = first_partition if name == first_name else 0
         numbers = [number for number in sorted(topics[name].partitions) if number >= start]
-        if left == 0:
-            return _respond(page, Cursor(topic_name=name, partition_index=start))
         page.append(_describe(node, name, numbers[:left]))
         if len(numbers) > left:
             return _respond(page, Cursor(topic_name=name, partition_index=numbers[left]))
@@ -59,6 +61,17 @@ def _respond(
     page: list[DescribeTopicPartitionsResponseTopic], next_cursor: Cursor | None
 ) -> DescribeTopicPartitionsResponse:
     return DescribeTopicPartitionsResponse(topics=page, next_cursor=next_cursor)
+
+
+def _refused(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """A cursor that no page of these topics can have ended with."""
+    return _respond(
+        [
+            DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name)
+            for topic in request.topics
+        ],
+        None,
+    )
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:

@@ -52,6 +52,7 @@ invariants = logging.getLogger(INVARIANT_LOGGER)
 MAX_WAIT_MS = 5 * 60 * 1000
 _CONSUMER = -1
 _ANY_REPLICA_FROM = 11
+_TOPIC_IDS_FROM = 13
 _LEADER_HINTS_FROM = 16
 
 Answers = list[tuple[PartitionKey, PartitionData]]
@@ -66,6 +67,8 @@ class _Reader:
     broker_epoch: int
     isolation_level: int
     rack: str
+    # Whether topics go by their id.
+    by_id: bool
     any_replica: bool
     max_bytes: int
 
@@ -148,6 +151,7 @@ def _reader(node: Node, request: FetchRequest, context: RequestContext) -> _Read
         broker_epoch=request.replica_state.replica_epoch,
         isolation_level=request.isolation_level,
         rack=request.rack_id,
+        by_id=context.version >= _TOPIC_IDS_FROM,
         any_replica=follower < 0 and context.version >= _ANY_REPLICA_FROM,
         # Followers have a limit of their own, which they send.
         max_bytes=request.max_bytes if follower >= 0 else min(request.max_bytes, node.config.fetch_max_bytes),
@@ -166,7 +170,7 @@ def _read_all(
             replica, seen = first.idle[key]
             if seen == _looks(replica):
                 continue
-        found = _find(node, key, reader)
+        found = _find(node, key, wanted, reader)
         if isinstance(found, ErrorCode):
             result.answers.append((key, _failed(wanted.partition, found)))
             result.urgent = True
@@ -215,16 +219,16 @@ def _waits(replica: Replica, reader: _Reader) -> FetchWaits:
     return replica.stable_waits if reader.isolation_level == READ_COMMITTED else replica.fetch_waits
 
 
-def _find(node: Node, key: PartitionKey, reader: _Reader) -> Replica | ErrorCode:
+def _find(node: Node, key: PartitionKey, wanted: FetchPartition, reader: _Reader) -> Replica | ErrorCode:
     topic, topic_id, partition = key
-    if topic_id != ZERO_UUID:
+    if topic_id != ZERO_UUID or reader.by_id:
         name = node.topic_name(topic_id)
         if name is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
         topic = name
     if reader.any_replica:
         return node.replicas.readable(topic, partition)
-    return node.replicas.leader(topic, partition)
+    return node.replicas.leader_in_epoch(topic, partition, max(wanted.current_leader_epoch, NO_LEADER_EPOCH))
 
 
 def _looks(replica: Replica) -> tuple[int, ...]:
@@ -244,7 +248,7 @@ def _serve(
     node: Node, replica: Replica, wanted: FetchPartition, reader: _Reader, *, is_first: bool
 ) -> PartitionData | None:
     """Everything about a fetch that is not reading. The answer if there is nothing to read then."""
-    problem = replica.check_leader_epoch(wanted.current_leader_epoch)
+    problem = replica.check_leader_epoch(max(wanted.current_leader_epoch, NO_LEADER_EPOCH))
     if problem:
         return _failed(wanted.partition, problem)
     if reader.is_follower and (replica.progress is None or replica.progress.follower(reader.broker_id) is None):
@@ -349,6 +353,9 @@ def _out_of_range(replica: Replica, wanted: FetchPartition, reader: _Reader) -> 
     return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=start)
 
 
+_NOBODY_ASKED = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
+
+
 def _failed(
     partition: int, code: ErrorCode, *, log_start_offset: int = -1, leader: tuple[int, int] = (-1, -1)
 ) -> PartitionData:
@@ -358,6 +365,8 @@ def _failed(
         high_watermark=-1,
         last_stable_offset=-1,
         log_start_offset=log_start_offset,
+        # Null where a replica has been asked, as Apache Kafka has it.
+        aborted_transactions=() if code in _NOBODY_ASKED else None,
         current_leader=LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1]),
         records=b"",
     )

@@ -57,7 +57,8 @@ def _find_all(
     found = _find(node, topic, request.key, context)
     return FindCoordinatorResponse(
         error_code=found.error_code,
-        error_message=found.error_message,
+        # The one place where Apache Kafka says by name that there is no error.
+        error_message=found.error_message if found.error_code else ErrorCode.NONE.name,
         node_id=found.node_id,
         host=found.host,
         port=found.port,

@@ -3,6 +3,7 @@
 Times below zero have a meaning: -1 the end, -2 the start, -3 the record with the largest timestamp (KIP-734, version
 7), -4 the earliest offset on this disk (version 8), -5 and -6 offsets of tiered storage, of which there is none
 (versions 9 and 11: answered with -1). The end is the high watermark, or the last stable offset for read_committed.
+Whoever gives the id of a replica is shown the end of the log, as a follower would be; some clients do.
 
 A leader that has only just been elected may not know yet how far its predecessor had committed. Until its watermark
 has reached the start of its own epoch it does not tell an end, which could be before one that was told already
@@ -11,6 +12,7 @@ has reached the start of its own epoch it does not tell an end, which could be b
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
@@ -32,6 +34,12 @@ from tidelog.storage.timestamp_lookup import Seeking, seek, seek_max
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
+
+# The replica ids of those who are no replica.
+CONSUMER = -1
+DEBUGGING = -2
+# The isolation of those who are: they see the log to its end. No reader can ask for it.
+EVERYTHING = -1
 
 LATEST = -1
 EARLIEST = -2
@@ -58,15 +66,18 @@ def handle(
 ) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
     topics = []
     unfinished: list[_Unfinished] = []
-    seen: set[tuple[str, int]] = set()
+    asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    refused: set[tuple[str, int]] = set()
     for topic in request.topics:
         partitions: list[ListOffsetsPartitionResponse] = []
         for wanted in topic.partitions:
             key = (topic.name, wanted.partition_index)
-            if key in seen:
-                partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
+            if asked[key] > 1:
+                # Which of the questions is meant cannot be told: one answer for all of them.
+                if key not in refused:
+                    refused.add(key)
+                    partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
                 continue
-            seen.add(key)
             answer = _find(node, request, topic.name, wanted, context.version)
             if isinstance(answer, _Unfinished):
                 answer.answers, answer.place = partitions, len(partitions)
@@ -74,7 +85,8 @@ def handle(
                 partitions.append(_failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR))
             else:
                 partitions.append(answer)
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+        if partitions:
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
     response = ListOffsetsResponse(topics=topics)
     return Later.run(_finish(node, unfinished, response)) if unfinished else response
 
@@ -118,20 +130,19 @@ async def _finish(node: Node, unfinished: list[_Unfinished], response: ListOffse
 def _find(
     node: Node, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
 ) -> ListOffsetsPartitionResponse | _Unfinished:
-    if request.replica_id >= 0:
-        return _failed(wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
         return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
-    replica = node.replicas.leader(topic, wanted.partition_index)
+    replica = node.replicas.leader_in_epoch(topic, wanted.partition_index, wanted.current_leader_epoch)
+    if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
+        # A tool that looks into one broker may ask a follower.
+        replica = node.replicas.readable(topic, wanted.partition_index)
     if isinstance(replica, ErrorCode):
         return _failed(wanted, replica)
-    problem = replica.check_leader_epoch(wanted.current_leader_epoch)
-    if problem:
-        return _failed(wanted, problem)
+    level = max(request.isolation_level, 0) if request.replica_id == CONSUMER else EVERYTHING
     try:
         if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
-            return _seek(replica, request.isolation_level, wanted, version)
-        return _answer(wanted, _look_up(replica, request.isolation_level, wanted.timestamp), version)
+            return _seek(replica, level, wanted, version)
+        return _answer(wanted, _look_up(replica, level, wanted.timestamp), version)
     except StorageFailure as failure:
         node.replicas.storage_failed(replica, failure)
         return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -174,7 +185,8 @@ def _look_up(replica: Replica, isolation_level: int, wanted: int) -> tuple[int, 
     """(timestamp, offset, leader epoch), each -1 where there is none; None if that cannot be told yet."""
     log = replica.log
     if wanted == LATEST:
-        return (-1, replica.readable_end(isolation_level), replica.leader_epoch) if _end_is_known(replica) else None
+        known = _end_is_known(replica, isolation_level)
+        return (-1, _end(replica, isolation_level), replica.leader_epoch) if known else None
     if wanted in (EARLIEST, EARLIEST_LOCAL):
         epoch = log.leader_epochs.epoch_for_offset(log.log_start_offset)
         return -1, log.log_start_offset, replica.leader_epoch if epoch is None else epoch
@@ -183,14 +195,20 @@ def _look_up(replica: Replica, isolation_level: int, wanted: int) -> tuple[int, 
 
 def _told(replica: Replica, isolation_level: int, found: TimestampedOffset | None) -> tuple[int, int, int] | None:
     """As `_look_up`: what was found, if it is below the end that the reader may know."""
-    if found is not None and found.offset >= replica.readable_end(isolation_level):
-        return (-1, -1, -1) if _end_is_known(replica) else None
+    if found is not None and found.offset >= _end(replica, isolation_level):
+        return (-1, -1, -1) if _end_is_known(replica, isolation_level) else None
     if found is None:
         return -1, -1, -1
     return found.timestamp, found.offset, found.leader_epoch
 
 
-def _end_is_known(replica: Replica) -> bool:
+def _end(replica: Replica, isolation_level: int) -> int:
+    return replica.log.log_end_offset if isolation_level == EVERYTHING else replica.readable_end(isolation_level)
+
+
+def _end_is_known(replica: Replica, isolation_level: int) -> bool:
+    if isolation_level == EVERYTHING:
+        return True
     return replica.progress is not None and replica.progress.epoch_start_offset <= replica.log.high_watermark
 
 

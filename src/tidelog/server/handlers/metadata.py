@@ -6,15 +6,13 @@ topics that it asks for; version 10 brought topic ids, 12 questions by id. Versi
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
-from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import ZERO_UUID
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.model.topics import INTERNAL_TOPICS, topic_name_problem
-from tidelog.network.later import Later
-from tidelog.protocol.messages.metadata_request import MetadataRequest
+from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tidelog.protocol.messages.metadata_response import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -22,19 +20,17 @@ from tidelog.protocol.messages.metadata_response import (
     MetadataResponseTopic,
 )
 from tidelog.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from tidelog.server.auto_topics import create_missing
 from tidelog.server.context import RequestContext
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node
 
-logger = logging.getLogger(__name__)
-
+FIRST_VERSION_WITHOUT_CREATION = 4
 # Requests have a field for ids since version 10, and brokers answer such questions since 12 (KIP-516).
 FIRST_VERSION_BY_ID = 12
 
 
-def handle(node: Node, request: MetadataRequest, context: RequestContext) -> MetadataResponse | Later[MetadataResponse]:
+def handle(node: Node, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     wanted = request.topics
     if wanted is None or (context.version == 0 and not wanted):
         every_topic = [describe(node, topic, _operations(request)) for topic in node.image.topics.values()]
@@ -43,15 +39,15 @@ def handle(node: Node, request: MetadataRequest, context: RequestContext) -> Met
         topic.topic_id != ZERO_UUID or topic.name is None for topic in wanted
     ):
         return _refused(request)
-    missing = [
-        topic.name
-        for topic in wanted
-        if topic.name is not None and topic.topic_id == ZERO_UUID and topic.name not in node.image.topics
-    ]
-    may_create = request.allow_auto_topic_creation or context.version < 4
-    if missing and may_create and node.config.auto_create_topics_enable:
-        return Later.run(_create_and_respond(node, request, context, missing))
-    return _respond(node, request, context, _wanted_topics(node, request, {}))
+    # A topic that is asked for twice is described once.
+    distinct = {(topic.topic_id, topic.name): topic for topic in wanted}
+    found = [_find(node, request, topic) for topic in distinct.values()]
+    may_create = request.allow_auto_topic_creation or context.version < FIRST_VERSION_WITHOUT_CREATION
+    if may_create and node.config.auto_create_topics_enable:
+        node.topics_on_demand.create(
+            topic.name for topic in found if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name
+        )
+    return _respond(node, request, context, found)
 
 
 def _refused(request: MetadataRequest) -> MetadataResponse:
@@ -64,48 +60,25 @@ def _refused(request: MetadataRequest) -> MetadataResponse:
     )
 
 
-async def _create_and_respond(
-    node: Node, request: MetadataRequest, context: RequestContext, missing: list[str]
-) -> MetadataResponse:
-    problems: dict[str, ErrorCode] = {}
-    valid = []
-    for name in dict.fromkeys(missing):
-        if topic_name_problem(name) is not None:
-            problems[name] = ErrorCode.INVALID_TOPIC_EXCEPTION
-        else:
-            valid.append(name)
-    try:
-        problems.update(await create_missing(node, valid))
-    except ApiError as error:
-        problems.update(dict.fromkeys(valid, error.code))
-    return _respond(node, request, context, _wanted_topics(node, request, problems))
-
-
-def _wanted_topics(node: Node, request: MetadataRequest, problems: dict[str, ErrorCode]) -> list[MetadataResponseTopic]:
-    image = node.image
-    found = []
-    for wanted in request.topics or ():
-        if wanted.topic_id != ZERO_UUID:
-            name = node.topic_name(wanted.topic_id)
-            topic = None if name is None else image.topics.get(name)
-            if topic is None:
-                found.append(
-                    MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id)
-                )
-                continue
-        else:
-            topic = image.topics.get(wanted.name or "")
-        if topic is not None:
-            found.append(describe(node, topic, _operations(request)))
-            continue
+def _find(node: Node, request: MetadataRequest, wanted: MetadataRequestTopic) -> MetadataResponseTopic:
+    topic: TopicImage | None
+    if wanted.topic_id != ZERO_UUID:
+        topic = node.image.topics_by_id.get(Uuid(wanted.topic_id))
+        problem = ErrorCode.UNKNOWN_TOPIC_ID
+        name = None
+    else:
         name = wanted.name or ""
-        code = problems.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if topic_name_problem(name) is not None:
-            code = ErrorCode.INVALID_TOPIC_EXCEPTION
-        found.append(
-            MetadataResponseTopic(error_code=code, name=name, topic_authorized_operations=_operations(request))
-        )
-    return found
+        topic = node.image.topics.get(name)
+        bad = topic_name_problem(name) is not None
+        problem = ErrorCode.INVALID_TOPIC_EXCEPTION if bad else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic is not None:
+        return describe(node, topic, _operations(request))
+    return MetadataResponseTopic(
+        error_code=problem,
+        name=name,
+        topic_id=wanted.topic_id,
+        topic_authorized_operations=_operations(request) if name is not None else NOT_ASKED,
+    )
 
 
 def _operations(request: MetadataRequest) -> int:

@@ -6,11 +6,16 @@ From version 10 topics go by their id (KIP-848). Topics that do not exist are re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
-from tidelog.protocol.messages.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestTopic
+from tidelog.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tidelog.protocol.messages.offset_commit_response import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -29,18 +34,19 @@ def handle(node: Node, request: OffsetCommitRequest, context: RequestContext) ->
     known: list[OffsetCommitRequestTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
     for topic in request.topics:
-        if context.version < _TOPIC_IDS_FROM:
-            if topic.name in node.image.topics:
-                known.append(topic)
-            else:
-                refused.append(_refused(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        by_id = context.version >= _TOPIC_IDS_FROM
+        name = node.topic_name(topic.topic_id) if by_id else topic.name
+        image = None if name is None else node.image.topics.get(name)
+        if name is None or image is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_refused(topic, topic.partitions, code))
             continue
-        name = node.topic_name(topic.topic_id)
-        if name is None:
-            refused.append(_refused(topic, ErrorCode.UNKNOWN_TOPIC_ID))
-        else:
-            partitions = topic.partitions
-            known.append(OffsetCommitRequestTopic(name=name, topic_id=topic.topic_id, partitions=partitions))
+        there = [each for each in topic.partitions if each.partition_index in image.partitions]
+        if len(there) < len(topic.partitions):
+            missing = [each for each in topic.partitions if each.partition_index not in image.partitions]
+            refused.append(_refused(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        if there:
+            known.append(OffsetCommitRequestTopic(name=name, topic_id=topic.topic_id, partitions=there))
     if request.topics and not known:
         return OffsetCommitResponse(topics=refused)
     if refused or context.version >= _TOPIC_IDS_FROM:
@@ -62,15 +68,25 @@ def handle(node: Node, request: OffsetCommitRequest, context: RequestContext) ->
 
 def _joined(reply: Message, refused: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:
     assert isinstance(reply, OffsetCommitResponse)
-    return OffsetCommitResponse(topics=[*reply.topics, *refused])
+    topics = {(topic.name, topic.topic_id): list(topic.partitions) for topic in reply.topics}
+    for topic in refused:
+        topics.setdefault((topic.name, topic.topic_id), []).extend(topic.partitions)
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=partitions)
+            for (name, topic_id), partitions in topics.items()
+        ]
+    )
 
 
-def _refused(topic: OffsetCommitRequestTopic, code: ErrorCode) -> OffsetCommitResponseTopic:
+def _refused(
+    topic: OffsetCommitRequestTopic, partitions: Sequence[OffsetCommitRequestPartition], code: ErrorCode
+) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         partitions=[
             OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
-            for partition in topic.partitions
+            for partition in partitions
         ],
     )

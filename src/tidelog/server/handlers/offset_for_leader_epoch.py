@@ -32,12 +32,9 @@ def handle(node: Node, request: OffsetForLeaderEpochRequest, context: RequestCon
 
 
 def _end_of(node: Node, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
-    replica = node.replicas.leader(topic, wanted.partition)
+    replica = node.replicas.leader_in_epoch(topic, wanted.partition, wanted.current_leader_epoch)
     if isinstance(replica, ErrorCode):
         return EpochEndOffset(partition=wanted.partition, error_code=replica)
-    problem = replica.check_leader_epoch(wanted.current_leader_epoch)
-    if problem:
-        return EpochEndOffset(partition=wanted.partition, error_code=problem)
     log = replica.log
     epoch, end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log.log_end_offset)
     return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)

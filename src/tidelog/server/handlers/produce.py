@@ -18,10 +18,11 @@ import logging
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import ZERO_UUID
 from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.verification import VerificationGuard
-from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest
+from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tidelog.protocol.messages.produce_response import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -56,6 +57,7 @@ logger = logging.getLogger(__name__)
 
 ACKS_ALL = -1
 _KNOWN_ACKS = (ACKS_ALL, 0, 1)
+_TOPIC_IDS_FROM = 13
 _LEADER_HINTS_FROM = 10
 
 
@@ -79,6 +81,7 @@ class _Appended:
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Later[ProduceResponse | None] | None:
+    request = _distinct(request)
     if request.transactional_id is None and has_transactional_batch(request):
         return _refuse_all(node, request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     checks = begin_checks(node, request, context.version)
@@ -91,6 +94,27 @@ def handle(
         if isinstance(admission, Admission):
             return _append_all(node, request, context, checks, admission)
     return Later.run(_append_in_turn(node, request, context, checks, before, _new_turn(context), admission))
+
+
+def _distinct(request: ProduceRequest) -> ProduceRequest:
+    """Each partition once, with what was given for it last; topics without partitions are not answered for."""
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        return request
+    given: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
+    for topic in topics:
+        if topic.partition_data:
+            partitions = given.setdefault((topic.name, topic.topic_id), {})
+            partitions.update((each.index, each) for each in topic.partition_data)
+    return ProduceRequest(
+        transactional_id=request.transactional_id,
+        acks=request.acks,
+        timeout_ms=request.timeout_ms,
+        topic_data=[
+            TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
+            for (name, topic_id), partitions in given.items()
+        ],
+    )
 
 
 def _new_turn(context: RequestContext) -> asyncio.Future[None]:
@@ -132,12 +156,13 @@ def _append_all(
 ) -> ProduceResponse | Later[ProduceResponse] | None:
     """Nothing gives way in here: what has been appended to one partition and what to the next is one step."""
     acks = request.acks
+    by_id = context.version >= _TOPIC_IDS_FROM
     topics: list[list[PartitionProduceResponse]] = []
     waiting: list[_Appended] = []
     failed = False
     for topic in request.topic_data:
         answers: list[PartitionProduceResponse] = []
-        name = topic_name(node, topic)
+        name = None if by_id and topic.topic_id == ZERO_UUID else topic_name(node, topic)
         for partition in topic.partition_data:
             replica = node.replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
             checked = checks[len(topics)][len(answers)]
@@ -169,11 +194,10 @@ def _append(
 ) -> PartitionProduceResponse:
     if acks not in _KNOWN_ACKS:
         return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks} is none of 0, 1 and -1 (all)")
+    if topic is not None and not writable_by_clients(topic):
+        return _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker only")
     if isinstance(replica, ErrorCode):
         return _refused(data.index, replica, None)
-    assert topic is not None
-    if not writable_by_clients(topic):
-        return _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker only")
     if checked is None:
         # This broker has become the leader while the other partitions of the request were checked.
         return _refused(data.index, ErrorCode.NOT_LEADER_OR_FOLLOWER, None)

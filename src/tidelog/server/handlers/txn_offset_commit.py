@@ -37,6 +37,8 @@ _KNOWS_LOADING_FROM = 2
 
 
 def handle(node: Node, request: TxnOffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
+    if not request.group_id:
+        return _refused(request.topics, ErrorCode.INVALID_GROUP_ID)
     missing = {topic.name for topic in request.topics if topic.name not in node.image.topics}
     if missing and len(missing) == len({topic.name for topic in request.topics}):
         return _refused(request.topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -106,6 +106,14 @@ class Replicas:
             return self._absent(topic, partition)
         return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else replica
 
+    def leader_in_epoch(self, topic: str, partition: int, current_leader_epoch: int) -> Replica | ErrorCode:
+        """Like `leader`, for who says which epoch it knows. The epoch is checked first, by followers as well: who knows
+        of a later leader than this broker does has nothing to learn from it, not even who leads."""
+        replica = self.readable(topic, partition)
+        if isinstance(replica, ErrorCode):
+            return replica
+        return replica.check_leader_epoch(current_leader_epoch) or self.leader(topic, partition)
+
     def _absent(self, topic: str, partition: int) -> ErrorCode:
         if (topic, partition) in self._unusable:
             return ErrorCode.KAFKA_STORAGE_ERROR
