@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.download_cache import Unavailable, cached, run_downloader
-from support.processes import free_port, running_server
+from support.processes import free_port, running_server, wait_for_server
 
 KAFKA_VERSION = "4.3.1"
 # A fixed cluster id (16 bytes, URL-safe base64), so that the files of two runs differ less.
@@ -135,6 +135,41 @@ def running_apache_kafka(
         command, port=broker_port, output=directory / "kafka.log", within_seconds=START_TIMEOUT_SECONDS
     ):
         yield ApacheKafka(bootstrap_servers=f"127.0.0.1:{broker_port}", log_directory=log_directory)
+
+
+@contextmanager
+def running_apache_kafka_nodes(
+    jars: Path, directory: Path, properties: Mapping[str, str] | None = None, *, nodes: int = 3
+) -> Iterator[dict[int, str]]:
+    """Several nodes in one JVM, each broker and controller; the address of each by its number."""
+    directory.mkdir(parents=True, exist_ok=True)
+    ports = {number: (free_port(), free_port()) for number in range(1, nodes + 1)}
+    voters = ",".join(f"{number}@127.0.0.1:{controller}" for number, (_, controller) in ports.items())
+    files = []
+    for number, (broker, controller) in ports.items():
+        listeners = f"PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}"
+        settings = {
+            **_SERVER_PROPERTIES,
+            "node.id": str(number),
+            "listeners": listeners,
+            "advertised.listeners": listeners,
+            "controller.quorum.voters": voters,
+            "log.dirs": str(directory / f"node-{number}"),
+            **(properties or {}),
+        }
+        file = directory / f"node-{number}.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        files.append(str(file))
+    logging = directory / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    source = Path(__file__).with_name("ApacheKafkaNodes.java")
+    command = java_command(jars, str(source), CLUSTER_ID, *files, options=(f"-Dlog4j2.configurationFile={logging}",))
+    output = directory / "kafka.log"
+    first, *others = (broker for broker, _ in ports.values())
+    with running_server(command, port=first, output=output, within_seconds=START_TIMEOUT_SECONDS) as process:
+        for port in others:
+            wait_for_server(process, port, within_seconds=START_TIMEOUT_SECONDS, output=output)
+        yield {number: f"127.0.0.1:{broker}" for number, (broker, _) in ports.items()}
 
 
 def _download_jars(folder: Path) -> None:
