@@ -115,9 +115,11 @@ class StorageSection:
         HOUR_MS, "The default of a topic's message.timestamp.after.max.ms.", _NOT_NEGATIVE, mode=CLUSTER_WIDE
     )
     log_local_retention_bytes: int = long(
-        -2, "The default of a topic's local.retention.bytes.", Only(-2, _NO_TIERED_STORAGE)
+        -2, "The default of a topic's local.retention.bytes.", Only(-2, _NO_TIERED_STORAGE), mode=CLUSTER_WIDE
     )
-    log_local_retention_ms: int = long(-2, "The default of a topic's local.retention.ms.", Only(-2, _NO_TIERED_STORAGE))
+    log_local_retention_ms: int = long(
+        -2, "The default of a topic's local.retention.ms.", Only(-2, _NO_TIERED_STORAGE), mode=CLUSTER_WIDE
+    )
     remote_log_storage_system_enable: bool = boolean(
         False, "Whether old segments can move to tiered storage.", Only(False, _NO_TIERED_STORAGE)
     )
