@@ -174,7 +174,7 @@ def poll_follower(state: ReplicaState, role: Follower) -> float:
 
 def lose_leader(state: ReplicaState) -> None:
     """An observer asks others who leads, a voter without a past waits until somebody introduces itself. The leader it
-    knew stays on record until it hears of another."""
+    knew stays on record until it learns of another."""
     state.enter(Cause.LEADER_LOST, Unattached(deadline_ms=float("inf")))
 
 

@@ -1,4 +1,4 @@
-"""Damage to what is known to have been stored: it is told, and never cut away.
+"""Damage to what is known to have been stored: it is reported, and never cut away.
 
 A log may lose its tail in a crash, because the last writes were not complete or not on the device. Everything below
 what is known to be committed must be there at the next start. If it is not, a disk, another program or a person has

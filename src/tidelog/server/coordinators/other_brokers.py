@@ -126,7 +126,7 @@ class OtherBrokers:
                 try:
                     codes = await self._write(leader, [marker for marker, _ in taken.values()])
                 except Exception:
-                    # Whoever waits must hear of it: it tries again.
+                    # Whoever waits must learn of it: it tries again.
                     logger.exception("writing %d markers at broker %d failed", len(taken), leader)
                 finally:
                     for producer_id, (_, answer) in taken.items():

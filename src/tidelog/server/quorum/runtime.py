@@ -356,7 +356,7 @@ class QuorumRuntime:
                     refusal = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"nothing was changed: {full}")
                     event.committed.set_exception(refusal)
                 return False
-        # Before anything else can happen. Should the leadership be lost, those who wait are told so; whoever began to
+        # Before anything else can happen. Should the leadership be lost, those who wait learn of it; whoever began to
         # wait after that would take the commit of another leader's record for that of its own.
         self._commit_waits.append((self._log.end_offset - 1, event.committed))
         return True

@@ -1,4 +1,4 @@
-"""What a broker does about logs that are damaged: which are fetched again, which stay as they are, and who is told.
+"""What a broker does about damaged logs: which are fetched again, which stay as they are, and who learns of it.
 
 Found when logs are loaded, or when somebody reads. What damage is, and that nothing is cut because of it, is decided
 in `tidelog.storage.recovery`.

@@ -1,7 +1,7 @@
 """Moves replicas between the log directories of this broker while they are in use (KIP-113).
 
 A copy grows in the other directory, under a name that marks it as a future replica. Once it has everything, the
-controller is told where the replica will be; when the metadata says so, the copy gets the replica's name and takes the
+controller learns where the replica will be; when the metadata says so, the copy gets the replica's name and takes the
 last records, and the log is exchanged in one step of the event loop. A crash at any moment leaves a complete log: the
 old one, the new one, or both, of which the one that is further counts at the next start.
 """
@@ -38,7 +38,7 @@ class Move:
     target: LogDirectory
     # The copy; None until its directory is made.
     future: Log | None = None
-    # From when on the controller is told of the new directory.
+    # From when on the controller is asked to name the new directory.
     promised: bool = False
     task: asyncio.Task[None] | None = None
 
