@@ -155,6 +155,7 @@ def running_apache_kafka_nodes(
             "advertised.listeners": listeners,
             "controller.quorum.voters": voters,
             "log.dirs": str(directory / f"node-{number}"),
+            "log.cleaner.dedupe.buffer.size": str(4 << 20),
             **(properties or {}),
         }
         file = directory / f"node-{number}.properties"
@@ -163,7 +164,9 @@ def running_apache_kafka_nodes(
     logging = directory / "log4j2.properties"
     logging.write_text(_LOGGING)
     source = Path(__file__).with_name("ApacheKafkaNodes.java")
-    command = java_command(jars, str(source), CLUSTER_ID, *files, options=(f"-Dlog4j2.configurationFile={logging}",))
+    # The cleaners of three nodes take most of the heap of one.
+    options = (f"-Xmx{nodes * 512}m", f"-Dlog4j2.configurationFile={logging}")
+    command = java_command(jars, str(source), CLUSTER_ID, *files, options=options)
     output = directory / "kafka.log"
     first, *others = (broker for broker, _ in ports.values())
     with running_server(command, port=first, output=output, within_seconds=START_TIMEOUT_SECONDS) as process:

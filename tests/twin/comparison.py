@@ -61,7 +61,7 @@ def error_codes(reply: Any) -> Iterator[int]:
     """All error codes in a reply that are not 0."""
     if isinstance(reply, dict):
         for name, value in reply.items():
-            if name == "error_code" and value:
+            if name in ("error_code", "partition_error_code") and value:
                 yield value
             else:
                 yield from error_codes(value)

@@ -83,6 +83,26 @@ NOT_SERVED: Mapping[str, Mapping[int, str]] = {
 }
 _NOT_SERVED_PATH = "|".join(str(key) for keys in NOT_SERVED.values() for key in keys)
 
+_COORDINATED = (
+    ApiKey.JOIN_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.SYNC_GROUP,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.END_TXN,
+)
+_BAD_REQUEST = {
+    ErrorCode.INVALID_GROUP_ID,
+    ErrorCode.INVALID_SESSION_TIMEOUT,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+    ErrorCode.UNSUPPORTED_ASSIGNOR,
+    ErrorCode.INVALID_REGULAR_EXPRESSION,
+}
+
 TABLE: tuple[IntendedDifference, ...] = (
     IntendedDifference(
         title="Error messages",
@@ -154,6 +174,18 @@ TABLE: tuple[IntendedDifference, ...] = (
         replies=lambda ours, theirs: (
             ErrorCode.NOT_LEADER_OR_FOLLOWER in error_codes(ours)
             and {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE} & set(error_codes(theirs)) != set()
+        ),
+        on_three_nodes=True,
+    ),
+    IntendedDifference(
+        title="Bad requests sent to a node that does not coordinate the group or transaction",
+        reason="tidelog sends the client to the coordinator first: NOT_COORDINATOR. Apache Kafka has a first look at "
+        "the request before that. The coordinator then says what is wrong with it.",
+        keys=_COORDINATED,
+        replies=lambda ours, theirs: (
+            set(error_codes(ours)) == {ErrorCode.NOT_COORDINATOR}
+            and set(error_codes(theirs)) <= _BAD_REQUEST
+            and bool(set(error_codes(theirs)))
         ),
         on_three_nodes=True,
     ),

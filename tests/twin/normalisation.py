@@ -26,6 +26,8 @@ class Rule:
     field: str
     reason: str
     apis: tuple[ApiKey, ...] = ()
+    # Also where there is no value: one of them may have none.
+    always: bool = False
 
 
 _TIME = "a moment of this run"
@@ -47,7 +49,12 @@ RULES = (
     Rule(field="log_end_offset", reason=_QUORUM, apis=(ApiKey.DESCRIBE_QUORUM,)),
     Rule(field="last_fetch_timestamp", reason=_TIME, apis=(ApiKey.DESCRIBE_QUORUM,)),
     Rule(field="last_caught_up_timestamp", reason=_TIME, apis=(ApiKey.DESCRIBE_QUORUM,)),
-    Rule(field="replica_directory_id", reason="directories have random ids", apis=(ApiKey.DESCRIBE_QUORUM,)),
+    Rule(
+        field="replica_directory_id",
+        reason="random, and none with fixed voters",
+        apis=(ApiKey.DESCRIBE_QUORUM,),
+        always=True,
+    ),
 )
 
 # Arrays that Kafka fills from hash maps: their order means nothing, and clients cannot count on it.
@@ -134,6 +141,7 @@ class Normaliser:
             known = self._names.get(value)
             return known or ("(a member id)" if _GENERATED_MEMBER.fullmatch(value) else value)
         for rule in RULES:
-            if rule.field == field and (not rule.apis or key in rule.apis) and value not in (0, -1, "", bytes(16)):
+            applies = rule.field == field and (not rule.apis or key in rule.apis)
+            if applies and (rule.always or value not in (0, -1, "", bytes(16))):
                 return f"({field})"
         return value

@@ -173,7 +173,7 @@ class Twin:
             return await side.outcome(node, requests[side], version, lane)
 
         replies = dict(zip(requests, await asyncio.gather(*map(one, requests)), strict=True))
-        patience = 0.0 if self._is_vain(title) else _DONE_SECONDS if each.until_done else _PATIENCE_SECONDS
+        patience = 0.0 if title in self._in_vain else _DONE_SECONDS if each.until_done else _PATIENCE_SECONDS
         deadline = asyncio.get_running_loop().time() + patience
         while asyncio.get_running_loop().time() < deadline:
             codes = {side: set(error_codes(reply)) for side, reply in replies.items()}

@@ -48,7 +48,7 @@ DESCRIBED: list[Case] = [
     ask(_DESCRIBE, "of the default broker", describe(BROKER, "", None)),
     ask(_DESCRIBE, "of another broker", describe(BROKER, "9", None)),
     ask(_DESCRIBE, "of no broker", describe(BROKER, "x", None)),
-    ask(_DESCRIBE, "of loggers", describe(LOGGER, "1", ["root"])),
+    ask(_DESCRIBE, "of loggers", describe(LOGGER, "1", ["root"]), one_node=True),
     ask(_DESCRIBE, "of loggers of nobody", describe(LOGGER, "x", None)),
     ask(_DESCRIBE, "of client metrics", describe(CLIENT_METRICS, "m", None)),
     ask(_DESCRIBE, "of nameless client metrics", describe(CLIENT_METRICS, "", None)),

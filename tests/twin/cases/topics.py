@@ -64,6 +64,8 @@ METADATA: list[Case] = [
         step(_ASKED, metadata("twin-auto-{run}", create=True)),
         step(_ASKED, metadata("twin-auto-{run}", create=True), until_done=True),
         step(_ASKED, metadata("twin-auto-{run}"), version=12),
+        # On several nodes its place is drawn by lot.
+        one_node=True,
     ),
     script(
         _ASKED,
@@ -71,6 +73,7 @@ METADATA: list[Case] = [
         step(_ASKED, metadata(PLAIN, "twin-auto2-{run}", create=True)),
         step(_ASKED, metadata(PLAIN, "twin-auto2-{run}", create=True), until_done=True),
         step(_ASKED, metadata("twin-auto2-{run}"), version=12),
+        one_node=True,
     ),
 ]
 

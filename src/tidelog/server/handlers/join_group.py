@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest
 from tidelog.protocol.messages.join_group_response import JoinGroupResponse
@@ -20,13 +21,13 @@ _NULL_PROTOCOL_FROM = 7
 
 def handle(node: Node, request: JoinGroupRequest, context: RequestContext) -> Message | Later[Message]:
     outcome = node.groups.ask(request.group_id, request, context)
-    if context.version < _NULL_PROTOCOL_FROM:
-        return outcome
-    return _without_protocol(outcome) if isinstance(outcome, Message) else outcome.then(_without_protocol)
+    no_protocol = None if context.version >= _NULL_PROTOCOL_FROM else ""
 
+    def finish(reply: Message) -> Message:
+        """An error has no protocol, and who is sent to another coordinator no member id."""
+        if not isinstance(reply, JoinGroupResponse) or not reply.error_code:
+            return reply
+        member_id = "" if reply.error_code == ErrorCode.NOT_COORDINATOR else reply.member_id
+        return JoinGroupResponse(error_code=reply.error_code, member_id=member_id, protocol_name=no_protocol)
 
-def _without_protocol(reply: Message) -> Message:
-    """An error has no protocol, and since version 7 that can be said."""
-    if not isinstance(reply, JoinGroupResponse) or not reply.error_code:
-        return reply
-    return JoinGroupResponse(error_code=reply.error_code, member_id=reply.member_id, protocol_name=None)
+    return finish(outcome) if isinstance(outcome, Message) else outcome.then(finish)

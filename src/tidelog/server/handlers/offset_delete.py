@@ -38,8 +38,6 @@ async def handle(node: Node, request: OffsetDeleteRequest, context: RequestConte
                 results.setdefault(topic.name, []).append(refused)
         if there:
             known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=there))
-    if results and not known:
-        return _respond(results)
     message = OffsetDeleteRequest(group_id=request.group_id, topics=known)
     outcome = node.groups.ask(request.group_id, message, context)
     reply = outcome if isinstance(outcome, Message) else await outcome
