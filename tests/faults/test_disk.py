@@ -168,20 +168,15 @@ async def wait_until(condition: Callable[[], bool], within_seconds: float = 20) 
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize(
-    ("error", "kinds"),
-    [(errno.ENOSPC, ("write", "create")), (errno.EIO, ("write", "read", "sync", "open", "create", "rename"))],
-    ids=["full", "broken"],
-)
 async def test_scenario_23_failed_write_takes_one_directory_offline_and_nothing_is_lost(
-    disks: TwoDisks, caplog: pytest.LogCaptureFixture, error: int, kinds: tuple[str, ...]
+    disks: TwoDisks, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with disks.running() as client:
         topic_id = await create_topic(client, "t", PARTITIONS)
         assert set((await produce_everywhere(client, 1)).values()) == {0}
         lost, kept = disks.partitions(disks.bad), disks.partitions(disks.good)
         assert len(lost) == len(kept) == 2
-        disks.disk.fail(error, *kinds)
+        disks.disk.fail(errno.EIO, "write", "read", "sync", "open", "create", "rename")
         for number in (2, 3):
             codes = await produce_everywhere(client, number)
             assert {codes[partition] for partition in lost} == {ErrorCode.KAFKA_STORAGE_ERROR}
@@ -191,7 +186,7 @@ async def test_scenario_23_failed_write_takes_one_directory_offline_and_nothing_
         for partition in lost:
             assert (await read(client, topic_id, partition))[0] == ErrorCode.KAFKA_STORAGE_ERROR
         assert await failed_directories(client) == [str(disks.bad)]
-        assert os.strerror(error) in caplog.text
+        assert os.strerror(errno.EIO) in caplog.text
         # New topics go where there is room.
         await create_topic(client, "new", 2)
         assert disks.partitions(disks.good, "new") == [0, 1]
@@ -205,6 +200,30 @@ async def test_scenario_23_failed_write_takes_one_directory_offline_and_nothing_
             assert values[0] == b"%d-1" % partition
             assert len(values) <= 2
         assert set((await produce_everywhere(client, 4)).values()) == {0}
+
+
+async def test_scenario_23_full_directory_stays_readable_and_takes_records_again_when_there_is_room(
+    disks: TwoDisks,
+) -> None:
+    async with disks.running() as client:
+        topic_id = await create_topic(client, "t", PARTITIONS)
+        assert set((await produce_everywhere(client, 1)).values()) == {0}
+        full, others = disks.partitions(disks.bad), disks.partitions(disks.good)
+        disks.disk.fail(errno.ENOSPC, "write", "create")
+        for number in (2, 3):
+            codes = await produce_everywhere(client, number)
+            assert {codes[partition] for partition in full} == {ErrorCode.KAFKA_STORAGE_ERROR}
+            assert {codes[partition] for partition in others} == {0}
+        for partition in full:
+            assert await read(client, topic_id, partition) == (0, [b"%d-1" % partition])
+        assert await failed_directories(client) == []
+        disks.disk.error = None
+        assert set((await produce_everywhere(client, 4)).values()) == {0}
+        for partition in full:
+            assert await read(client, topic_id, partition) == (0, [b"%d-%d" % (partition, at) for at in (1, 4)])
+    async with disks.running() as client:
+        for partition in full:
+            assert await read(client, topic_id, partition) == (0, [b"%d-%d" % (partition, at) for at in (1, 4)])
 
 
 async def test_failed_flush_is_never_tried_again(disks: TwoDisks) -> None:
@@ -224,7 +243,8 @@ async def test_failed_flush_is_never_tried_again(disks: TwoDisks) -> None:
         assert {codes[partition] for partition in kept} == {0}
 
 
-async def test_compaction_on_a_failing_disk_stops_there_and_goes_on_elsewhere(disks: TwoDisks) -> None:
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["broken", "full"])
+async def test_compaction_on_a_failing_disk_stops_there_and_goes_on_elsewhere(disks: TwoDisks, error: int) -> None:
     def keyed(number: int) -> bytes:
         return encode_batch([(int(time.time() * 1000), b"k%d" % (number % 3), b"." * 300, ())])
 
@@ -243,14 +263,19 @@ async def test_compaction_on_a_failing_disk_stops_there_and_goes_on_elsewhere(di
         lost, kept = disks.partitions(disks.bad), disks.partitions(disks.good)
         assert disks.node is not None
         replicas = disks.node.node.replicas
-        disks.disk.fail(errno.ENOSPC, "write")
+        disks.disk.fail(error, "write")
         now = AlterableConfig(name="min.compaction.lag.ms", config_operation=0, value="0")
         resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[now])
         altered = await client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
         assert altered.responses[0].error_code == 0
-        await wait_until(lambda: all(replicas.get("t", partition).offline for partition in lost))  # type: ignore[union-attr]
+        if error == errno.EIO:
+            await wait_until(lambda: all(replicas.get("t", partition).offline for partition in lost))  # type: ignore[union-attr]
         await wait_until(lambda: all(replicas.get("t", partition).log.cleaned_up_to for partition in kept))  # type: ignore[union-attr]
         assert all(replicas.get("t", partition).log.cleaned_up_to is None for partition in lost)  # type: ignore[union-attr]
+        if error == errno.ENOSPC:
+            # It goes on there as soon as there is room.
+            disks.disk.error = None
+            await wait_until(lambda: all(replicas.get("t", partition).log.cleaned_up_to for partition in lost))  # type: ignore[union-attr]
     disks.disk.error = None
     async with disks.running() as client:
         for partition in range(PARTITIONS):

@@ -64,6 +64,8 @@ class Cleaning:
         self._busy: set[Log] = set()
         # A log that cannot be compacted is left alone until the next start.
         self._uncleanable: weakref.WeakSet[Log] = weakref.WeakSet()
+        # One whose disk is full waits until the others have had their turn: as the dirtiest it would always be next.
+        self._postponed: weakref.WeakSet[Log] = weakref.WeakSet()
         self._dirtiest_ratio = 0.0
         node.cleans = self._busy.__contains__
         node.metrics.gauge(
@@ -112,6 +114,7 @@ class Cleaning:
             logger.info("the log of %s changed while it was compacted; that begins anew", log.topic_partition)
         except StorageFailure as failure:
             self._node.replicas.storage_failed(replica, failure)
+            self._postponed.add(log)
             return False
         except DamagedSegment as damage:
             logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
@@ -151,9 +154,10 @@ class Cleaning:
                 logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
                 self._uncleanable.add(log)
                 continue
-            if planned.is_worth_it(log.config):
+            if log not in self._postponed and planned.is_worth_it(log.config):
                 candidates.append((planned.dirty_ratio, replica, planned))
         if not candidates:
+            self._postponed.clear()
             self._dirtiest_ratio = 0.0
             return None
         self._dirtiest_ratio, replica, planned = max(candidates, key=lambda candidate: candidate[0])
