@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts its background jobs so, and all processes of the tests would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["support.second_try"]
 

@@ -15,7 +15,11 @@ def test_a_topic_from_creation_to_deletion(at_broker: Command, topic: str) -> No
     head = described[0].split("\t")
     assert head[0] == f"Topic: {topic}"
     assert head[1].startswith("TopicId: ")
-    assert head[2:] == ["PartitionCount: 3", "ReplicationFactor: 1", "Configs: retention.ms=3600000"]
+    assert head[2:] == [
+        "PartitionCount: 3",
+        "ReplicationFactor: 1",
+        "Configs: min.insync.replicas=1,retention.ms=3600000",
+    ]
     assert described[1:] == [
         f"\tTopic: {topic}\tPartition: {number}\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: "
         for number in range(3)
@@ -68,6 +72,8 @@ def test_partitions_without_problems_are_not_reported(at_broker: Command, topic:
         assert at_broker("topics", "--describe", "--topic", topic, problem).stdout == ""
     assert "Partition: 0" in at_broker("topics", "--describe", "--topic", topic, "--at-min-isr-partitions").stdout
     assert at_broker("topics", "--describe", "--topic", topic, "--topics-with-overrides").stdout == ""
+    at_broker("configs", "--alter", "--topic", topic, "--add-config", "retention.ms=3600000")
+    assert "retention.ms" in at_broker("topics", "--describe", "--topic", topic, "--topics-with-overrides").stdout
 
 
 @pytest.mark.parametrize(

@@ -160,11 +160,20 @@ def with_count(count: int, last_offset_delta: int) -> bytes:
     return bytes(changed)
 
 
+def with_garbage() -> bytes:
+    changed = bytearray(GOOD + b"garbage")
+    struct.pack_into(">i", changed, 8, len(changed) - 12)
+    restamp_crc(changed, 0, len(changed))
+    return bytes(changed)
+
+
 BAD_BATCHES = {
     "a good batch": (GOOD, {0}),
     "a wrong checksum": (flipped(17), {CORRUPT_MESSAGE}),
     "a changed record": (flipped(len(GOOD) - 1), {CORRUPT_MESSAGE}),
-    "trailing garbage": (GOOD + b"garbage", {CORRUPT_MESSAGE, INVALID_RECORD}),
+    # Apache Kafka cuts off what is no whole batch, too.
+    "garbage behind a batch": (GOOD + b"garbage", {0}),
+    "trailing garbage in a batch": (with_garbage(), {INVALID_RECORD}),
     "two batches": (GOOD + GOOD, {INVALID_RECORD}),
     "half a batch": (GOOD[: len(GOOD) // 2], {CORRUPT_MESSAGE, INVALID_RECORD}),
     "magic 1": (flipped(16)[:16] + b"\x01" + GOOD[17:], {CORRUPT_MESSAGE, INVALID_RECORD, 43}),

@@ -32,7 +32,8 @@ YEAR_MS = 365 * 24 * 3_600_000
 # The topics that the batches go to, with their properties.
 TOPICS: dict[str, dict[str, str]] = {
     "malformed-plain": {},
-    "malformed-compacted": {"cleanup.policy": "compact"},
+    # Checked as a compacted topic, and never compacted while somebody reads it.
+    "malformed-compacted": {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1"},
     "malformed-stamped": {"message.timestamp.type": "LogAppendTime"},
     "malformed-recompressed": {"compression.type": "gzip"},
     "malformed-uncompressed": {"compression.type": "uncompressed"},

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tidelog.client.admin import ConfigEntry, PartitionDescription, TopicDescription
+from tidelog.config.definitions import ConfigSource
 from tidelog.model.ids import ZERO_UUID, format_uuid
 
 
@@ -28,9 +29,11 @@ def describe_lines(
     topic: TopicDescription, configs: Sequence[ConfigEntry], report: Report, live_brokers: Collection[int]
 ) -> list[str]:
     lines: list[str] = []
-    overrides = [f"{entry.name}={entry.value}" for entry in configs if not entry.is_default]
-    if not report.selects_partitions and (overrides or not report.only_with_overrides):
-        lines.append(_topic_line(topic, overrides))
+    # As Kafka's tool has it, also what the cluster sets for all topics, such as min.insync.replicas.
+    shown = [f"{entry.name}={entry.value}" for entry in configs if not entry.is_default]
+    has_overrides = any(entry.source is ConfigSource.DYNAMIC_TOPIC_CONFIG for entry in configs)
+    if not report.selects_partitions and (has_overrides or not report.only_with_overrides):
+        lines.append(_topic_line(topic, shown))
     if report.only_with_overrides:
         return lines
     min_in_sync = _min_in_sync(configs)
@@ -40,13 +43,13 @@ def describe_lines(
     return lines
 
 
-def _topic_line(topic: TopicDescription, overrides: Sequence[str]) -> str:
+def _topic_line(topic: TopicDescription, shown: Sequence[str]) -> str:
     parts = [f"Topic: {topic.name}"]
     if topic.topic_id != ZERO_UUID:
         parts.append(f"TopicId: {format_uuid(topic.topic_id)}")
     parts.append(f"PartitionCount: {len(topic.partitions)}")
     parts.append(f"ReplicationFactor: {topic.replication_factor}")
-    parts.append(f"Configs: {','.join(overrides)}")
+    parts.append(f"Configs: {','.join(shown)}")
     return "\t".join(parts)
 
 

@@ -94,6 +94,11 @@ class SimulatedNode:
     def alive(self) -> bool:
         return self.process is not None
 
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody has ended it in order; it may still be at it."""
+        return self._stop is not None and self._stop.is_set()
+
     # -- its disks -----------------------------------------------------------------------------------------------
 
     def format(self, cluster_id: str) -> None:
@@ -124,8 +129,7 @@ class SimulatedNode:
 
     def serves_as(self, epoch: int) -> bool:
         """Whether the broker's incarnation of this epoch is alive, be it paused or cut off, and nobody has ended it."""
-        stopping = self._stop is not None and self._stop.is_set()
-        return self._begun is not None and self._begun.broker_epoch == epoch and not stopping
+        return self._begun is not None and self._begun.broker_epoch == epoch and not self.stopping
 
     # -- beginning and ending ------------------------------------------------------------------------------------
 

@@ -17,7 +17,10 @@ from tidelog.simulation.node import SimulatedNode
 def may_lose_everything(node: SimulatedNode, nodes: Iterable[SimulatedNode]) -> bool:
     """Whether the disk of a node can be replaced without a loss."""
     others = [each for each in nodes if each is not node]
-    if len(others) < 2 or any(each.running is None or not each.running.knows_its_past for each in others):
+    # One that is about to end leaves the in-sync sets, perhaps to the replica on the disk as the last one.
+    if len(others) < 2 or any(
+        each.running is None or each.stopping or not each.running.knows_its_past for each in others
+    ):
         return False
     if node.running is None or not node.running.knows_its_past:
         return False
