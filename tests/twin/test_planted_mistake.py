@@ -66,7 +66,7 @@ async def test_a_request_that_loses_its_names_on_the_way_is_found(twin: Twin, mo
     assert len({finding.node for finding in found}) == 2
     shown = str(found[0])
     assert "DeleteTopics v2 through node" in shown
-    assert "topic_names=['twin-gone-v2n" in shown
+    assert "topic_names=['twin-gone-again2n" in shown
     assert "differs: responses" in shown
 
 
