@@ -13,13 +13,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    DataSourceStreamWriter,
-    DataSourceWriter,
-    WriterCommitMessage,
-)
 
 from tidelog.spark.sink_batch import BatchMode
 from tidelog.spark.sink_columns import SinkColumns, sink_columns
@@ -31,6 +24,13 @@ from tidelog.spark.sink_sending import AtLeastOnceMode
 from tidelog.spark.sink_task import TaskMode
 from tidelog.spark.sink_topics import partition_counts
 from tidelog.spark.staging import plan_folder
+from tidelog.spark.versions.data_sources import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from tidelog.spark.versions.messages import WriterCommitMessage
 
 if TYPE_CHECKING:
     import pyarrow as pa

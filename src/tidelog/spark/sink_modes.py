@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvloop
-from pyspark.sql.datasource import WriterCommitMessage
 
 from tidelog.spark.sink_errors import PublishFailed
 from tidelog.spark.sink_options import SinkOptions
 from tidelog.spark.sink_plan import SinkPlan
+from tidelog.spark.versions.messages import WriterCommitMessage
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyspark.sql.datasource import WriterCommitMessage
-
 from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_options import SinkOptions
 from tidelog.spark.staging import StagedFile, StagingFolder
+from tidelog.spark.versions.messages import WriterCommitMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

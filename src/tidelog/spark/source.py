@@ -11,15 +11,6 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    ReadMinRows,
-    SupportsTriggerAvailableNow,
-)
-
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.spark.options import SourceOptions, batch_options, includes_headers, stream_options
 from tidelog.spark.schema import source_columns
@@ -27,6 +18,17 @@ from tidelog.spark.source_cluster import Selected, SourceCluster, SourceProblem
 from tidelog.spark.source_fetch import INSTRUCTION, DataLost, ReadTask, read_range
 from tidelog.spark.source_offsets import PartitionOffsets, offsets_from_json, offsets_to_json
 from tidelog.spark.source_ranges import OffsetRange, limit_offsets, new_offsets, plan_ranges, split_ranges
+from tidelog.spark.versions.data_sources import (
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+from tidelog.spark.versions.self_limited import for_this_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,9 +48,9 @@ def batch_reader(options: Mapping[str, str], schema: StructType) -> BatchReader:
     return BatchReader(batch_options(options))
 
 
-def stream_reader(options: Mapping[str, str], schema: StructType) -> StreamReader:
+def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
     _refuse_other_schema(options, schema)
-    return StreamReader(stream_options(options))
+    return for_this_spark(StreamReader(stream_options(options)))
 
 
 def _refuse_other_schema(options: Mapping[str, str], schema: StructType) -> None:

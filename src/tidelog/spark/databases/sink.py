@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from tidelog.spark.databases.options import SinkOptions, parse_sink_options, table_columns
 from tidelog.spark.databases.progress import BatchIdentity
 from tidelog.spark.databases.store import StagedRows, open_database
+from tidelog.spark.versions.data_sources import DataSource, DataSourceStreamArrowWriter
+from tidelog.spark.versions.messages import WriterCommitMessage
 
 if TYPE_CHECKING:
     import pyarrow as pa

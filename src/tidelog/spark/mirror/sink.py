@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from tidelog.client.cluster import Cluster
@@ -31,6 +30,7 @@ from tidelog.spark.sink_columns import SinkColumns, sink_columns
 from tidelog.spark.sink_modes import TaskPlace
 from tidelog.spark.sink_options import SinkOptions, sink_options
 from tidelog.spark.sink_plan import SinkPlan, TaskOutput
+from tidelog.spark.versions.data_sources import DataSource
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from tidelog.client.admin import Admin, NewTopic
@@ -22,6 +20,16 @@ from tidelog.spark.databases.options import InvalidDatabaseOption, parse_url
 from tidelog.spark.outbox.routing import DEFAULTS, WITHOUT_EFFECT, Message, Placement, Routing, parse_routing, route
 from tidelog.spark.outbox.routing import topic_of as topic_of_route
 from tidelog.spark.outbox.tables import Offset, OutboxSettings, OutboxTable, open_outbox
+from tidelog.spark.versions.data_sources import (
+    DataSource,
+    DataSourceStreamReader,
+    InputPartition,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from tidelog.spark.versions.self_limited import for_this_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,9 +93,9 @@ class OutboxSource(DataSource):
             fields.append("timestamp timestamp")
         return ", ".join(fields)
 
-    def streamReader(self, schema: StructType) -> OutboxReader:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         del schema
-        return OutboxReader(parse_outbox_options(self.options))
+        return for_this_spark(OutboxReader(parse_outbox_options(self.options)))
 
 
 class OutboxSlice(InputPartition):
