@@ -42,6 +42,8 @@ class Leaders:
     says: dict[TopicPartition, list[ErrorCode]] = field(default_factory=dict)
     # While True, answers take until `release`.
     is_slow: bool = False
+    # How many attempts raise something that nobody expects.
+    breaks: int = 0
     written: list[tuple[MarkerWork, TopicPartition]] = field(default_factory=list)
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -58,6 +60,9 @@ class Leaders:
         self._released.set()
 
     def _write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+        if self.breaks:
+            self.breaks -= 1
+            raise RuntimeError("a mistake in what writes markers")
         codes = {}
         for partition in sorted(partitions):
             answers = self.says.get(partition)
@@ -243,6 +248,18 @@ async def test_markers_are_tried_again_until_they_are_written(setting: Setting) 
     assert added_code(await ask(coordinator, add(ORDERS), 3)) is ErrorCode.CONCURRENT_TRANSACTIONS
     await until(lambda: state_of(coordinator) == "CompleteCommit")
     assert [partition for _, partition in setting.leaders.written] == [ORDERS, REFUNDS]
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+async def test_an_exception_while_markers_are_written_costs_one_attempt(setting: Setting, is_slow: bool) -> None:
+    setting.leaders.breaks, setting.leaders.is_slow = 2, is_slow
+    setting.leaders.release()
+    coordinator = await setting.loaded()
+    await begin(coordinator, ORDERS)
+
+    assert (await ask(coordinator, end(), 4)).error_code == ErrorCode.NONE
+    await until(lambda: state_of(coordinator) == "CompleteCommit")
+    assert [partition for _, partition in setting.leaders.written] == [ORDERS]
 
 
 async def test_the_next_transaction_waits_for_the_markers_of_the_last_one(setting: Setting) -> None:

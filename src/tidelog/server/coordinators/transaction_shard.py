@@ -239,8 +239,8 @@ class TransactionShardRuntime:
 
     def _mark(self, work: MarkerWork) -> None:
         """Where nothing has to be waited for, the transaction is complete before its producer gets the answer."""
-        outcome = self._markers.write(work, work.partitions)
         left = work.partitions
+        outcome = self._write_markers(work, left)
         if isinstance(outcome, Mapping):
             after = self._take_outcome(work, left, outcome, is_first=True)
             if after is None:
@@ -258,12 +258,25 @@ class TransactionShardRuntime:
             if outcome is None:
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, LONGEST_MARKER_RETRY_SECONDS)
-                outcome = self._markers.write(work, left)
+                outcome = self._write_markers(work, left)
             codes = outcome if isinstance(outcome, Mapping) else await outcome
             after = self._take_outcome(work, left, codes, is_first=first is not None)
             if after is None:
                 return
             left, outcome, first = after, None, None
+
+    def _write_markers(self, work: MarkerWork, left: frozenset[TopicPartition]) -> MarkerCodes | Later[MarkerCodes]:
+        """An attempt that raises is one that failed: a decided transaction is never left without its markers."""
+
+        def failed(error: Exception) -> MarkerCodes:
+            logger.error("the markers of %r could not be written", work.transactional_id, exc_info=error)
+            return dict.fromkeys(left, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+        try:
+            outcome = self._markers.write(work, left)
+        except Exception as error:
+            return failed(error)
+        return outcome if isinstance(outcome, Mapping) else outcome.otherwise(failed)
 
     def _take_outcome(
         self, work: MarkerWork, left: frozenset[TopicPartition], codes: MarkerCodes, *, is_first: bool
