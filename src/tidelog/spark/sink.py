@@ -1,9 +1,8 @@
 """The sink: `df.writeStream.format("tidelog")` and `df.write.format("tidelog")`.
 
 Spark makes a writer in the driver, copies it to the tasks, whose `write` is called, and calls `commit` or `abort` on
-another one in the driver. What these do depends on the kind of delivery: `tidelog.spark.sink_batch` (exactly once, the
-default), `tidelog.spark.sink_task` (exactly once, a transaction for each task), `tidelog.spark.sink_sending` (at least
-once).
+another one in the driver. What these do depends on the kind of delivery (`tidelog.spark.sink_delivery`). The other
+entrance into the same sink is `tidelog.spark.foreach_batch`.
 """
 
 from __future__ import annotations
@@ -14,16 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 
-from tidelog.spark.sink_batch import BatchMode
 from tidelog.spark.sink_columns import SinkColumns, sink_columns
+from tidelog.spark.sink_delivery import delivery_mode, plan_micro_batch
 from tidelog.spark.sink_errors import InvalidSinkOptions, PublishFailed
-from tidelog.spark.sink_modes import SinkMode, TaskPlace, run
-from tidelog.spark.sink_options import Atomicity, Delivery, SinkOptions, sink_options
+from tidelog.spark.sink_modes import TaskPlace
+from tidelog.spark.sink_options import SinkOptions, sink_options
 from tidelog.spark.sink_plan import SinkPlan
-from tidelog.spark.sink_sending import AtLeastOnceMode
-from tidelog.spark.sink_task import TaskMode
-from tidelog.spark.sink_topics import partition_counts
-from tidelog.spark.staging import plan_folder
 from tidelog.spark.versions.data_sources import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
@@ -64,14 +59,14 @@ class _Writer:
     def __init__(self, options: SinkOptions, columns: SinkColumns) -> None:
         self._options = options
         self._columns = columns
-        self._mode = _mode(options)
+        self._mode = delivery_mode(options)
         self._plan: SinkPlan | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark copies a writer to make a plan for tasks. Only then the topics are looked at: `commit` and `abort` get a
         # writer that is made anew, and must not depend on a broker that cannot be asked.
         if self._plan is None:
-            self._plan = _plan(self._options, self._columns)
+            self._plan = plan_micro_batch(self._options, self._columns)
         return self.__dict__
 
     def _run_task(self, rows: Iterator[pa.RecordBatch], query_id: str, batch: int) -> WriterCommitMessage:
@@ -113,19 +108,3 @@ class JobWriter(_Writer, DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self._mode.abort(self._options, messages, self._plan)
-
-
-def _mode(options: SinkOptions) -> SinkMode:
-    if options.delivery is Delivery.AT_LEAST_ONCE:
-        return AtLeastOnceMode()
-    return BatchMode() if options.atomicity is Atomicity.BATCH else TaskMode()
-
-
-def _plan(options: SinkOptions, columns: SinkColumns) -> SinkPlan:
-    staged = options.delivery is Delivery.EXACTLY_ONCE and options.atomicity is Atomicity.BATCH
-    return SinkPlan(
-        options=options,
-        columns=columns,
-        partition_counts=run(partition_counts(options)),
-        folder=plan_folder(options) if staged else None,
-    )
