@@ -48,7 +48,7 @@ def running_postgresql(directory: Path) -> Iterator[PostgresqlServer]:
     home.mkdir(mode=0o700)
     prefix: Sequence[str] = ()
     if os.geteuid() == 0:
-        prefix = _as_other_user(home)
+        prefix = as_other_user(home)
     data = home / "data"
     try:
         subprocess.run(
@@ -67,7 +67,9 @@ def running_postgresql(directory: Path) -> Iterator[PostgresqlServer]:
         try:
             server = PostgresqlServer(port=port)
             wait_until(
-                lambda: _answers(server, process, log), within_seconds=START_TIMEOUT_SECONDS, what="PostgreSQL's start"
+                lambda: server_answers(server.url(), process, log),
+                within_seconds=START_TIMEOUT_SECONDS,
+                what="PostgreSQL's start",
             )
             yield server
         finally:
@@ -76,7 +78,7 @@ def running_postgresql(directory: Path) -> Iterator[PostgresqlServer]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _as_other_user(home: Path) -> Sequence[str]:
+def as_other_user(home: Path) -> Sequence[str]:
     setpriv = shutil.which("setpriv")
     for name in _USERS:
         with contextlib.suppress(KeyError):
@@ -89,11 +91,11 @@ def _as_other_user(home: Path) -> Sequence[str]:
     pytest.skip("PostgreSQL refuses to run as root, and there is no way to another user here (setpriv)")
 
 
-def _answers(server: PostgresqlServer, process: subprocess.Popen[bytes], log: Path) -> bool:
+def server_answers(url: str, process: subprocess.Popen[bytes], log: Path) -> bool:
     psycopg = pytest.importorskip("psycopg")
     if process.poll() is not None:
         raise RuntimeError(f"PostgreSQL ended with {process.returncode}:\n{tail(log)}")
     with contextlib.suppress(psycopg.OperationalError):
-        psycopg.connect(server.url(), connect_timeout=5).close()
+        psycopg.connect(url, connect_timeout=5).close()
         return True
     return False

@@ -54,7 +54,6 @@ class OutboxOptions:
     routing: Routing
     client: Mapping[str, str]
     max_events: int | None
-    delete_relayed: bool
     topic_partitions: int
 
 
@@ -69,12 +68,15 @@ def parse_outbox_options(options: Mapping[str, str]) -> OutboxOptions:
         raise InvalidDatabaseOption(f"{MAX_EVENTS}={limit} is not a number above 0")
     return OutboxOptions(
         settings=OutboxSettings(
-            url=parse_url(given[URL]), table=given[TABLE], columns=routing.columns, route_by=routing.route_by
+            url=parse_url(given[URL]),
+            table=given[TABLE],
+            columns=routing.columns,
+            route_by=routing.route_by,
+            delete_relayed=given.get(DELETE_RELAYED.lower(), "false").lower() == "true",
         ),
         routing=routing,
         client={name.removeprefix(KAFKA_PREFIX): text for name, text in given.items() if name.startswith(KAFKA_PREFIX)},
         max_events=int(limit) if limit else None,
-        delete_relayed=given.get(DELETE_RELAYED.lower(), "false").lower() == "true",
         topic_partitions=int(given.get(TOPIC_PARTITIONS.lower(), BROKER_DEFAULT)),
     )
 
@@ -140,7 +142,7 @@ class OutboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield _as_arrow(batch, self._options.routing)
 
     def commit(self, end: Offset) -> None:
-        if self._options.delete_relayed:
+        if self._options.settings.delete_relayed:
             self._table.delete_before(end)
 
     @property

@@ -2,8 +2,12 @@
 
 A sequence number is taken before its transaction commits, so `sequence > last` would pass over rows that become
 visible later. Each row therefore carries the id of its transaction (`xid8`). All transactions below
-`pg_snapshot_xmin(pg_current_snapshot())` have ended: the rows of those ids are a set that never changes again. Such a
-range of ids is a window; windows follow each other without a gap.
+`pg_snapshot_xmin(pg_current_snapshot())` have ended, but an id may come again: after a crash PostgreSQL gives out the
+ids of transactions of which nothing had reached the disk. So the bound is the `xmin` that a transaction of the reader
+has seen which then commits durably (it writes a mark, see `marks`). Its own id is not below that bound, log records
+reach the disk in order, and the next id after a crash is above every id in the log: no id below the bound comes again,
+and what is visible below it is on disk. The rows of those ids are a set that never changes. Such a range of ids is a
+window; windows follow each other without a gap.
 
 Inside of a window rows are read by sequence number. Of two transactions that wait for each other's locks the later one
 takes its number later, though it may have the lower transaction id: events of one aggregate come in the right order.
@@ -20,7 +24,7 @@ from dataclasses import dataclass
 class Position:
     """All transactions below `low` have been read, and of those in [low, high) the rows up to sequence `after`.
 
-    Between two windows `low` equals `high` and `after` is 0.
+    Between two windows `low` equals `high`, and `after` has no meaning.
     """
 
     low: int
@@ -47,16 +51,19 @@ class Slice:
 
 START = Position(low=0, high=0)
 
+# Below every sequence number: 0 and negative ones are numbers like others.
+BEFORE_ALL = -(2**63)
 
-def position_from(stored: Mapping[str, int]) -> Position:
+
+def position_from(stored: Mapping[str, int | str]) -> Position:
     return Position(low=int(stored["low"]), high=int(stored["high"]), after=int(stored["after"]))
 
 
-def open_window(start: Position, oldest_running: int) -> Slice:
+def open_window(start: Position, bound: int) -> Slice:
     """What can be read from here on. A window that was begun is finished first, with the bound that it had."""
     if start.inside_window:
         return Slice(low=start.low, high=start.high, after=start.after, up_to=None)
-    return Slice(low=start.low, high=max(start.low, oldest_running), after=0, up_to=None)
+    return Slice(low=start.low, high=max(start.low, bound), after=BEFORE_ALL, up_to=None)
 
 
 def end_of(window: Slice, last_within_limit: int | None) -> Position:
@@ -73,6 +80,6 @@ def slice_between(start: Position, end: Position) -> Slice | None:
     return Slice(
         low=start.low,
         high=end.high,
-        after=start.after if start.inside_window else 0,
+        after=start.after if start.inside_window else BEFORE_ALL,
         up_to=end.after if end.inside_window else None,
     )
