@@ -67,9 +67,7 @@ def running_postgresql(directory: Path) -> Iterator[PostgresqlServer]:
         try:
             server = PostgresqlServer(port=port)
             wait_until(
-                lambda: server_answers(server.url(), process, log),
-                within_seconds=START_TIMEOUT_SECONDS,
-                what="PostgreSQL's start",
+                lambda: _answers(server, process, log), within_seconds=START_TIMEOUT_SECONDS, what="PostgreSQL's start"
             )
             yield server
         finally:
@@ -91,11 +89,11 @@ def as_other_user(home: Path) -> Sequence[str]:
     pytest.skip("PostgreSQL refuses to run as root, and there is no way to another user here (setpriv)")
 
 
-def server_answers(url: str, process: subprocess.Popen[bytes], log: Path) -> bool:
+def _answers(server: PostgresqlServer, process: subprocess.Popen[bytes], log: Path) -> bool:
     psycopg = pytest.importorskip("psycopg")
     if process.poll() is not None:
         raise RuntimeError(f"PostgreSQL ended with {process.returncode}:\n{tail(log)}")
     with contextlib.suppress(psycopg.OperationalError):
-        psycopg.connect(url, connect_timeout=5).close()
+        psycopg.connect(server.url(), connect_timeout=5).close()
         return True
     return False

@@ -14,8 +14,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from support.postgresql import START_TIMEOUT_SECONDS, as_other_user, find_binaries, server_answers
-from support.processes import free_port, start_process, wait_until
+from support.postgresql import START_TIMEOUT_SECONDS, as_other_user, find_binaries
+from support.processes import free_port, start_process, tail, wait_until
 
 # Nothing reaches the disk of the log but by commits that wait for it, so that a crash takes back what it can.
 LAZY = ("wal_writer_delay=10s", "bgwriter_delay=10s", "checkpoint_timeout=1d", "autovacuum=off")
@@ -49,10 +49,18 @@ class PostgresqlNode:
             command += ["-c", setting]
         process = self.process = start_process(command, output=self.log, directory=Path("/"))
         wait_until(
-            lambda: server_answers(self.url, process, self.log),
+            lambda: self._answers(process),
             within_seconds=START_TIMEOUT_SECONDS,
             what=f"the start of PostgreSQL {self.name}",
         )
+
+    def _answers(self, process: subprocess.Popen[bytes]) -> bool:
+        if process.poll() is not None:
+            raise RuntimeError(f"PostgreSQL ended with {process.returncode}:\n{tail(self.log)}")
+        with contextlib.suppress(psycopg.OperationalError):
+            psycopg.connect(self.url, connect_timeout=5).close()
+            return True
+        return False
 
     def crash(self) -> None:
         """As `pg_ctl stop -m immediate`: nobody writes what is in memory only."""

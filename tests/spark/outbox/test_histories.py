@@ -18,8 +18,8 @@ from support.postgresql_node import PostgresqlNode, postgresql_node, started
 from tidelog.spark.databases.options import parse_url
 from tidelog.spark.databases.store import DatabaseProblem
 from tidelog.spark.outbox import marks
-from tidelog.spark.outbox.marks import MARKS_TABLE, PositionLost
-from tidelog.spark.outbox.tables import Offset, OutboxSettings, OutboxTable, open_outbox
+from tidelog.spark.outbox.marks import MARKS_TABLE
+from tidelog.spark.outbox.tables import Offset, OutboxSettings, OutboxTable, PositionLost, open_outbox
 
 COLUMNS = ("id", "aggregateid", "payload", "aggregatetype")
 INSERT = "INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) VALUES (%s, 'order', %s, 'made', '{}')"

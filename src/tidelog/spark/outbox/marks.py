@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from tidelog.spark.databases.store import DatabaseProblem
-
 MARKS_TABLE = "tidelog_outbox_marks"
 OWNERS_TABLE = "tidelog_outbox_owners"
 
@@ -30,10 +28,6 @@ OWNERS_TABLE = "tidelog_outbox_owners"
 MARKS_KEPT = 100
 
 _LOW_BITS = 0xFFFF_FFFF
-
-
-class PositionLost(DatabaseProblem):
-    """The position of the checkpoint does not belong to this database, or cannot be proved to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,12 @@ from tidelog.spark.outbox.marks import (
     OWNERS_TABLE,
     Mark,
     Place,
-    PositionLost,
     Standing,
     StoredMark,
     examine,
     explain_standing,
 )
+from tidelog.spark.outbox.tables import PositionLost
 
 _MARKS = """CREATE TABLE IF NOT EXISTS {table} (
     token uuid PRIMARY KEY,

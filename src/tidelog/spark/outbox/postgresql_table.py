@@ -7,10 +7,10 @@ from typing import Any
 
 from tidelog.spark.databases.options import split_table
 from tidelog.spark.databases.store import DatabaseProblem
-from tidelog.spark.outbox.marks import Mark, PositionLost, explain_unproved, mark_from, not_the_owner
+from tidelog.spark.outbox.marks import Mark, explain_unproved, mark_from, not_the_owner
 from tidelog.spark.outbox.postgresql_connection import away_errors, connect, patiently
 from tidelog.spark.outbox.postgresql_marks import PostgresqlMarks
-from tidelog.spark.outbox.tables import Offset, OutboxSettings, Row, check_columns
+from tidelog.spark.outbox.tables import Offset, OutboxSettings, PositionLost, Row, check_columns
 from tidelog.spark.outbox.windows import (
     START,
     Position,

@@ -20,12 +20,11 @@ from tidelog.spark.outbox.marks import (
     MARKS_KEPT,
     MARKS_TABLE,
     OWNERS_TABLE,
-    PositionLost,
     explain_unproved,
     not_the_owner,
     remedy,
 )
-from tidelog.spark.outbox.tables import Offset, OutboxSettings, Row, check_columns
+from tidelog.spark.outbox.tables import Offset, OutboxSettings, PositionLost, Row, check_columns
 
 SEQUENCE = "sequence"
 BUSY_TIMEOUT_SECONDS = 30.0

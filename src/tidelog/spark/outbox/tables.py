@@ -17,6 +17,10 @@ Offset = dict[str, int | str]
 Row = Mapping[str, Any]
 
 
+class PositionLost(DatabaseProblem):
+    """The position of the checkpoint does not belong to this database, or cannot be proved to."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxSettings:
     """`columns` are those that routing wants."""
