@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.apache_kafka import TOOL_TIMEOUT_SECONDS, java_command, running_apache_kafka
 from support.log_corpus import SAME_BYTES_TOPIC, dumpable_files, write_corpus
+from support.log_file_rows import as_dump_line, record_lines, rows_of
 from support.tidelog_process import running_tidelog
 
 from tidelog.cli.dump_log import dump
@@ -111,6 +112,16 @@ def test_both_tools_print_the_same_lines(
     # Compared as lists: a difference then shows as the line that differs.
     assert ours.split(b"\n") == theirs.split(b"\n")
     assert (our_complaints, their_complaints) == ([], [])
+
+
+def test_rows_for_spark_hold_what_the_tool_prints(jars: Path, written: LogDirectory) -> None:
+    files = [name for name in written.files if name.endswith(".log")]
+    theirs, _ = run_theirs(jars, written, files, "--print-data-log")
+    rows = rows_of(written.path)
+    # The tool takes the files in the order that it is given, the rows come by directory and offset.
+    assert sorted(as_dump_line(row) for row in rows) == sorted(record_lines(theirs.decode().split("\n")))
+    assert [row["error"] for row in rows if row["error"] is not None] == []
+    assert {row["transactionState"] for row in rows if row["topic"] == "transactions"} == {"committed", "aborted"}
 
 
 def test_snapshots_of_both_brokers_can_be_started_from(written: LogDirectory) -> None:

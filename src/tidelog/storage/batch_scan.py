@@ -21,12 +21,14 @@ from tidelog.records.batch import (
     compute_crc,
     parse_header,
 )
-from tidelog.storage.filesystem import File
+from tidelog.storage.filesystem import Readable
 
 # A batch lies on average half an index interval (4 KiB) behind its index entry: one read finds most of them.
 _SEARCH_READ = 8192
 _SCAN_READ = 64 << 10
 _CHECK_READ = 1 << 20
+# What a length can say.
+_LARGEST_BATCH = (1 << 31) - 1 + LOG_OVERHEAD
 
 # baseOffset i64, batchLength i32, then up to lastOffsetDelta i32 at 23.
 _OFFSET_LENGTH_DELTA = Struct(">qi11xi")
@@ -48,7 +50,7 @@ class BatchPosition(NamedTuple):
     last_offset: int
 
 
-def find_batch(file: File, position: int, end: int, offset: int) -> BatchPosition | None:
+def find_batch(file: Readable, position: int, end: int, offset: int) -> BatchPosition | None:
     """The first batch from `position` on whose last offset is not below `offset`. Raises CorruptBatch."""
     unpack_from = _OFFSET_LENGTH_DELTA.unpack_from
     while end - position >= HEADER_SIZE:
@@ -74,7 +76,7 @@ def find_batch(file: File, position: int, end: int, offset: int) -> BatchPositio
     return None
 
 
-def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+def scan_headers(file: Readable, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     """(position, header) of each batch, without a look at its records. Raises CorruptBatch."""
     block_at = position
     block = b""
@@ -88,7 +90,9 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += header.batch_length + LOG_OVERHEAD
 
 
-def valid_batch_behind(file: File, position: int, end: int, least_offset: int) -> int | None:
+def valid_batch_behind(
+    file: Readable, position: int, end: int, least_offset: int, *, largest: int = _LARGEST_BATCH
+) -> int | None:
     """Where the next good batch is behind a bad one at `position`, or None: then nothing good follows.
 
     A write that a crash has interrupted is the last one. A good batch behind a bad one shows that the bad one was
@@ -101,7 +105,7 @@ def valid_batch_behind(file: File, position: int, end: int, least_offset: int) -
         at = block.find(CURRENT_MAGIC, MAGIC_AT + 1)
         while at >= 0:
             start = position + at - MAGIC_AT
-            if _is_valid_batch(file, start, end, least_offset):
+            if _is_valid_batch(file, start, end, least_offset, largest):
                 return start
             at = block.find(CURRENT_MAGIC, at + 1)
         # The next block begins so that a header across the boundary is not missed.
@@ -111,23 +115,25 @@ def valid_batch_behind(file: File, position: int, end: int, least_offset: int) -
     return None
 
 
-def _is_valid_batch(file: File, position: int, end: int, least_offset: int) -> bool:
+def _is_valid_batch(file: Readable, position: int, end: int, least_offset: int, largest: int) -> bool:
     beginning = file.read(position, min(HEADER_SIZE, end - position))
     if len(beginning) < HEADER_SIZE:
         return False
     header = parse_header(beginning)
     if not least_offset <= header.base_offset < least_offset + (1 << 31) or header.last_offset_delta < 0:
         return False
-    if header.batch_length < _MIN_LENGTH or position + header.size > end:
+    if header.batch_length < _MIN_LENGTH or position + header.size > min(end, position + largest):
         return False
     batch = file.read(position, header.size)
     return len(batch) == header.size and compute_crc(batch) == header.crc
 
 
-def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+def scan_batches(
+    file: Readable, position: int, end: int, *, largest: int = _LARGEST_BATCH
+) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """(position, header, bytes) of each batch, with its checksum verified. Raises CorruptBatch at the first bad one.
 
-    The bytes are valid until the next step.
+    The bytes are valid until the next step. A batch of more than `largest` bytes is a bad one, and is not read.
     """
     block_at = position
     block = memoryview(b"")
@@ -138,6 +144,8 @@ def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
             block = memoryview(file.read(position, min(_CHECK_READ, end - position)))
         header = _checked_header(file, block, at, position, end)
         size = header.batch_length + LOG_OVERHEAD
+        if size > largest:
+            raise CorruptBatch(position, f"a batch of {size} bytes is larger than {largest}, the most that is read")
         if at + size > len(block):
             block_at, at = position, 0
             block = memoryview(file.read(position, min(max(_CHECK_READ, size), end - position)))
@@ -150,7 +158,7 @@ def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += size
 
 
-def _checked_header(file: File, block: bytes | memoryview, at: int, position: int, end: int) -> BatchHeader:
+def _checked_header(file: Readable, block: bytes | memoryview, at: int, position: int, end: int) -> BatchHeader:
     if len(block) - at < HEADER_SIZE:
         _refuse_old_format(file, position, end)
         raise CorruptBatch(position, f"{len(block) - at} bytes are too few for a batch header")
@@ -167,7 +175,7 @@ def _checked_header(file: File, block: bytes | memoryview, at: int, position: in
     return header
 
 
-def _refuse_old_format(file: File, position: int, end: int) -> None:
+def _refuse_old_format(file: Readable, position: int, end: int) -> None:
     """Raise UnsupportedFormat for a whole and valid message of format v0 or v1, which no torn batch can look like."""
     start = file.read(position, min(MAGIC_AT + 1, end - position))
     if len(start) <= MAGIC_AT or start[MAGIC_AT] not in (0, 1):

@@ -16,12 +16,16 @@ from tidelog.records.batch import Buffer
 TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
 
 
-class File(Protocol):
-    """An open file that is read and written at given positions, so that it has no position of its own to protect."""
+class Readable(Protocol):
+    """What those need who only look."""
 
     def read(self, position: int, size: int) -> bytes:
         """Up to `size` bytes; fewer only at the end of the file."""
         ...
+
+
+class File(Readable, Protocol):
+    """An open file that is read and written at given positions, so that it has no position of its own to protect."""
 
     def write(self, position: int, data: Buffer) -> None:
         """All of `data`, or OSError after any part of it was written."""

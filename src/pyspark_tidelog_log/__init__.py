@@ -1,0 +1,41 @@
+"""The door through which Spark finds `spark.read.format("tidelog-log")`, as `pyspark_tidelog` is for "tidelog".
+
+Spark takes one data source from each top-level module named `pyspark_*`. What it does is in `tidelog.spark.log_files`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.types import StructType
+
+__all__ = ["DefaultSource"]
+
+
+class DefaultSource(DataSource):
+    """Records of log directories, of tidelog and of Apache Kafka, read from their files."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        from tidelog.spark.log_files.source import check_log_files
+
+        # Spark calls this in `load()`; what is wrong is said there, and not when the first row is wanted.
+        check_log_files(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return "tidelog-log"
+
+    def schema(self) -> StructType:
+        from tidelog.spark.log_files.columns import spark_columns
+
+        return spark_columns()
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from tidelog.spark.log_files.source import log_files_reader
+
+        return log_files_reader(self.options, schema)

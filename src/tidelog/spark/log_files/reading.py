@@ -1,0 +1,221 @@
+"""What one task does: a segment as Arrow batches, with the outcome of each transaction.
+
+The outcome of a transaction that goes on behind the segment is in later segments. The task looks ahead, but only until
+it has found the markers of those transactions that are open at its segment's end. So no task depends on another, and
+the driver reads no segment at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from struct import error as StructError
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from tidelog.records.batch import CorruptBatch
+from tidelog.spark.log_files.columns import (
+    TRANSACTION_STATE,
+    RowMaker,
+    SegmentName,
+    StatedBatch,
+    describe_undecodable,
+)
+from tidelog.spark.log_files.outcomes import TransactionOutcomes
+from tidelog.spark.log_files.places import SegmentPlace
+from tidelog.storage.file_names import DELETED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, offset_of_name
+from tidelog.storage.segment_walk import BadStretch, GoodBatch, Segment, walk_segment
+from tidelog.storage.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Bounds of what goes into one Arrow batch. Compressed bytes are counted as so many times more.
+ROWS_PER_ARROW_BATCH = 50_000
+BYTES_PER_ARROW_BATCH = 8 * 1024 * 1024
+_EXPANSION = 8
+
+
+class SegmentChanged(Exception):
+    """A segment is not the file any more that it was when the query was planned."""
+
+
+class ReadOnlyFile:
+    """A file that is only looked at. Its name may go while it is read, its content not."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    @property
+    def status(self) -> os.stat_result:
+        return os.fstat(self._descriptor)
+
+    def read(self, position: int, size: int) -> bytes:
+        pieces = []
+        while size > 0 and (piece := os.pread(self._descriptor, size, position)):
+            pieces.append(piece)
+            position += len(piece)
+            size -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def __enter__(self) -> ReadOnlyFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def read_segment(place: SegmentPlace, wanted: Sequence[str], max_batch_bytes: int) -> Iterator[pa.RecordBatch]:
+    """All rows of a segment, in the order of the file."""
+    topic, partition = place.topic_partition
+    rows = RowMaker(SegmentName(topic, partition, place.name), wanted, max_batch_bytes)
+    if place.problem is not None:
+        yield rows.problem(place.problem)
+        return
+    with _open_planned(place) as file:
+        segment = Segment(file, place.base_offset, place.size, place.following)
+        outcomes = TransactionOutcomes()
+        if TRANSACTION_STATE in wanted:
+            outcomes = _find_outcomes(place, segment, max_batch_bytes)
+        yield from _rows(rows, segment, outcomes, max_batch_bytes)
+
+
+def _open_planned(place: SegmentPlace) -> ReadOnlyFile:
+    """The file that was planned for. A broker that deletes or cleans a segment leaves it for a minute, under a mark."""
+    for path in (place.path, place.path + DELETED_SUFFIX):
+        try:
+            file = ReadOnlyFile(path)
+        except FileNotFoundError:
+            continue
+        if file.status.st_ino == place.inode:
+            return file
+        file.close()
+    raise SegmentChanged(
+        f"{place.path} was removed or replaced since the query was planned: a broker has deleted or cleaned it. "
+        "Run the query again, or read a copy of the directory"
+    )
+
+
+def _rows(
+    rows: RowMaker, segment: Segment, outcomes: TransactionOutcomes, max_batch_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    group: list[StatedBatch] = []
+    errors: list[BadStretch] = []
+    count = size = 0
+    for found in walk_segment(segment, largest_batch=max_batch_bytes):
+        if isinstance(found, BadStretch):
+            yield from _records(rows, group)
+            group, count, size = [], 0, 0
+            errors.append(found)
+        else:
+            if errors:
+                yield rows.errors(errors)
+                errors = []
+            one = StatedBatch(found, outcomes.state(found.header))
+            if _is_of_quorum(found):
+                yield from _records(rows, group)
+                group, count, size = [], 0, 0
+                yield from _records(rows, [one])
+                continue
+            group.append(one)
+            count += found.header.record_count
+            size += found.header.size * (_EXPANSION if found.header.compression else 1)
+        if count >= ROWS_PER_ARROW_BATCH or size >= BYTES_PER_ARROW_BATCH or len(errors) >= ROWS_PER_ARROW_BATCH:
+            yield from _records(rows, group)
+            group, count, size = [], 0, 0
+            if errors:
+                yield rows.errors(errors)
+                errors = []
+    yield from _records(rows, group)
+    if errors:
+        yield rows.errors(errors)
+
+
+def _records(rows: RowMaker, group: Sequence[StatedBatch]) -> Iterator[pa.RecordBatch]:
+    """All at once, or, if one of them cannot be decoded, one by one."""
+    if not group:
+        return
+    try:
+        made = rows.control_records(group[0]) if _is_of_quorum(group[0].batch) else rows.records(group)
+    except (CorruptBatch, ValueError) as problem:
+        if len(group) > 1:
+            for one in group:
+                yield from _records(rows, [one])
+            return
+        reason = problem if isinstance(problem, CorruptBatch) else CorruptBatch(0, str(problem))
+        made = rows.errors([describe_undecodable(group[0].batch, reason)])
+    if made.num_rows:
+        yield made
+
+
+def _is_of_quorum(batch: GoodBatch) -> bool:
+    """Its records are of several types; a transaction's marker is the only record of its batch."""
+    return batch.header.is_control and not batch.header.is_transactional
+
+
+# Transactions
+
+
+def _find_outcomes(place: SegmentPlace, segment: Segment, max_batch_bytes: int) -> TransactionOutcomes:
+    outcomes = TransactionOutcomes()
+    _pass(outcomes, segment, max_batch_bytes, wants_its_states=True)
+    looked_at = [place.base_offset]
+    if outcomes.undecided:
+        for base_offset, following in _later_segments(place):
+            looked_at.append(base_offset)
+            try:
+                file = ReadOnlyFile(f"{place.directory}/{base_offset:020d}{LOG_SUFFIX}")
+            except FileNotFoundError:
+                # A running broker has just removed it.
+                continue
+            with file:
+                size = file.status.st_size
+                if base_offset == place.last_base_offset:
+                    size = min(size, place.last_size)
+                _pass(outcomes, Segment(file, base_offset, size, following), max_batch_bytes, wants_its_states=False)
+            if not outcomes.undecided:
+                break
+    if outcomes.has_damage:
+        for base_offset in looked_at:
+            outcomes.add_aborted(_read_aborted(f"{place.directory}/{base_offset:020d}{TRANSACTION_INDEX_SUFFIX}"))
+    return outcomes
+
+
+def _pass(outcomes: TransactionOutcomes, segment: Segment, max_batch_bytes: int, *, wants_its_states: bool) -> None:
+    for found in walk_segment(segment, largest_batch=max_batch_bytes):
+        if isinstance(found, GoodBatch):
+            outcomes.pass_good(found, wants_its_state=wants_its_states)
+            if not wants_its_states and not outcomes.undecided:
+                return
+        else:
+            outcomes.pass_bad(found)
+
+
+def _later_segments(place: SegmentPlace) -> Iterator[tuple[int, int | None]]:
+    """(first offset, that of the next one) of those behind, up to the last one that was planned for."""
+    offsets = sorted(
+        offset
+        for name in os.listdir(place.directory)
+        if name.endswith(LOG_SUFFIX)
+        and (offset := offset_of_name(name)) is not None
+        and place.base_offset < offset <= place.last_base_offset
+    )
+    yield from zip(offsets, [*offsets[1:], None], strict=False)
+
+
+def _read_aborted(path: str) -> list[AbortedTransaction]:
+    try:
+        with ReadOnlyFile(path) as file:
+            content = file.read(0, file.status.st_size)
+    except FileNotFoundError:
+        return []
+    whole = content[: len(content) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size]
+    try:
+        return [AbortedTransaction._make(fields) for _, *fields in TRANSACTION_ENTRY.iter_unpack(whole)]
+    except StructError:
+        return []
