@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSourceReader, InputPartition
-
 from tidelog.spark.log_files.columns import spark_columns
 from tidelog.spark.log_files.places import (
     InvalidLogFiles,
@@ -19,6 +17,7 @@ from tidelog.spark.log_files.places import (
     log_files_options,
 )
 from tidelog.spark.log_files.reading import read_segment
+from tidelog.spark.versions.data_sources import DataSourceReader, InputPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
