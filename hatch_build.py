@@ -26,7 +26,7 @@ except ImportError:
 ROOT = Path(__file__).parent
 RECORDS = ROOT / "src" / "tidelog" / "records"
 NATIVE = RECORDS / "native"
-MODULES = ("decoding", "encoding", "column_loops", "hashing", "checking")
+MODULES = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest")
 SWITCH = "TIDELOG_PURE_PYTHON"
 
 DIRECTIVES = {

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from array import array
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidelog
-from tidelog.records import column_loops, decoding, encoding, hashing, implementation
+from tidelog.records import column_loops, decoding, encoding, hashing, implementation, row_digest
 from tidelog.records.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
 from tidelog.records.record import NewRecord, Record, encode_batch
 
@@ -117,6 +118,31 @@ def test_both_write_the_same_bytes(records: list[NewRecord]) -> None:
 @given(st.binary(max_size=70))
 def test_both_hash_keys_alike(key: bytes) -> None:
     assert twin(hashing).murmur2(key) == hashing.murmur2(key)
+
+
+@given(
+    st.lists(st.none() | st.binary(max_size=200), max_size=20),
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=20, max_size=20),
+    st.integers(0, 2**64 - 1),
+)
+def test_both_give_rows_the_same_digest(values: list[bytes | None], numbers: list[int], seed: int) -> None:
+    found = []
+    for module in (row_digest, twin(row_digest)):
+        states = memoryview(bytearray(seed.to_bytes(8, "little") * len(values))).cast("Q")
+        lengths = [-1 if value is None else len(value) for value in values]
+        starts = [sum(map(len, filter(None, values[:row]))) for row in range(len(values))]
+        data = b"".join(value or b"" for value in values)
+        module.mix_fields(_int32(starts), _int32(lengths), memoryview(data), len(values), states)
+        module.mix_numbers(memoryview(array("q", numbers)), len(values), states)
+        totals = memoryview(array("Q", [seed, 2**64 - 1]))
+        module.add_up(states, len(values), totals)
+        found.append((list(states), list(totals)))
+
+    assert found[0] == found[1]
+
+
+def _int32(numbers: list[int]) -> memoryview:
+    return memoryview(array("i", numbers))
 
 
 def test_the_other_implementation_passes_the_same_tests() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
 
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 from tidelog.client.partitioner import partition_for_key
 from tidelog.records.batch import parse_header
 from tidelog.records.columns import BinaryColumn
+from tidelog.records.content_digest import ContentDigest
 from tidelog.records.record import Record, decode_batch
 from tidelog.spark.encode import TaskEncoder
-from tidelog.spark.encode_columns import ContentDigest, binary_column
+from tidelog.spark.encode_columns import binary_column
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_errors import InvalidColumns, MessageTooLarge, UnknownTopic
 from tidelog.spark.sink_options import sink_options
@@ -229,27 +231,102 @@ def test_every_row_is_written_once_and_in_order_within_its_partition(
         assert kept == [value for value, other, _ in rows if other == key]
 
 
-def test_digest_does_not_depend_on_the_pieces_rows_come_in() -> None:
-    values = [b"a", None, b"", b"bcd", b"e"]
-    headers = [[{"key": "k", "value": b"v"}], None, [], [{"key": "", "value": None}], None]
-
-    def digest(*cuts: int) -> str:
-        found = ContentDigest()
-        for start, end in zip((0, *cuts), (*cuts, len(values)), strict=True):
-            found.update(
-                end - start,
-                {"value": pa.array(values, pa.binary())[start:end], "headers": pa.array(headers, HEADERS)[start:end]},
-            )
-        return str(found)
-
-    assert digest() == digest(1) == digest(2, 3) == digest(0, 4)
+DIGESTED = ["value", "key", "headers", "topic", "partition", "timestamp"]
+Row = tuple[bytes | None, bytes | None, list[dict[str, object]] | None, str, int | None, datetime | None]
 
 
-def test_digest_tells_rows_apart() -> None:
-    def digest(values: list[bytes | None]) -> str:
-        found = ContentDigest()
-        found.update(len(values), {"value": pa.array(values, pa.binary())})
-        return str(found)
+def piece(rows: list[Row]) -> pa.RecordBatch:
+    kinds = (pa.binary(), pa.binary(), HEADERS, pa.string(), pa.int32(), pa.timestamp("us", "UTC"))
+    columns = zip(*rows, strict=True) if rows else ([] for _ in kinds)
+    arrays = [pa.array(list(column), kind) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.record_batch(arrays, names=DIGESTED)
 
-    different = [[b"ab"], [b"a", b"b"], [b"b", b"a"], [b"ab", None], [None, b"ab"], [b"ab", b""], []]
-    assert len({digest(values) for values in different}) == len(different)
+
+def digest(*pieces: list[Row]) -> ContentDigest:
+    """Of a task that gets its rows in these pieces."""
+    encoder = TaskEncoder(
+        plan(DIGESTED, {"t": 4, "u": 4}, includeTimestamp="true"), lambda *emitted: None, task=len(pieces)
+    )
+    for some in pieces:
+        encoder.add(piece(some))
+    encoder.finish()
+    return encoder.digest
+
+
+payloads = st.none() | st.binary(max_size=8) | st.binary(min_size=60, max_size=140)
+header_lists = st.none() | st.lists(
+    st.fixed_dictionaries({"key": st.text(max_size=3), "value": st.none() | st.binary(max_size=3)}), max_size=2
+)
+times = st.none() | st.integers(1, 2_000_000_000).map(lambda second: datetime.fromtimestamp(second, UTC))
+partitions = st.none() | st.integers(0, 3)
+some_rows = st.lists(st.tuples(payloads, payloads, header_lists, st.sampled_from("tu"), partitions, times), max_size=12)
+
+
+@settings(deadline=None)
+@given(rows=some_rows, data=st.data())
+def test_digest_depends_neither_on_the_order_nor_on_the_division_of_rows(rows: list[Row], data: st.DataObject) -> None:
+    expected = digest(rows)
+    shuffled = data.draw(st.permutations(rows))
+    cut, task = sorted((data.draw(st.integers(0, len(rows))), data.draw(st.integers(0, len(rows)))))
+
+    assert digest(shuffled[:cut], shuffled[cut:]) == expected
+    assert ContentDigest.of_all([digest(shuffled[:cut]), digest(shuffled[cut:task], shuffled[task:])]) == expected
+    assert expected.rows == len(rows)
+
+
+@settings(deadline=None)
+@given(rows=some_rows, others=some_rows)
+def test_digest_tells_rows_apart(rows: list[Row], others: list[Row]) -> None:
+    same = Counter(map(_as_written, rows)) == Counter(map(_as_written, others))
+
+    assert (digest(rows) == digest(others)) is same
+    # Which rows are there how often.
+    if rows:
+        assert digest(rows) != digest(rows, rows)
+        assert digest([*rows, rows[0]]) != digest(rows)
+
+
+def _as_written(row: Row) -> tuple[object, ...]:
+    """No headers are the same as none: a record cannot tell them apart."""
+    value, key, headers, *others = row
+    return (value, key, tuple((one["key"], one["value"]) for one in headers or ()), *others)
+
+
+BASE: Row = (b"v", b"k", [{"key": "h", "value": b"x"}], "t", 1, datetime(2024, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        (None, *BASE[1:]),
+        (b"", *BASE[1:]),
+        (b"v\x00", *BASE[1:]),
+        (b"k", b"v", *BASE[2:]),
+        (b"vk", b"", *BASE[2:]),
+        (b"", b"vk", *BASE[2:]),
+        (*BASE[:2], [{"key": "h", "value": None}], *BASE[3:]),
+        (*BASE[:2], [{"key": "h", "value": b""}], *BASE[3:]),
+        (*BASE[:2], [{"key": "hx", "value": b""}], *BASE[3:]),
+        (*BASE[:2], [{"key": "h", "value": b"x"}] * 2, *BASE[3:]),
+        (*BASE[:3], "u", *BASE[4:]),
+        (*BASE[:4], None, BASE[5]),
+        (*BASE[:4], 2, BASE[5]),
+        (*BASE[:5], None),
+        (*BASE[:5], datetime(2024, 1, 2, tzinfo=UTC)),
+    ],
+)
+def test_every_part_of_a_row_counts(changed: Row) -> None:
+    assert digest([changed]) != digest([BASE])
+
+
+def test_time_at_which_rows_are_encoded_does_not_count() -> None:
+    values = pa.record_batch({"value": ["a", "b"]})
+    found = []
+    for _ in range(2):
+        encoder = TaskEncoder(plan(["value"], {"t": 1}, topic="t"), lambda *emitted: None, task=0)
+        encoder.add(values)
+        encoder.finish()
+        found.append(encoder.digest)
+        time.sleep(0.005)
+
+    assert found[0] == found[1]

@@ -59,7 +59,7 @@ def publication(servers: str, batch: int, values: list[str], **given: str) -> Pu
         partition_counts={"t": 2},
         folder=StagingFolder(parent="/nowhere", name="unused", exclusive=True),
     )
-    place = TaskPlace(query_id="q", batch=batch, task=0, attempt=0)
+    place = TaskPlace(query_id="q", batch=batch, task=0, attempt=0, run="run")
     output = BatchMode().run_task(plan, place, iter([pa.record_batch({"value": values})]))
     return Publication(options=options, name="cut-q", batch=batch, outputs=(output,))
 

@@ -10,8 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from support.checkpoint_files import CheckpointFiles
 from support.filled_topics import FilledTopics, new_topic_name
 
+from tidelog.client.admin import Admin
+from tidelog.client.committed import OffsetAndMetadata
+from tidelog.spark.checkpoint import planned_batch
+from tidelog.spark.marker_store import marker_partition
 from tidelog.spark.sink_batch import BatchMode
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_errors import (
@@ -53,18 +58,31 @@ class Job:
         )
         self.mode = mode
         self.query_id = topic
+        self.checkpoint = CheckpointFiles(checkpoint)
 
-    def tasks(self, batch: int, *divided: Rows) -> list[object]:
+    def tasks(self, batch: int, *divided: Rows, until: int | None = None) -> list[object]:
+        """`until` is the offset up to which the micro-batch reads."""
+        self.checkpoint.forget_from(batch)
+        for number in range(batch + 1):
+            self.checkpoint.begin(number, 100 * number if until is None or number < batch else until)
         plan = SinkPlan(
             options=self.options,
             columns=SinkColumns(value=0),
             partition_counts=run(partition_counts(self.options)),
             folder=plan_folder(self.options) if isinstance(self.mode, BatchMode) else None,
+            planned=planned_batch(self.options.checkpoint_location),
         )
         return [
             self.mode.run_task(
                 plan,
-                TaskPlace(query_id=self.query_id, batch=batch, task=number, attempt=number),
+                TaskPlace(
+                    query_id=self.query_id,
+                    batch=batch,
+                    task=number,
+                    attempt=number,
+                    run="run",
+                    planned=plan.planned,
+                ),
                 iter([pa.record_batch({"value": list(rows)})]),
             )
             for number, rows in enumerate(divided)
@@ -73,8 +91,8 @@ class Job:
     def commit(self, batch: int, messages: list[object]) -> None:
         self.mode.commit(self.options, messages, batch)  # type: ignore[arg-type]
 
-    def run(self, batch: int, *divided: Rows) -> None:
-        self.commit_or_abort(batch, self.tasks(batch, *divided))
+    def run(self, batch: int, *divided: Rows, until: int | None = None) -> None:
+        self.commit_or_abort(batch, self.tasks(batch, *divided, until=until))
 
     def commit_or_abort(self, batch: int, messages: list[object]) -> None:
         """As Spark does it."""
@@ -232,10 +250,107 @@ def test_checkpoint_that_was_rolled_back_stops_the_query(job: Jobs, visible: Vis
 
     with pytest.raises(CannotTellIfPublished, match="says that 2 is in the topics already"):
         job().run(1, rows(1))
-    with pytest.raises(CannotTellIfPublished, match="has 25 rows, but is in the topics already with 20"):
-        job().run(2, rows(2, 25))
-    job(changedBatch="skip").run(2, rows(2, 25))
     assert visible() == rows(0) + rows(1) + rows(2)
+
+
+def test_micro_batch_that_gives_other_rows_for_the_same_input_stops_unless_the_user_keeps_what_is_there(
+    job: Jobs, visible: Visible
+) -> None:
+    job().run(0, rows(0))
+
+    for changed in (rows(0, 25), rows(1), [*rows(0)[1:], rows(0)[1]]):
+        with pytest.raises(CannotTellIfPublished, match="does not give the same rows for the same input"):
+            job().run(0, changed)
+    job(changedBatch="skip").run(0, rows(0, 25))
+    job().run(1, rows(1))
+    assert visible() == rows(0) + rows(1)
+
+
+@pytest.mark.parametrize("mode", [BatchMode, TaskMode])
+def test_micro_batch_of_the_same_number_and_rows_with_other_input_stops_whatever_the_user_says(
+    job: Jobs, visible: Visible, mode: type[SinkMode]
+) -> None:
+    job(mode()).run(0, rows(0))
+    job(mode()).run(1, rows(1), until=150)
+
+    for allowed in ({}, {"changedBatch": "skip"}, {"missingMarker": "publish"}):
+        with pytest.raises(SinkError, match="read up to 150, and now it goes up to 170: the checkpoint is older"):
+            job(mode(), **allowed).run(1, rows(1), until=170)
+    assert visible() == rows(0) + rows(1)
+
+
+@pytest.mark.parametrize("mode", [BatchMode, TaskMode])
+def test_micro_batch_that_does_not_begin_where_the_last_one_ended_stops(
+    job: Jobs, visible: Visible, mode: type[SinkMode]
+) -> None:
+    job(mode()).run(0, rows(0))
+    job(mode()).run(1, rows(1), until=150)
+
+    with pytest.raises(CannotTellIfPublished, match="does not begin where the last one in the topics ended"):
+        # Planned with 100 as the end of micro-batch 1.
+        job(mode()).run(2, rows(2))
+    job(mode(), missingMarker="publish").run(2, rows(2))
+    job(mode()).run(3, rows(3))
+    with pytest.raises(CannotTellIfPublished, match="the last one in the topics is 3"):
+        job(mode()).run(5, rows(5))
+    assert visible() == rows(0) + rows(1) + rows(2) + rows(3)
+
+
+def test_checkpoint_that_cannot_be_read_is_no_reason_to_skip(job: Jobs, visible: Visible, tmp_path: Path) -> None:
+    current = job()
+    for batch in (0, 1):
+        messages = current.tasks(batch, rows(batch))
+        current.commit(batch, [_unplanned(message, run="first") for message in messages])
+    again = [_unplanned(message, run="second") for message in current.tasks(1, rows(1))]
+
+    with pytest.raises(CannotTellIfPublished, match="could not be read from the checkpoint"):
+        current.commit(1, again)
+    # The driver that tries once more knows that it is the same one.
+    current.commit(1, [_unplanned(message, run="first") for message in current.tasks(1, rows(1))])
+    job(changedBatch="skip").commit(1, [_unplanned(message, run="third") for message in current.tasks(1, rows(1))])
+    assert visible() == rows(0) + rows(1)
+
+
+def _unplanned(message: object, *, run: str) -> TaskOutput:
+    assert isinstance(message, TaskOutput)
+    return replace(message, written=replace(message.written, planned=None, run=run))
+
+
+def test_driver_that_was_overtaken_says_so_and_does_not_disturb_the_other_one(job: Jobs, visible: Visible) -> None:
+    late = job()
+    messages = late.tasks(1, rows(1))
+    job().run(0, rows(0))
+    job().run(1, rows(1))
+    late.checkpoint.finish(1)
+
+    with pytest.raises(PublishFenced, match="in the checkpoint it is finished: another driver runs the same query"):
+        late.commit(1, messages)
+    other = job()
+    running = other.tasks(2, rows(2))
+    with pytest.raises(PublishFenced, match="micro-batch 2 has begun: another driver runs the same query"):
+        late.commit(1, messages)
+    other.commit(2, running)
+    assert visible() == rows(0) + rows(1) + rows(2)
+
+
+def test_marker_of_an_earlier_version_stops_its_own_micro_batch_and_lets_the_next_one_pass(
+    job: Jobs, visible: Visible
+) -> None:
+    current = job()
+    current.run(0, rows(0))
+    earlier = OffsetAndMetadata(offset=0, metadata='{"tasks":1,"rows":20,"digest":"20:1234abcd"}')
+    group = f"{current.options.transactional_id_prefix}-{current.query_id}"
+
+    async def write_as_before() -> None:
+        async with Admin(config=dict(current.options.connection())) as admin:
+            await admin.alter_group_offsets(group, {marker_partition(current.options): earlier})
+
+    run(write_as_before())
+    with pytest.raises(CannotTellIfPublished, match=r"written by an earlier version of tidelog.*changedBatch=skip"):
+        job().run(0, rows(0))
+    job(changedBatch="skip").run(0, rows(0))
+    job().run(1, rows(1))
+    assert visible() == rows(0) + rows(1)
 
 
 def test_publish_that_takes_longer_than_the_transaction_may_is_explained(job: Jobs, visible: Visible) -> None:

@@ -19,6 +19,7 @@ from tidelog.records.batch import (
     CorruptBatch,
 )
 from tidelog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, compress
+from tidelog.records.content_digest import ContentDigest, RowStates
 from tidelog.records.decoding import SMALLEST_RECORD
 from tidelog.records.implementation import column_loops, hashing
 from tidelog.records.record import assemble_batch, read_payload
@@ -268,6 +269,16 @@ class RowEncoder:
             )
         return partitions, go_on
 
+    def digest(self, *numbers: Buffer, seed: int) -> ContentDigest:
+        """Of all rows: key, value, headers, and an int64 a row from each of `numbers`. Times are not part of it."""
+        states = RowStates(self.count, seed)
+        states.mix_fields(self._key_starts, self._key_lengths, self._keys)
+        states.mix_fields(self._value_starts, self._value_lengths, self._values)
+        states.mix_fields(self._header_starts, self._header_sizes, self._headers)
+        for some in numbers:
+            states.mix_numbers(some)
+        return states.digest()
+
     def encode(
         self,
         rows: Buffer,
@@ -336,6 +347,15 @@ def rows_by_partition(partitions: Buffer, count: int, partition_count: int) -> l
         for partition in range(partition_count)
         if starts[partition + 1] > starts[partition]
     ]
+
+
+def column_digest(columns: Iterable[BinaryColumn], count: int, *, seed: int = 0) -> ContentDigest:
+    """Of `count` rows with these fields, in this order."""
+    states = RowStates(count, seed)
+    for column in columns:
+        data, starts, lengths = _located(column, count)
+        states.mix_fields(starts, lengths, data)
+    return states.digest()
 
 
 def _located(column: BinaryColumn | None, count: int) -> tuple[memoryview, memoryview, memoryview]:

@@ -1,9 +1,9 @@
 """Which code runs for each record: the compiled loops, or the same source in plain Python.
 
-`checking`, `column_loops`, `decoding`, `encoding` and `hashing` are to be imported from here. The compiled twins are
-used if they are there and were made from the source that is there now; a twin of another source is as good as none,
-because it might do what the source no longer says. TIDELOG_PURE_PYTHON=1 asks for plain Python. `tidelog doctor` shows
-what was chosen, and why.
+`checking`, `column_loops`, `decoding`, `encoding`, `hashing` and `row_digest` are to be imported from here. A compiled
+twin is used if it is there and was made from the source that is there now; a twin of another source is as good as none,
+because it might do what the source no longer says. That is asked for each module by itself: their answers are the same.
+TIDELOG_PURE_PYTHON=1 asks for plain Python. `tidelog doctor` shows what was chosen, and why.
 """
 
 from __future__ import annotations
@@ -18,11 +18,21 @@ from typing import TYPE_CHECKING, Final
 from tidelog.records.source_digest import source_digest
 
 if TYPE_CHECKING:
-    from tidelog.records import checking, column_loops, decoding, encoding, hashing
+    from tidelog.records import checking, column_loops, decoding, encoding, hashing, row_digest
 
-__all__ = ["COMPILED", "MODULES", "REASON", "checking", "column_loops", "decoding", "encoding", "hashing"]
+__all__ = [
+    "COMPILED",
+    "MODULES",
+    "REASON",
+    "checking",
+    "column_loops",
+    "decoding",
+    "encoding",
+    "hashing",
+    "row_digest",
+]
 
-MODULES: Final = ("decoding", "encoding", "column_loops", "hashing", "checking")
+MODULES: Final = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest")
 SWITCH: Final = "TIDELOG_PURE_PYTHON"
 _REBUILD: Final = "build it anew with: pip install --editable ."
 
@@ -40,27 +50,43 @@ def _read(spec: ModuleSpec, path: str) -> bytes:
 
 
 def _choose() -> tuple[dict[str, ModuleType], str]:
-    """The modules to use, and why it is not the compiled ones; "" if it is."""
-    plain = "tidelog.records."
+    """The modules to use, and why some of them are not compiled; "" if all are."""
     if os.environ.get(SWITCH, "") not in ("", "0"):
-        return _load(plain), f"{SWITCH} is set"
-    try:
-        twins = _load("tidelog.records.native.")
-    except ImportError as error:
-        if isinstance(error, ModuleNotFoundError):
-            return _load(plain), f"no compiled codec has been built; with a C compiler, {_REBUILD}"
-        return _load(plain), f"the compiled codec cannot be loaded ({error}); {_REBUILD}"
-    try:
-        stale = [name for name, twin in twins.items() if _source_digest(name) != twin.SOURCE_DIGEST]
-    except (OSError, AttributeError) as error:
-        return _load(plain), f"the compiled codec cannot be compared with its source ({error}); {_REBUILD}"
-    if stale:
-        return _load(plain), f"the compiled codec was made from another source ({', '.join(stale)}); {_REBUILD}"
-    return twins, ""
+        return {name: _plain(name) for name in MODULES}, f"{SWITCH} is set"
+    chosen: dict[str, ModuleType] = {}
+    missing: list[str] = []
+    stale: list[str] = []
+    for name in MODULES:
+        try:
+            twin = import_module(f"tidelog.records.native.{name}")
+            is_fresh = _source_digest(name) == twin.SOURCE_DIGEST
+        except ModuleNotFoundError:
+            missing.append(name)
+        except ImportError as error:
+            return {
+                name: _plain(name) for name in MODULES
+            }, f"the compiled codec cannot be loaded ({error}); {_REBUILD}"
+        except (OSError, AttributeError) as error:
+            reason = f"the compiled codec cannot be compared with its source ({error}); {_REBUILD}"
+            return {name: _plain(name) for name in MODULES}, reason
+        else:
+            if is_fresh:
+                chosen[name] = twin
+            else:
+                stale.append(name)
+    plain = {name: _plain(name) for name in MODULES if name not in chosen}
+    if len(missing) == len(MODULES):
+        return plain, f"no compiled codec has been built; with a C compiler, {_REBUILD}"
+    if missing or stale:
+        return (
+            chosen | plain,
+            f"the compiled codec was made from another source ({', '.join(missing + stale)}); {_REBUILD}",
+        )
+    return chosen, ""
 
 
-def _load(prefix: str) -> dict[str, ModuleType]:
-    return {name: import_module(prefix + name) for name in MODULES}
+def _plain(name: str) -> ModuleType:
+    return import_module(f"tidelog.records.{name}")
 
 
 _chosen, REASON = _choose()
@@ -71,3 +97,4 @@ if not TYPE_CHECKING:
     encoding = _chosen["encoding"]
     column_loops = _chosen["column_loops"]
     hashing = _chosen["hashing"]
+    row_digest = _chosen["row_digest"]

@@ -6,8 +6,10 @@ those of `tidelog.records.columns`.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +17,8 @@ import pyarrow.compute as pc
 
 from tidelog.records.columns import RowEncoder, RowSource, rows_by_partition
 from tidelog.records.compression import COMPRESSION_NAMES
+from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.encode_columns import (
-    ContentDigest,
     binary_column,
     headers_column,
     int32_buffer,
@@ -33,6 +35,15 @@ Emit = Callable[[str, int, int, bytes], None]
 _SMALLEST_CHUNK = 4 * 1024 * 1024
 _LARGEST_CHUNK = 64 * 1024 * 1024
 _MOST_NAMES_TOLD = 5
+
+
+# Stands for a time that the query leaves to us.
+_NO_TIME = -1
+
+
+@cache
+def _seed(topic: str) -> int:
+    return int.from_bytes(hashlib.blake2b(topic.encode(), digest_size=8).digest(), "little")
 
 
 class TaskEncoder:
@@ -63,16 +74,8 @@ class TaskEncoder:
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if sum(map(len, waiting)):
             for chunk in pa.Table.from_batches(waiting).combine_chunks().to_batches():
-                self._note(chunk)
                 for topic, rows in self._by_topic(chunk):
                     self._encode(topic, rows)
-
-    def _note(self, chunk: pa.RecordBatch) -> None:
-        columns = self._plan.columns
-        places = {name: getattr(columns, name) for name in ("value", "key", "headers", "partition", "topic")}
-        self.digest.update(
-            len(chunk), {name: None if place is None else chunk.column(place) for name, place in places.items()}
-        )
 
     def _by_topic(self, chunk: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         place = self._plan.columns.topic
@@ -106,6 +109,7 @@ class TaskEncoder:
                 now_ms=now_ms,
             )
         )
+        self.digest += encoder.digest(*self._numbers(rows), seed=_seed(topic))
         partitions, self._next_partition[topic] = encoder.partitions(
             keys,
             count,
@@ -119,6 +123,14 @@ class TaskEncoder:
             ):
                 self._check_size(len(batch.data))
                 self._emit(topic, partition, batch.record_count, batch.data)
+
+    def _numbers(self, rows: pa.RecordBatch) -> Iterator[bytes]:
+        """What belongs to a row beside its fields, if the query gives it: what we choose differs from run to run."""
+        columns = self._plan.columns
+        if columns.partition is not None:
+            yield integers(rows.column(columns.partition)).tobytes()
+        if columns.timestamp is not None:
+            yield milliseconds(rows.column(columns.timestamp), _NO_TIME)
 
     def _named_partitions(self, topic: str, rows: pa.RecordBatch, count: int) -> bytes | None:
         place = self._plan.columns.partition

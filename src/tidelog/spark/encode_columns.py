@@ -1,4 +1,4 @@
-"""Columns of rows as the codec wants them, and a digest of their contents; without an object per row."""
+"""Columns of rows as the codec wants them; without an object per row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from crc32c import crc32c
 
 from tidelog.records.columns import BinaryColumn, HeadersColumn
 from tidelog.spark.sink_errors import InvalidColumns
@@ -60,46 +59,3 @@ def milliseconds(column: pa.Array, now_ms: int) -> bytes:
 
 def integers(column: pa.Array, kind: Any = np.int64) -> npt.NDArray[Any]:
     return np.asarray(pc.fill_null(column, _NULL).to_numpy(zero_copy_only=False), dtype=kind)
-
-
-class ContentDigest:
-    """A checksum of rows in their order, whatever pieces they come in. Times are left out: they differ in every run."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self._checksums: dict[str, int] = {}
-
-    def update(self, rows: int, columns: dict[str, pa.Array | None]) -> None:
-        self.rows += rows
-        for name, column in columns.items():
-            if column is not None:
-                self._add(name, column)
-
-    def __str__(self) -> str:
-        parts = ".".join(f"{self._checksums[name]:08x}" for name in sorted(self._checksums))
-        return f"{self.rows}:{parts}"
-
-    def _add(self, name: str, column: pa.Array) -> None:
-        if pa.types.is_list(column.type):
-            self._bytes(f"{name}#", integers(pc.list_value_length(column)).tobytes())
-            entries = column.flatten()
-            self._add(f"{name}.key", entries.field(0))
-            self._add(f"{name}.value", entries.field(1))
-        elif pa.types.is_integer(column.type):
-            self._bytes(name, integers(column).tobytes())
-        else:
-            self._bytes(f"{name}#", integers(pc.binary_length(column)).tobytes())
-            self._bytes(name, _data(as_binary(column)))
-
-    def _bytes(self, name: str, content: Any) -> None:
-        self._checksums[name] = crc32c(content, self._checksums.get(name, 0))
-
-
-def _data(column: pa.Array) -> Any:
-    """The bytes of all values, one after the other."""
-    _, offsets, data = column.buffers()
-    if not len(column) or data is None:
-        return b""
-    positions = np.frombuffer(offsets, dtype=np.int32)
-    start, end = positions[column.offset], positions[column.offset + len(column)]
-    return memoryview(data)[start:end]

@@ -1,5 +1,6 @@
 """The driver's part: one transaction for all rows of a micro-batch.
 
+0. Look whether another driver has gone further with this checkpoint; then leave it alone.
 1. InitProducerId. It fences every earlier driver of the query, and waits for a commit of theirs that is under way.
 2. Read the marker, and decide. Only now: before, an earlier transaction could still have become visible.
 3. Publish all batches and the marker, and commit.
@@ -15,18 +16,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from crc32c import crc32c
-
 from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.delivery import Delivery
 from tidelog.client.errors import TransactionError
 from tidelog.client.producer import Producer
 from tidelog.records.batch import Buffer
+from tidelog.spark.batch_identity import BatchIdentity
 from tidelog.spark.crash_points import crash_point
-from tidelog.spark.marker import Marker, Refuse, Skip, decide
+from tidelog.spark.marker import Marker, Refuse, Skip, decide, marker_of
 from tidelog.spark.marker_store import ensure_marker_topic, fetch_marker, marker_partition
 from tidelog.spark.publish_errors import BROKER_ERRORS, explain, may_be_repeated
 from tidelog.spark.sink_errors import CannotTellIfPublished, PublishFailed, TransactionTimedOut
+from tidelog.spark.sink_modes import identity_of, refuse_if_overtaken
 from tidelog.spark.sink_options import ChangedBatch, MissingMarker, SinkOptions
 from tidelog.spark.sink_plan import TaskOutput
 from tidelog.spark.staging import read_staged
@@ -71,14 +72,17 @@ class Publication:
 
     @property
     def rows(self) -> int:
-        return sum(output.rows for output in self.outputs)
+        return sum(output.written.rows for output in self.outputs)
+
+    def identity(self) -> BatchIdentity:
+        return identity_of([output.written for output in self.outputs])
 
     def marker(self) -> Marker:
-        digest = f"{crc32c(';'.join(output.digest for output in self.outputs).encode()):08x}"
-        return Marker(batch=self.batch, tasks=len(self.outputs), rows=self.rows, digest=digest)
+        return marker_of(self.identity(), tasks=len(self.outputs))
 
     async def prepare(self) -> None:
-        """Before anything else, and harmless when repeated."""
+        """Before anything else, and harmless when repeated. Raises PublishFenced for a driver that was overtaken."""
+        refuse_if_overtaken([output.written for output in self.outputs])
         await ensure_marker_topic(self.options)
 
     async def is_published(self) -> bool:
@@ -141,14 +145,15 @@ async def _is_published(publication: Publication) -> bool:
     marker = await fetch_marker(publication.options, publication.name)
     crash_point("after-offset-fetch", publication.batch)
     decision = decide(
-        publication.batch,
-        publication.rows,
+        publication.identity(),
         marker,
         group=publication.name,
         publish_without_marker=publication.options.missing_marker is MissingMarker.PUBLISH,
         skip_changed=publication.options.changed_batch is ChangedBatch.SKIP,
     )
     if isinstance(decision, Refuse):
+        # If another driver has gone on meanwhile, that is the reason, and not the age of the checkpoint.
+        refuse_if_overtaken([output.written for output in publication.outputs])
         raise CannotTellIfPublished(decision.problem)
     return isinstance(decision, Skip)
 

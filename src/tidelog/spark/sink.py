@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 
 from tidelog.spark.sink_columns import SinkColumns, sink_columns
-from tidelog.spark.sink_delivery import delivery_mode, plan_micro_batch
+from tidelog.spark.sink_delivery import delivery_mode, plan_micro_batch, planned_for
 from tidelog.spark.sink_errors import InvalidSinkOptions, PublishFailed
 from tidelog.spark.sink_modes import TaskPlace
 from tidelog.spark.sink_options import SinkOptions, sink_options
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
+# Spark makes the start of a query the group of its jobs.
+_RUN_ID = "spark.jobGroup.id"
 # A job of `df.write` is one micro-batch.
 _ONLY_BATCH = 0
 
@@ -69,13 +71,6 @@ class _Writer:
             self._plan = plan_micro_batch(self._options, self._columns)
         return self.__dict__
 
-    def _run_task(self, rows: Iterator[pa.RecordBatch], query_id: str, batch: int) -> WriterCommitMessage:
-        context = TaskContext.get()
-        assert self._plan is not None
-        assert context is not None
-        place = TaskPlace(query_id=query_id, batch=batch, task=context.partitionId(), attempt=context.taskAttemptId())
-        return self._mode.run_task(self._plan, place, rows)
-
 
 class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -84,7 +79,17 @@ class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
         query_id, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query_id is None or batch is None:
             raise PublishFailed(f"this Spark does not tell its tasks {_QUERY_ID} and {_BATCH_ID}")
-        return self._run_task(iterator, query_id, int(batch))
+        assert self._plan is not None
+        number = int(batch)
+        place = TaskPlace(
+            query_id=query_id,
+            batch=number,
+            task=context.partitionId(),
+            attempt=context.taskAttemptId(),
+            run=context.getLocalProperty(_RUN_ID) or "",
+            planned=planned_for(self._plan, query_id, number, context.getLocalProperty),
+        )
+        return self._mode.run_task(self._plan, place, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         self._mode.commit(self._options, messages, batchId)
@@ -101,7 +106,17 @@ class JobWriter(_Writer, DataSourceArrowWriter):
         self._job = f"job-{options.job_id or uuid.uuid4()}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return self._run_task(iterator, self._job, _ONLY_BATCH)
+        context = TaskContext.get()
+        assert self._plan is not None
+        assert context is not None
+        place = TaskPlace(
+            query_id=self._job,
+            batch=_ONLY_BATCH,
+            task=context.partitionId(),
+            attempt=context.taskAttemptId(),
+            is_job=True,
+        )
+        return self._mode.run_task(self._plan, place, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         self._mode.commit(self._options, messages, _ONLY_BATCH)

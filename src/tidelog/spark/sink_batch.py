@@ -43,10 +43,7 @@ class BatchMode(SinkMode):
             staged.discard()
             raise
         return TaskOutput(
-            query_id=place.query_id,
-            batch=place.batch,
-            rows=encoder.digest.rows,
-            digest=str(encoder.digest),
+            written=place.written(encoder.digest),
             entries=tuple(entries),
             content=content,
             folder=plan.folder,
@@ -60,7 +57,7 @@ class BatchMode(SinkMode):
 
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
         outputs = all_of(TaskOutput, messages)
-        query_id = check_places([(output.query_id, output.batch) for output in outputs], batch)
+        query_id = check_places([output.written for output in outputs], batch)
         run(publish(self.publication(options, outputs, query_id, batch)))
         folder = outputs[0].folder
         remove_folder(folder)

@@ -7,8 +7,12 @@ transaction for each task) and `tidelog.spark.sink_sending` (at least once). The
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tidelog.spark.checkpoint import PlannedBatch, default_checkpoint, planned_batch, read_batch
 from tidelog.spark.sink_batch import BatchMode
 from tidelog.spark.sink_columns import SinkColumns
+from tidelog.spark.sink_errors import PublishFenced
 from tidelog.spark.sink_modes import SinkMode, run
 from tidelog.spark.sink_options import Atomicity, Delivery, SinkOptions
 from tidelog.spark.sink_plan import SinkPlan
@@ -32,4 +36,24 @@ def plan_micro_batch(options: SinkOptions, columns: SinkColumns) -> SinkPlan:
         columns=columns,
         partition_counts=run(partition_counts(options)),
         folder=plan_folder(options) if staged else None,
+        planned=planned_batch(options.checkpoint_location),
     )
+
+
+def planned_for(
+    plan: SinkPlan, query_id: str, batch: int, property_of: Callable[[str], str | None]
+) -> PlannedBatch | None:
+    """For a task: what its micro-batch reads, as it was when the driver planned it. None where nobody knows.
+
+    `property_of` gives the local properties of Spark's jobs: they say where the checkpoint is if no option does.
+    """
+    if plan.planned is None:
+        location = default_checkpoint(property_of, query_id)
+        return None if location is None else read_batch(location, batch)
+    if plan.planned.batch > batch:
+        raise PublishFenced(
+            f"micro-batch {batch} was planned when the checkpoint {plan.planned.checkpoint} was at micro-batch "
+            f"{plan.planned.batch} already: another driver runs the same query, and has gone further. This one stops"
+        )
+    # If the offsets of this micro-batch were not there yet, nothing is known of them.
+    return plan.planned if plan.planned.batch == batch else None

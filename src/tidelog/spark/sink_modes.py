@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvloop
 
-from tidelog.spark.sink_errors import PublishFailed
+from tidelog.records.content_digest import ContentDigest
+from tidelog.spark.batch_identity import BatchIdentity
+from tidelog.spark.checkpoint import COMMITS, PlannedBatch, newest_batch
+from tidelog.spark.marker import Refuse, overtaken
+from tidelog.spark.sink_errors import PublishFailed, PublishFenced
 from tidelog.spark.sink_options import SinkOptions
-from tidelog.spark.sink_plan import SinkPlan
+from tidelog.spark.sink_plan import SinkPlan, WrittenRows
 from tidelog.spark.versions.messages import WriterCommitMessage
 
 if TYPE_CHECKING:
@@ -26,12 +30,28 @@ Messages = Sequence[WriterCommitMessage | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlace:
-    """Where a task runs: which micro-batch of which query, and which part of it."""
+    """Where a task runs: which micro-batch of which query, and which part of it.
+
+    `run` is the start of the query; `planned` is what its checkpoint said. A job of `df.write` has neither.
+    """
 
     query_id: str
     batch: int
     task: int
     attempt: int
+    run: str = ""
+    planned: PlannedBatch | None = None
+    is_job: bool = False
+
+    def written(self, digest: ContentDigest) -> WrittenRows:
+        return WrittenRows(
+            query_id=self.query_id,
+            batch=self.batch,
+            digest=digest,
+            planned=self.planned,
+            run=self.run,
+            is_job=self.is_job,
+        )
 
 
 class SinkMode(ABC):
@@ -58,12 +78,41 @@ def all_of(kind: type[M], messages: Messages) -> list[M]:
     return found
 
 
-def check_places(places: Sequence[tuple[str, int]], batch: int) -> str:
+def check_places(written: Sequence[WrittenRows], batch: int) -> str:
     """The query that all tasks have worked for."""
-    query_id = places[0][0]
-    if set(places) != {(query_id, batch)}:
+    query_id = written[0].query_id
+    if {(one.query_id, one.batch) for one in written} != {(query_id, batch)}:
         raise PublishFailed(f"tasks of other micro-batches than {batch} of query {query_id} are among these")
     return query_id
+
+
+def identity_of(written: Sequence[WrittenRows]) -> BatchIdentity:
+    """What the micro-batch of these tasks is, which `check_places` has looked at."""
+    first = written[0]
+    digest = ContentDigest.of_all(one.digest for one in written)
+    # Tasks that look by themselves may see different things; then nothing is known.
+    planned = first.planned if all(one.planned == first.planned for one in written) else None
+    return BatchIdentity(
+        batch=first.batch,
+        rows=digest.rows,
+        content=str(digest),
+        reads=None if planned is None else planned.reads,
+        run=first.run,
+        is_job=first.is_job,
+    )
+
+
+def refuse_if_overtaken(written: Sequence[WrittenRows]) -> None:
+    """Raise PublishFenced if another driver goes on with this checkpoint; before that one is fenced."""
+    planned = written[0].planned
+    if planned is not None:
+        refusal = overtaken(
+            planned.batch,
+            begun=newest_batch(planned.checkpoint),
+            finished=newest_batch(planned.checkpoint, COMMITS),
+        )
+        if isinstance(refusal, Refuse):
+            raise PublishFenced(refusal.problem)
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

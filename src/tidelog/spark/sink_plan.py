@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidelog.client.transactions.handover import OpenTransaction
+from tidelog.records.content_digest import ContentDigest
+from tidelog.spark.checkpoint import PlannedBatch
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_options import SinkOptions
 from tidelog.spark.staging import StagedFile, StagingFolder
@@ -22,6 +24,27 @@ class SinkPlan:
     partition_counts: Mapping[str, int]
     # Only where tasks hand their output to the driver.
     folder: StagingFolder | None
+    # What the checkpoint said; None for a job, or where it is not known.
+    planned: PlannedBatch | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRows:
+    """What every task tells of its rows, so that the driver can tell what the micro-batch is.
+
+    `run` is the start of the query that the task belongs to; a job of `df.write` has none, and nothing that is planned.
+    """
+
+    query_id: str
+    batch: int
+    digest: ContentDigest
+    planned: PlannedBatch | None = None
+    run: str = ""
+    is_job: bool = False
+
+    @property
+    def rows(self) -> int:
+        return self.digest.rows
 
 
 class BatchEntry(NamedTuple):
@@ -38,10 +61,7 @@ class BatchEntry(NamedTuple):
 class TaskOutput(WriterCommitMessage):
     """What a task has encoded, in the order in which it is to be published; nothing of it has left for a broker."""
 
-    query_id: str
-    batch: int
-    rows: int
-    digest: str
+    written: WrittenRows
     entries: tuple[BatchEntry, ...]
     content: bytes | StagedFile
     folder: StagingFolder
@@ -61,8 +81,5 @@ class TaskTransaction(WriterCommitMessage):
     It is None if the transaction was committed before: then this is the second run of the micro-batch.
     """
 
-    query_id: str
-    batch: int
-    rows: int
-    digest: str
+    written: WrittenRows
     transaction: OpenTransaction | None

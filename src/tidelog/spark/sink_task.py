@@ -13,11 +13,11 @@ micro-batch, and tasks that a dead driver had beyond those of its successor hold
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crc32c import crc32c
 from pyspark import TaskContext
 
 from tidelog.client.committed import OffsetAndMetadata
@@ -25,11 +25,20 @@ from tidelog.client.errors import FencedError
 from tidelog.client.producer import Producer
 from tidelog.client.transactions.handover import OpenTransaction, end_transaction
 from tidelog.spark.crash_points import crash_point
-from tidelog.spark.marker import Marker, Refuse, decide_tasks
+from tidelog.spark.marker import Refuse, decide_tasks, marker_of
 from tidelog.spark.marker_store import ensure_marker_topic, fetch_marker, marker_partition
 from tidelog.spark.publish_errors import BROKER_ERRORS, explain
 from tidelog.spark.sink_errors import CannotTellIfPublished, InvalidSinkOptions, PlanChanged, PublishFailed
-from tidelog.spark.sink_modes import Messages, SinkMode, TaskPlace, all_of, check_places, run
+from tidelog.spark.sink_modes import (
+    Messages,
+    SinkMode,
+    TaskPlace,
+    all_of,
+    check_places,
+    identity_of,
+    refuse_if_overtaken,
+    run,
+)
 from tidelog.spark.sink_options import MissingMarker, SinkOptions
 from tidelog.spark.sink_plan import SinkPlan, TaskTransaction
 from tidelog.spark.sink_sending import TaskProducer
@@ -66,7 +75,8 @@ class TaskMode(SinkMode):
 
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
         tasks = all_of(TaskTransaction, messages)
-        query_id = check_places([(task.query_id, task.batch) for task in tasks], batch)
+        query_id = check_places([task.written for task in tasks], batch)
+        refuse_if_overtaken([task.written for task in tasks])
         try:
             run(_commit(options, _query_name(options, query_id), batch, tasks))
         except BROKER_ERRORS as error:
@@ -105,25 +115,19 @@ def _write(
     encoder.finish()
     transaction = None
     if not committed:
-        marker = Marker(batch=place.batch, rows=encoder.digest.rows, digest=str(encoder.digest))
+        marker = marker_of(identity_of([place.written(encoder.digest)]), tasks=1)
         position = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
         sender.call(sender.producer.send_offsets({marker_partition(plan.options): position}, name))
         transaction = sender.call(sender.producer.hand_over_transaction())
-    return TaskTransaction(
-        query_id=place.query_id,
-        batch=place.batch,
-        rows=encoder.digest.rows,
-        digest=str(encoder.digest),
-        transaction=transaction,
-    )
+    return TaskTransaction(written=place.written(encoder.digest), transaction=transaction)
 
 
 async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[TaskTransaction]) -> None:
-    current = Marker(
-        batch=batch,
+    division = ";".join(f"{task.written.rows}:{task.written.digest}" for task in tasks)
+    current = marker_of(
+        identity_of([task.written for task in tasks]),
         tasks=len(tasks),
-        rows=sum(task.rows for task in tasks),
-        digest=f"{crc32c(';'.join(task.digest for task in tasks).encode()):08x}",
+        division=hashlib.blake2b(division.encode(), digest_size=8).hexdigest(),
     )
     await ensure_marker_topic(options)
     async with Producer(config={**options.client, "transactional.id": name}) as producer:
@@ -141,6 +145,7 @@ async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[T
             current,
             any_committed=committed,
             group=name,
+            is_job=tasks[0].written.is_job,
             publish_without_marker=options.missing_marker is MissingMarker.PUBLISH,
         )
         if isinstance(decision, Refuse):

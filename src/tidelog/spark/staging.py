@@ -61,7 +61,7 @@ def plan_folder(options: SinkOptions) -> StagingFolder:
         root = options.staging_location or tempfile.gettempdir()
         folder = StagingFolder(parent=f"{_trimmed(root)}/{_FOLDER_NAME}", name=name, exclusive=False)
     try:
-        filesystem, path = _resolve(folder.path)
+        filesystem, path = resolve(folder.path)
         filesystem.create_dir(path, recursive=True)
     except (OSError, ValueError) as error:
         # Arrow's errors are ValueErrors, such as about a kind of file system that it does not know.
@@ -114,7 +114,7 @@ class StagingWriter:
             self._stream.close()
 
     def _open(self) -> Any:
-        filesystem, path = _resolve(f"{self._folder.path}/{self._name}")
+        filesystem, path = resolve(f"{self._folder.path}/{self._name}")
         try:
             return filesystem.open_output_stream(path)
         except FileNotFoundError as error:
@@ -128,7 +128,7 @@ class StagingWriter:
 
 def read_staged(staged: StagedFile) -> memoryview:
     """The content of a file, checked; for the driver."""
-    filesystem, path = _resolve(staged.path)
+    filesystem, path = resolve(staged.path)
     try:
         with filesystem.open_input_file(path) as file:
             content = file.read_buffer()
@@ -153,7 +153,7 @@ def remove_others(folder: StagingFolder, query_id: str) -> None:
     """Remove what earlier drivers of the same query left behind. Only for a driver that has fenced them."""
     from pyarrow import fs
 
-    filesystem, parent = _resolve(folder.parent)
+    filesystem, parent = resolve(folder.parent)
     for entry in filesystem.get_file_info(fs.FileSelector(parent, allow_not_found=True)):
         if entry.base_name == folder.name:
             continue
@@ -167,14 +167,14 @@ def remove_others(folder: StagingFolder, query_id: str) -> None:
 
 def _remove(path: str) -> None:
     """A zombie may be writing into it at this moment; whoever comes next removes what is left."""
-    filesystem, resolved = _resolve(path)
+    filesystem, resolved = resolve(path)
     try:
         filesystem.delete_dir(resolved)
     except OSError:
         return
 
 
-def _resolve(location: str) -> tuple[Any, str]:
+def resolve(location: str) -> tuple[Any, str]:
     """The file system and the path on it."""
     from pyarrow import fs
 

@@ -119,10 +119,7 @@ class MirrorMode(BatchMode):
         found: dict[TopicPartition, list[Stretch]] = {}
         output = super().run_task(plan, place, self._watched(plan.columns, rows, found))
         return MirrorOutput(
-            query_id=output.query_id,
-            batch=output.batch,
-            rows=output.rows,
-            digest=output.digest,
+            written=output.written,
             entries=output.entries,
             content=output.content,
             folder=output.folder,
