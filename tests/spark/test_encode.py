@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -38,7 +39,9 @@ def plan(columns: list[str], counts: dict[str, int], **given: str) -> SinkPlan:
     )
 
 
-def encode(plan: SinkPlan, *pieces: pa.RecordBatch, task: int = 0) -> tuple[Written, list[bytes]]:
+def encode(
+    plan: SinkPlan, *pieces: pa.RecordBatch, task: int = 0, find_topic: Callable[[str], int] | None = None
+) -> tuple[Written, list[bytes]]:
     written: Written = defaultdict(list)
     batches: list[bytes] = []
 
@@ -48,7 +51,7 @@ def encode(plan: SinkPlan, *pieces: pa.RecordBatch, task: int = 0) -> tuple[Writ
         written[topic, partition] += records
         batches.append(batch)
 
-    encoder = TaskEncoder(plan, emit, task=task)
+    encoder = TaskEncoder(plan, emit, task=task, find_topic=find_topic)
     for piece in pieces:
         encoder.add(piece)
     encoder.finish()
@@ -165,11 +168,28 @@ def test_null_topic_is_refused() -> None:
         encode(plan(["value", "topic"], {"x": 1}), rows)
 
 
-def test_unknown_topic_is_refused() -> None:
+def test_a_topic_that_the_driver_has_not_seen_is_asked_for_once() -> None:
+    rows = pa.record_batch({"value": ["a", "b", "c"], "topic": ["new", "x", "new"]})
+    asked: list[str] = []
+
+    def find(topic: str) -> int:
+        asked.append(topic)
+        return 1
+
+    written, _ = encode(plan(["value", "topic"], {"x": 1}), rows, rows, find_topic=find)
+
+    assert asked == ["new"]
+    assert [record.value for record in written["new", 0]] == [b"a", b"c", b"a", b"c"]
+
+
+def test_a_topic_that_cannot_be_found_is_refused_with_the_names_of_others() -> None:
     rows = pa.record_batch({"value": ["a"], "topic": ["nowhere"]})
 
-    with pytest.raises(UnknownTopic, match=r"'nowhere', which does not exist \(there are: x\)"):
-        encode(plan(["value", "topic"], {"x": 1}), rows)
+    def find(topic: str) -> int:
+        raise UnknownTopic(f"topic {topic!r} does not exist")
+
+    with pytest.raises(UnknownTopic, match=r"not there \(there are: x\): topic 'nowhere' does not exist"):
+        encode(plan(["value", "topic"], {"x": 1}), rows, find_topic=find)
 
 
 @pytest.mark.parametrize("partition", [3, -2])

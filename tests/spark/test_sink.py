@@ -175,8 +175,6 @@ def test_query_stops_when_its_marker_is_lost(query: Query, topic: str, read: Rea
         ("id AS body", {"topic": "t"}, "there is no column `value`"),
         ("id AS value", {"topic": "t"}, "column 'value' is bigint, and must be string or binary"),
         ("'a' AS value", {}, "neither the option `topic` nor a column `topic`"),
-        ("'a' AS value", {"topic": "nobody-made-this"}, "topic 'nobody-made-this' does not exist"),
-        ("'a' AS value, 'nobody-made-this' AS topic", {}, "a row names topic 'nobody-made-this'"),
         ("'a' AS value", {"topic": "t", "mode": "overwrite"}, "a topic cannot be overwritten"),
         ("'a' AS value", {"topic": "t", "kafka.acks": "1"}, "kafka.acks cannot be set"),
     ],

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from support.checkpoint_files import CheckpointFiles
-from support.filled_topics import FilledTopics, new_topic_name
+from support.filled_topics import FilledTopics
 
 from tidelog.client.admin import Admin
 from tidelog.client.committed import OffsetAndMetadata
@@ -28,7 +28,6 @@ from tidelog.spark.sink_errors import (
     SinkError,
     StagingFailed,
     TransactionTimedOut,
-    UnknownTopic,
 )
 from tidelog.spark.sink_modes import SinkMode, TaskPlace, run
 from tidelog.spark.sink_options import sink_options
@@ -374,13 +373,6 @@ def test_batch_that_the_topic_does_not_take_is_explained(
 
     with pytest.raises(MessageTooLarge, match=r"lower kafka\.batch\.size, which is 500"):
         current.run(0, rows(0, 100))
-
-
-def test_topic_that_does_not_exist_is_explained(broker: BrokerThread, tmp_path: Path) -> None:
-    current = Job(broker, new_topic_name("never-made"), BatchMode(), tmp_path / "checkpoint")
-
-    with pytest.raises(UnknownTopic, match=r"does not exist\. Create it first"):
-        current.run(0, rows(0))
 
 
 # -- a transaction for each task -----------------------------------------------------------------------------------

@@ -179,9 +179,9 @@ class Cluster:
 
         return await self.retry(f"finding topic {name!r}", attempt, timeout_ms=timeout_ms)
 
-    async def fetch_metadata(self, topics: Collection[str] | None) -> ClusterMetadata:
-        """A fresh picture of these topics (None: of all), without creating or keeping them."""
-        response = await self._ask_for_metadata(topics, keep=False)
+    async def fetch_metadata(self, topics: Collection[str] | None, *, auto_create: bool = False) -> ClusterMetadata:
+        """A fresh picture of these topics (None: of all), without keeping them, or (unless asked to) creating them."""
+        response = await self._ask_for_metadata(topics, auto_create=auto_create, keep=False)
         return merge(ClusterMetadata(), response, None)
 
     # -- asking --------------------------------------------------------------------------------------------------

@@ -25,8 +25,11 @@ from tidelog.spark.encode_columns import (
     integers,
     milliseconds,
 )
+from tidelog.spark.publish_errors import BROKER_ERRORS, explain
 from tidelog.spark.sink_errors import InvalidColumns, MessageTooLarge, UnknownTopic
+from tidelog.spark.sink_modes import run
 from tidelog.spark.sink_plan import SinkPlan
+from tidelog.spark.sink_topics import partition_count
 
 # (topic, partition, number of rows, the batch)
 Emit = Callable[[str, int, int, bytes], None]
@@ -49,7 +52,10 @@ def _seed(topic: str) -> int:
 class TaskEncoder:
     """Takes the rows of one task in their order and emits batches; those of one partition are in that order too."""
 
-    def __init__(self, plan: SinkPlan, emit: Emit, *, task: int) -> None:
+    def __init__(
+        self, plan: SinkPlan, emit: Emit, *, task: int, find_topic: Callable[[str], int] | None = None
+    ) -> None:
+        """`find_topic` gives the number of partitions of a topic that is not in the plan; it may create it."""
         self.digest = ContentDigest()
         self._plan = plan
         self._options = plan.options
@@ -62,6 +68,8 @@ class TaskEncoder:
         # For rows without a key: tasks begin at different partitions, and go to the next one after about a batch.
         self._task = task
         self._next_partition: dict[str, int] = {}
+        self._partition_counts = dict(plan.partition_counts)
+        self._find_topic = find_topic or self._ask_broker
 
     def add(self, rows: pa.RecordBatch) -> None:
         self._waiting.append(rows)
@@ -146,15 +154,23 @@ class TaskEncoder:
         return int32_buffer(named)
 
     def _partition_count(self, topic: str) -> int:
-        count = self._plan.partition_counts.get(topic)
-        if count is not None:
-            return count
-        known = sorted(self._plan.partition_counts)
-        told = ", ".join(known[:_MOST_NAMES_TOLD]) + (", ..." if len(known) > _MOST_NAMES_TOLD else "")
-        raise UnknownTopic(
-            f"a row names topic {topic!r}, which does not exist (there are: {told or 'none'}). Create it first: the "
-            "sink creates no topics, because nobody has said how many partitions they should have"
-        )
+        count = self._partition_counts.get(topic)
+        if count is None:
+            try:
+                count = self._partition_counts[topic] = self._find_topic(topic)
+            except UnknownTopic as error:
+                known = sorted(self._plan.partition_counts)
+                named = ", ".join(known[:_MOST_NAMES_TOLD]) + (", ..." if len(known) > _MOST_NAMES_TOLD else "")
+                raise UnknownTopic(
+                    f"a row names a topic that is not there (there are: {named or 'none'}): {error}"
+                ) from error
+        return count
+
+    def _ask_broker(self, topic: str) -> int:
+        try:
+            return run(partition_count(self._options, topic))
+        except BROKER_ERRORS as error:
+            raise explain(f"looking at topic {topic!r}", self._options, error) from error
 
     def _check_size(self, size: int) -> None:
         """Only a row that is too large by itself makes a batch that is."""

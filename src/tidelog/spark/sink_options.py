@@ -26,6 +26,8 @@ DEFAULT_INLINE_BYTES = 256 * 1024
 DEFAULT_PREFIX = "tidelog-spark"
 DEFAULT_MARKER_TOPIC = "tidelog-spark-markers"
 
+_MOST_PARTITIONS = 2**31 - 1
+
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -71,6 +73,9 @@ class SinkOptions:
     staging_location: str | None = None
     checkpoint_location: str | None = None
     include_timestamp: bool = False
+    # Whether topics that are missing are created: with so many partitions, or (None) as the broker does by itself.
+    create_topics: bool = True
+    topic_partitions: int | None = None
 
     def without_transactions(self) -> dict[str, str]:
         return {name: value for name, value in self.client.items() if name != "transaction.timeout.ms"}
@@ -103,6 +108,15 @@ class _Given:
         if not (given.isascii() and given.isdigit()):
             self.problems.append(f"{name}={given} is not a number of bytes")
             return default
+        return int(given)
+
+    def partitions(self, name: str) -> int | None:
+        given = self.values.pop(name.lower(), None)
+        if given is None:
+            return None
+        if not (given.isascii() and given.isdigit() and 0 < int(given) <= _MOST_PARTITIONS):
+            self.problems.append(f"{name}={given} is not a number of partitions, from 1 on")
+            return None
         return int(given)
 
     def choice(self, name: str, kind: type[_Choice], default: _Choice) -> _Choice:
@@ -150,6 +164,7 @@ _OWN_NAMES = (
     "missingMarker",
     "stagingLocation",
     "topic",
+    "topicPartitions",
     "transactionalIdPrefix",
 )
 
@@ -170,6 +185,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     staging_location = given.text("stagingLocation")
     checkpoint_location = given.text("checkpointLocation")
     include_timestamp = given.boolean("includeTimestamp")
+    topic_partitions = given.partitions("topicPartitions")
     if delivery is Delivery.AT_LEAST_ONCE and atomicity is Atomicity.TASK:
         given.problems.append(
             "atomicity=task is a kind of exactly once: leave out delivery=at_least_once, or atomicity"
@@ -208,6 +224,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         staging_location=staging_location,
         checkpoint_location=checkpoint_location,
         include_timestamp=include_timestamp,
+        topic_partitions=topic_partitions,
     )
 
 
