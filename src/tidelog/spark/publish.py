@@ -58,6 +58,14 @@ class Outcome(Enum):
     SKIPPED = auto()
 
 
+@dataclass(slots=True)
+class Times:
+    """How long the transaction took that has succeeded, and its commit alone."""
+
+    transaction_ms: float = 0.0
+    commit_ms: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
     """A micro-batch that is to be in the topics once. `name` is transactional id and marker group at once.
@@ -96,11 +104,12 @@ class Publication:
         await producer.send_offsets({marker_partition(self.options): position}, self.name)
 
 
-async def publish(publication: Publication) -> Outcome:
+async def publish(publication: Publication, times: Times | None = None) -> Outcome:
     """Publish exactly once, or raise SinkError; then starting again with the same micro-batch is safe."""
+    measured = times if times is not None else Times()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return await _publish_once(publication)
+            return await _publish_once(publication, measured)
         except _Repeatable as error:
             logger.warning("micro-batch %d of %s: %s", publication.batch, publication.name, error)
             if attempt == _ATTEMPTS:
@@ -116,7 +125,7 @@ class _Repeatable(Exception):
     """It is not known what has happened, or known that nothing has: begin at 1."""
 
 
-async def _publish_once(publication: Publication) -> Outcome:
+async def _publish_once(publication: Publication, times: Times) -> Outcome:
     options = publication.options
     started = time.monotonic()
     crash_point("before-init-producer-id", publication.batch)
@@ -129,7 +138,8 @@ async def _publish_once(publication: Publication) -> Outcome:
             if await publication.is_published():
                 return Outcome.SKIPPED
             started = time.monotonic()
-            await _run_transaction(producer, publication)
+            times.commit_ms = 1000 * await _run_transaction(producer, publication)
+            times.transaction_ms = 1000 * (time.monotonic() - started)
     except BROKER_ERRORS as error:
         took_ms = (time.monotonic() - started) * 1000
         if isinstance(error, TransactionError) and took_ms >= options.transaction_timeout_ms:
@@ -158,7 +168,8 @@ async def _is_published(publication: Publication) -> bool:
     return isinstance(decision, Skip)
 
 
-async def _run_transaction(producer: Producer, publication: Publication) -> None:
+async def _run_transaction(producer: Producer, publication: Publication) -> float:
+    """Returns how many seconds the commit took."""
     options = publication.options
     deadline = time.monotonic() + options.transaction_timeout_ms / 1000
     total = sum(len(output.entries) for output in publication.outputs)
@@ -178,7 +189,9 @@ async def _run_transaction(producer: Producer, publication: Publication) -> None
     if time.monotonic() > deadline:
         raise _timed_out(publication)
     crash_point("before-end-txn", publication.batch)
+    committing = time.monotonic()
     await producer.commit_transaction()
+    return time.monotonic() - committing
 
 
 def _batches(outputs: Sequence[TaskOutput]) -> Iterator[tuple[str, int, Buffer]]:

@@ -61,6 +61,8 @@ def spark_session(
     use_this_python()
     from pyspark.sql import SparkSession
 
+    from tidelog.spark.query_progress import report_metrics
+
     builder = SparkSession.builder.appName(name)
     chosen = master if master is not None or _was_submitted() else "local[*]"
     options = dict(_SETTINGS)
@@ -73,6 +75,7 @@ def spark_session(
     for key, value in {**options, **(settings or {})}.items():
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
+    report_metrics(session)
     return session
 
 
