@@ -9,16 +9,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tidelog.spark.daemon import LOADED
+
 _LOOK = """
 import os, sys
-import tidelog.spark.daemon
+from tidelog.spark.daemon import load_for
+load_for(sys.argv[1])
 print(len(os.listdir("/proc/self/task")), sorted({"numpy", "pandas", "pyarrow"} & sys.modules.keys()))
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted with Linux's /proc")
-def test_loading_the_daemon_starts_no_thread() -> None:
-    done = subprocess.run([sys.executable, "-c", _LOOK], capture_output=True, text=True, timeout=120, check=True)
+@pytest.mark.parametrize("kind", LOADED)
+def test_loading_the_daemon_starts_no_thread(kind: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _LOOK, kind], capture_output=True, text=True, timeout=120, check=True)
 
     assert done.stdout.split(maxsplit=1) == ["1", "[]\n"]
 
