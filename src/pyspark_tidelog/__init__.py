@@ -1,7 +1,7 @@
 """The door through which Spark finds tidelog: `spark.read.format("tidelog")` works without any registration.
 
 Spark looks through all top-level modules named `pyspark_*` for a class called `DefaultSource`, and imports them
-whenever any Python data source is used. So this module imports nothing but Spark's own interface; the reading side
+whenever any Python data source is used. So this module imports hardly more than Spark's own interface; the reading side
 lives in `tidelog.spark.source`, the writing side in `tidelog.spark.sink`, and each is imported when it is used.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
+
+from tidelog.spark.errors import spoken
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DefaultSource"]
 
 
+@spoken
 class DefaultSource(DataSource):
     """Topics of a Kafka cluster as a source and a sink. Options are read once it is known which of the two it is."""
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from tidelog.spark.errors import spoken
+
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceReader
     from pyspark.sql.types import StructType
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["DefaultSource"]
 
 
+@spoken
 class DefaultSource(DataSource):
     """Records of log directories, of tidelog and of Apache Kafka, read from their files."""
 

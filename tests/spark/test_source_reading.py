@@ -188,6 +188,37 @@ def test_topics_are_found_by_pattern_and_partitions_by_number(broker: BrokerThre
     assert values(batch_rows(broker, assign=f'{{"{stem}.one":[0,1]}}')) == ["one"]
 
 
+def test_an_offset_beyond_the_end_is_named_with_the_option_that_has_it(
+    broker: BrokerThread, topics: FilledTopics, readers: Any
+) -> None:
+    topic = topics.create()
+    topics.fill(topic, ["a", "b"], partition=0)
+    beyond = {"fetchOffset__retryIntervalMs": 1, "subscribe": topic}
+    place = f'{{"{topic}":{{"0":7}}}}'
+
+    for options in ({"startingOffsets": place}, {"endingOffsets": place}):
+        message = f"{next(iter(options))} names offset 7 of partition {topic}-0, which ends at 2. Name an offset up to"
+        with pytest.raises(SourceProblem, match=message):
+            batch_rows(broker, **beyond, **options)
+    with pytest.raises(SourceProblem, match=f"startingOffsets names offset 7 of partition {topic}-0"):
+        readers(**beyond, startingOffsets=place).initialOffset()
+
+
+def test_without_fail_on_data_loss_an_offset_beyond_the_end_means_the_end(
+    broker: BrokerThread, topics: FilledTopics, readers: Any
+) -> None:
+    topic = topics.create()
+    topics.fill(topic, ["a", "b"], partition=0)
+    options = {"fetchOffset__retryIntervalMs": 1, "subscribe": topic, "failOnDataLoss": "false"}
+    place = f'{{"{topic}":{{"0":7}}}}'
+
+    assert values(batch_rows(broker, **options, endingOffsets=place)) == ["a", "b"]
+    query = Query(readers(**options, startingOffsets=place))
+    assert values(query.next_batch()) == []
+    topics.fill(topic, ["c"], partition=0)
+    assert values(query.next_batch()) == ["c"]
+
+
 def test_what_does_not_exist_is_named(broker: BrokerThread, topics: FilledTopics) -> None:
     topic = topics.create()
 
@@ -434,7 +465,7 @@ def test_a_topic_that_was_made_anew_is_a_loss_even_if_it_is_longer(
     topics.create(name=topic)
     topics.fill(topic, [f"new {number}" for number in range(records)])
 
-    with pytest.raises(DataLost, match="deleted and made anew"):
+    with pytest.raises(DataLost, match="deleted and recreated"):
         strict.next_batch()
     assert values(lenient.next_batch()) == [f"new {number}" for number in range(records)]
     topics.fill(topic, ["more"])
@@ -452,7 +483,7 @@ def test_a_task_does_not_read_from_a_topic_that_was_made_anew_after_planning(
     topics.create(name=topic)
     topics.fill(topic, ["other"])
 
-    with pytest.raises(DataLost, match="deleted or made anew"):
+    with pytest.raises(DataLost, match="deleted or recreated"):
         read_all(reader, tasks)
 
 

@@ -64,8 +64,12 @@ class InvalidConfig(ValueError):
     """One or more properties are wrong. Each problem is a sentence that names the property and its value."""
 
     def __init__(self, *problems: str) -> None:
-        super().__init__("\n".join(problems))
+        # As they are, so that the error can be pickled: unpickling calls this with `args`.
+        super().__init__(*problems)
         self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
 
 
 class Constraint(Protocol):

@@ -2,3 +2,7 @@
 
 Importing this package imports neither Spark nor Arrow; its modules do.
 """
+
+from tidelog.spark.explanations import explain
+
+__all__ = ["explain"]

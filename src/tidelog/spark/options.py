@@ -137,8 +137,21 @@ class SourceOptions:
         return consumer_config(self.consumer)
 
 
+class InvalidSourceOptions(InvalidConfig):
+    """Options that do not exist, have wrong values, or contradict each other."""
+
+    def __str__(self) -> str:
+        # In one line: Spark shows it among lines of its own.
+        return "; ".join(self.problems)
+
+
+def check_options(given: Mapping[str, str]) -> None:
+    """All that is wrong for batches and streams alike: at `load()` nobody knows yet which of them it will be."""
+    _Reading(given).finish(default_start=Latest())
+
+
 def stream_options(given: Mapping[str, str]) -> SourceOptions:
-    """For `readStream`. Raises InvalidConfig with all problems at once."""
+    """For `readStream`. Raises InvalidSourceOptions with all problems at once."""
     reading = _Reading(given)
     for name in _ENDINGS:
         if reading.text(name) is not None:
@@ -147,12 +160,12 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
-    """For `read`. Raises InvalidConfig with all problems at once."""
+    """For `read`. Raises InvalidSourceOptions with all problems at once."""
     reading = _Reading(given)
     options = reading.finish(default_start=Earliest())
     problems = _batch_problems(options)
     if problems:
-        raise InvalidConfig(*problems)
+        raise InvalidSourceOptions(*problems)
     return options
 
 
@@ -161,7 +174,7 @@ def includes_headers(given: Mapping[str, str]) -> bool:
     reading = _Reading(given)
     include = reading.boolean("includeHeaders", default=False)
     if reading.problems:
-        raise InvalidConfig(*reading.problems)
+        raise InvalidSourceOptions(*reading.problems)
     return include
 
 
@@ -269,7 +282,7 @@ class _Reading:
             "fetch_offset_retry_interval_ms": DEFAULT_FETCH_OFFSET_RETRY_INTERVAL_MS if interval is None else interval,
         }
         if self.problems:
-            raise InvalidConfig(*self.problems)
+            raise InvalidSourceOptions(*self.problems)
         return SourceOptions(**options)  # type: ignore[arg-type]
 
     def _check_names(self) -> None:

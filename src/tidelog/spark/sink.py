@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 
+from tidelog.spark.errors import spoken
 from tidelog.spark.sink_columns import SinkColumns, sink_columns
 from tidelog.spark.sink_delivery import delivery_mode, plan_micro_batch, planned_for
 from tidelog.spark.sink_errors import InvalidSinkOptions, PublishFailed
@@ -55,6 +56,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: 
     return MicroBatchWriter(chosen, sink_columns(schema, chosen))
 
 
+@spoken
 class _Writer:
     """What writers of both kinds do."""
 
@@ -72,6 +74,7 @@ class _Writer:
         return self.__dict__
 
 
+@spoken
 class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()
@@ -98,6 +101,7 @@ class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
         self._mode.abort(self._options, messages, self._plan)
 
 
+@spoken
 class JobWriter(_Writer, DataSourceArrowWriter):
     """Without a jobId every job is a new one; with one, a job that was committed is not committed again."""
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pickle import PickleError
 
-class SinkError(Exception):
-    """The parent of them all. Spark shows the message to the user and fails the query."""
+
+class SinkError(PickleError):
+    """The parent of them all. Spark shows the message to the user and fails the query.
+
+    A pickling error, because topics are looked up while Spark copies the writer, when it replaces all others
+    (`tidelog.spark.errors`).
+    """
 
 
 class InvalidSinkOptions(SinkError):

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidelog.model.ids import TopicPartition, Uuid
-from tidelog.spark.options import SourceOptions, batch_options, includes_headers, stream_options
+from tidelog.spark.errors import spoken
+from tidelog.spark.options import SourceOptions, batch_options, check_options, includes_headers, stream_options
 from tidelog.spark.schema import source_columns
 from tidelog.spark.source_cluster import Selected, SourceCluster, SourceProblem
 from tidelog.spark.source_fetch import INSTRUCTION, DataLost, ReadTask, read_range
@@ -40,6 +41,12 @@ SparkOffset = dict[str, dict[str, int]]
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
+    """Spark asks for it at `load()`, which is the first moment at which options can be refused."""
+    check_options(options)
+    return _columns(options)
+
+
+def _columns(options: Mapping[str, str]) -> StructType:
     return source_columns(include_headers=includes_headers(options))
 
 
@@ -54,7 +61,7 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
 
 
 def _refuse_other_schema(options: Mapping[str, str], schema: StructType) -> None:
-    if [field.name for field in schema] != [field.name for field in source_schema(options)]:
+    if [field.name for field in schema] != [field.name for field in _columns(options)]:
         raise SourceProblem(
             "the tidelog source has fixed columns and takes no schema. Leave `.schema(...)` away, and decode key and "
             "value with DataFrame operations"
@@ -73,6 +80,7 @@ class RangePartition(InputPartition):
         return f"RangePartition({wanted.partition} [{wanted.start}, {wanted.end}))"
 
 
+@spoken
 class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -94,6 +102,7 @@ class BatchReader(DataSourceReader):
         return _read(partition)
 
 
+@spoken
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Lives in one process of the driver for as long as the query runs, except for `read`, which workers call.
 
@@ -215,7 +224,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for topic in sorted(selected.missing):
             self._report_loss(f"topic {topic!r} does not exist any more")
         for topic in self._remember(selected):
-            self._report_loss(f"topic {topic!r} was deleted and made anew")
+            self._report_loss(f"topic {topic!r} was deleted and recreated")
             self._recreated[topic] = _of_topics(begin, (topic,))
         fresh = _without_topics(begin, self._recreated)
         latest = self._ask.latest_from(selected.partitions, fresh)

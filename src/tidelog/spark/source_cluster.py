@@ -6,6 +6,7 @@ Spark calls from ordinary code, one call at a time. So the client's event loop r
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from tidelog.spark.source_offsets import (
     PartitionOffsets,
     Place,
 )
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -105,7 +108,19 @@ class SourceCluster:
 
     def resolve(self, place: Place, partitions: frozenset[TopicPartition], *, starting: bool) -> Resolved:
         """The offsets of a place that an option names."""
-        return self._run(lambda: self._resolve(place, partitions, starting=starting))
+        resolved = self._run(lambda: self._resolve(place, partitions, starting=starting))
+        if not isinstance(place, AtOffsets):
+            return resolved
+        named = {partition: offset for partition, offset in place.offsets.items() if offset >= 0}
+        ends = self.latest_from(named, named)
+        beyond = {partition: end for partition, end in ends.items() if end < named[partition]}
+        if not beyond:
+            return resolved
+        problem = _beyond_the_end("startingOffsets" if starting else "endingOffsets", named, beyond)
+        if self._options.fail_on_data_loss:
+            raise SourceProblem(f"{problem}; or set failOnDataLoss=false, which takes the end instead")
+        logger.warning("%s. The query takes the end, since failOnDataLoss=false", problem)
+        return Resolved(offsets={**resolved.offsets, **beyond}, at_end=resolved.at_end)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -210,6 +225,17 @@ def _selected(topics: Mapping[str, TopicMetadata], names: Collection[str]) -> Se
         ),
         topic_ids={name: topic.topic_id for name, topic in there.items()},
         missing=frozenset(names) - there.keys(),
+    )
+
+
+def _beyond_the_end(option: str, named: PartitionOffsets, ends: PartitionOffsets) -> str:
+    places = ", and ".join(
+        f"offset {named[partition]} of partition {partition}, which ends at {ends[partition]}"
+        for partition in sorted(ends)
+    )
+    return (
+        f"{option} names {places}. Name an offset up to the end, or -1 for the end itself; if the records were there "
+        "once, the topic was deleted and recreated, or the offset is from another cluster"
     )
 
 

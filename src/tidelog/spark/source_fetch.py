@@ -44,7 +44,7 @@ _EMPTY_REPLIES_THAT_MEAN_A_GAP = 2
 _GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID})
 
 INSTRUCTION = (
-    "Records may have aged out, or the topic may have been deleted or made anew, before the query had read them. "
+    "Records may have aged out, or the topic may have been deleted or recreated, before the query had read them. "
     "To go on with what is left, set failOnDataLoss=false"
 )
 
@@ -190,7 +190,7 @@ class _Reading:
                 failures += 1
                 await asyncio.sleep(self._cluster.retry_pause_ms(failures) / 1000)
                 if isinstance(problem, ApiError) and problem.code in _GONE and await self._topic_is_gone():
-                    self._lost(f"topic {self._partition.topic!r} was deleted or made anew")
+                    self._lost(f"topic {self._partition.topic!r} was deleted or recreated")
                     return None
             if clock.monotonic_ms() > deadline:
                 raise self._timed_out(position, problem) from problem

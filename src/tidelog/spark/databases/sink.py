@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from tidelog.spark.databases.options import SinkOptions, parse_sink_options, table_columns
 from tidelog.spark.databases.progress import BatchIdentity
 from tidelog.spark.databases.store import StagedRows, open_database
+from tidelog.spark.errors import spoken
 from tidelog.spark.versions.data_sources import DataSource, DataSourceStreamArrowWriter
 from tidelog.spark.versions.messages import WriterCommitMessage
 
@@ -33,6 +34,7 @@ class StagedMessage(WriterCommitMessage):
     staged: StagedRows
 
 
+@spoken
 class DatabaseSink(DataSource):
     @classmethod
     def name(cls) -> str:
@@ -43,6 +45,7 @@ class DatabaseSink(DataSource):
         return DatabaseStreamWriter(parse_sink_options(self.options), tuple(schema.fieldNames()))
 
 
+@spoken
 class DatabaseStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SinkOptions, names: tuple[str, ...]) -> None:
         table_columns(names, options.keys)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tidelog.spark.errors import spoken
 from tidelog.spark.log_files.columns import spark_columns
 from tidelog.spark.log_files.places import (
     InvalidLogFiles,
@@ -59,6 +60,7 @@ class SegmentPartition(InputPartition):
         return f"SegmentPartition({self.place.path}, {self.place.size} bytes)"
 
 
+@spoken
 class LogFilesReader(DataSourceReader):
     def __init__(self, options: LogFilesOptions, wanted: tuple[str, ...]) -> None:
         self._options = options

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
@@ -20,6 +20,7 @@ from tidelog.client.delivery import Delivery
 from tidelog.client.producer import Producer
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.crash_points import crash_point
+from tidelog.spark.errors import spoken
 from tidelog.spark.mirror.progress import Offsets, Verdict, decide
 from tidelog.spark.mirror.runs import Stretch, extend, joined, match, read_runs, stretches, write_runs
 from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
@@ -145,6 +146,7 @@ class MirrorMode(BatchMode):
             yield rows
 
 
+@spoken
 class MirrorSink(DataSource):
     @classmethod
     def name(cls) -> str:
@@ -162,11 +164,13 @@ class MirrorSink(DataSource):
             prefix=given.get(TOPIC_PREFIX.lower(), ""),
         )
         own = {name: text for name, text in given.items() if name not in _OWN and not name.startswith(SOURCE_PREFIX)}
-        options = sink_options(own)
+        # The topics of a mirror are created as they are at the source.
+        options = replace(sink_options(own), create_topics=False)
         mode = MirrorMode(mirror_group(given[NAME]), schema.fieldNames().index(OFFSET))
         return MirrorWriter(options, sink_columns(schema, options), mode, topics)
 
 
+@spoken
 class MirrorWriter(MicroBatchWriter):
     def __init__(self, options: SinkOptions, columns: SinkColumns, mode: MirrorMode, topics: MirroredTopics) -> None:
         super().__init__(options, columns)

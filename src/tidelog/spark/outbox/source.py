@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.spark.databases.options import InvalidDatabaseOption, parse_url
+from tidelog.spark.errors import spoken
 from tidelog.spark.outbox.routing import DEFAULTS, WITHOUT_EFFECT, Message, Placement, Routing, parse_routing, route
 from tidelog.spark.outbox.routing import topic_of as topic_of_route
 from tidelog.spark.outbox.tables import Offset, OutboxSettings, OutboxTable, open_outbox
@@ -81,6 +82,7 @@ def parse_outbox_options(options: Mapping[str, str]) -> OutboxOptions:
     )
 
 
+@spoken
 class OutboxSource(DataSource):
     @classmethod
     def name(cls) -> str:
@@ -107,6 +109,7 @@ class OutboxSlice(InputPartition):
         self.end = end
 
 
+@spoken
 class OutboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: OutboxOptions) -> None:
         self._options = options

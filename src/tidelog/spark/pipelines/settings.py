@@ -21,8 +21,12 @@ class InvalidSettings(ValueError):
     """Settings that cannot work; `problems` holds all of them, each with a remedy."""
 
     def __init__(self, *problems: str) -> None:
-        super().__init__("; ".join(problems))
+        # As they are, so that the error can be pickled: unpickling calls this with `args`.
+        super().__init__(*problems)
         self.problems = problems
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

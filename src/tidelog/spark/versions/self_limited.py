@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 
+from tidelog.spark.errors import spoken
 from tidelog.spark.versions.data_sources import (
     HAS_READ_LIMITS,
     DataSourceStreamReader,
@@ -39,6 +40,7 @@ def for_this_spark(reader: DataSourceStreamReader) -> DataSourceStreamReader:
     return reader if HAS_READ_LIMITS else SelfLimitedReader(reader)
 
 
+@spoken
 class SelfLimitedReader(DataSourceStreamReader):
     def __init__(self, reader: DataSourceStreamReader) -> None:
         self._reader = reader

@@ -1,0 +1,265 @@
+"""What the guides say that the connectors say: every message of their tables is produced here.
+
+A table that begins with `| it says |` is a table of messages. In its first column `...` stands for what differs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+from support.filled_topics import FilledTopics, new_topic_name
+from support.processes import free_port
+
+from tidelog.spark.encode import TaskEncoder
+from tidelog.spark.schema import source_columns
+from tidelog.spark.sink import batch_writer, stream_writer
+from tidelog.spark.sink_batch import BatchMode
+from tidelog.spark.sink_columns import SinkColumns
+from tidelog.spark.sink_delivery import plan_micro_batch
+from tidelog.spark.sink_modes import TaskPlace
+from tidelog.spark.sink_options import sink_options
+from tidelog.spark.sink_plan import SinkPlan
+from tidelog.spark.source import batch_reader, stream_reader
+from tidelog.testing.broker_thread import BrokerThread
+
+GUIDES = Path(__file__).parents[2] / "docs" / "guide"
+TABLE_HEAD = "| it says |"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a message is produced with."""
+
+    broker: BrokerThread
+    refusing: BrokerThread
+    topics: FilledTopics
+    folder: Path
+
+    # -- the source ----------------------------------------------------------------------------------------------
+
+    def read(self, **options: Any) -> None:
+        reader = batch_reader(self.source_options(options), source_columns(include_headers=False))
+        for partition in reader.partitions():
+            for _ in reader.read(partition):
+                pass
+
+    def stream(self, **options: Any) -> None:
+        """Until there is nothing more to read."""
+        reader = stream_reader(self.source_options(options), source_columns(include_headers=False))
+        try:
+            start = reader.initialOffset()
+            end = reader.latestOffset(start, reader.getDefaultReadLimit())
+            for partition in reader.partitions(start, end):
+                for _ in reader.read(partition):
+                    pass
+        finally:
+            reader.stop()
+
+    def source_options(self, options: dict[str, Any]) -> dict[str, str]:
+        given = {"kafka.bootstrap.servers": self.broker.bootstrap_servers, "fetchOffset.retryIntervalMs": "1"}
+        given |= {name.replace("__", "."): str(value) for name, value in options.items()}
+        return {name: value for name, value in given.items() if value != "None"}
+
+    def filled(self, count: int = 3) -> str:
+        topic = self.topics.create()
+        self.topics.fill(topic, [f"{number}" for number in range(count)], partition=0)
+        return topic
+
+    def aged_out(self) -> None:
+        topic = self.filled()
+        reader = batch_reader(self.source_options({"subscribe": topic}), source_columns(include_headers=False))
+        (partition,) = reader.partitions()
+        self.topics.delete_records(topic, 0, 2)
+        list(reader.read(partition))
+
+    def recreated(self) -> None:
+        topic = self.filled()
+        options = self.source_options({"subscribe": topic, "startingOffsets": "earliest"})
+        reader = stream_reader(options, source_columns(include_headers=False))
+        try:
+            start = reader.initialOffset()
+            reader.latestOffset(start, reader.getDefaultReadLimit())
+            self.topics.delete(topic)
+            self.topics.create(name=topic)
+            reader.latestOffset(start, reader.getDefaultReadLimit())
+        finally:
+            reader.stop()
+
+    def unanswered(self) -> None:
+        topic = self.filled(1)
+        options = self.source_options({"subscribe": topic, "kafkaConsumer.pollTimeoutMs": 700})
+        reader = stream_reader({**options, "startingOffsets": "earliest"}, source_columns(include_headers=False))
+        try:
+            for partition in reader.partitions(reader.initialOffset(), {topic: {"0": 5}}):
+                for _ in reader.read(partition):
+                    pass
+        finally:
+            reader.stop()
+
+    # -- the sink ------------------------------------------------------------------------------------------------
+
+    def write(self, columns: dict[str, Any] | None = None, *, refusing: bool = False, **options: Any) -> None:
+        """One micro-batch of a job with these columns."""
+        chosen = columns or {"value": ["a"]}
+        rows = pa.record_batch(chosen)
+        given = self.sink_options(options, refusing=refusing)
+        places = {name: index for index, name in enumerate(chosen)}
+        plan = plan_micro_batch(sink_options(given), SinkColumns(**places))
+        mode = BatchMode()
+        place = TaskPlace(query_id=new_topic_name("guide"), batch=0, task=0, attempt=0)
+        mode.commit(plan.options, [mode.run_task(plan, place, iter([rows]))], 0)
+
+    def sink_options(self, options: dict[str, Any], *, refusing: bool = False) -> dict[str, str]:
+        broker = self.refusing if refusing else self.broker
+        given = {"kafka.bootstrap.servers": broker.bootstrap_servers, "checkpointLocation": str(self.folder)}
+        return given | {name.replace("__", "."): str(value) for name, value in options.items()}
+
+    def writer(self, schema: StructType | None = None, **options: Any) -> None:
+        chosen = schema or StructType([StructField("value", StringType())])
+        stream_writer(self.sink_options({"topic": "t", **options}), chosen, overwrite=False)
+
+    def encode(self, rows: pa.RecordBatch, columns: SinkColumns, **options: Any) -> None:
+        plan = SinkPlan(
+            options=sink_options(self.sink_options(options)), columns=columns, partition_counts={"t": 2}, folder=None
+        )
+        encoder = TaskEncoder(plan, lambda topic, partition, count, content: None, task=0)
+        encoder.add(rows)
+        encoder.finish()
+
+
+def nobody() -> str:
+    return f"127.0.0.1:{free_port()}"
+
+
+SOURCE: dict[str, Callable[[Here], None]] = {
+    "... is not an option of the tidelog source; did you mean ...?": lambda here: here.read(subscribes="t"),
+    "kafka.bootstrap.servers is missing": lambda here: here.read(subscribe="t", kafka__bootstrap__servers=None),
+    "exactly one of subscribe, subscribePattern, assign says what to read; given are ...": lambda here: here.read(
+        subscribe="t", subscribePattern="t"
+    ),
+    "kafka.auto.offset.reset is not supported: ...": lambda here: here.read(
+        subscribe="t", kafka__auto__offset__reset="earliest"
+    ),
+    "endingOffsets is for batch reads: a streaming query has no end": lambda here: here.stream(
+        subscribe="t", endingOffsets="latest"
+    ),
+    "startingOffsets=latest: a batch read that begins at the end has nothing to read": lambda here: here.read(
+        subscribe="t", startingOffsets="latest"
+    ),
+    "the tidelog source has fixed columns and takes no schema": lambda here: batch_reader(
+        here.source_options({"subscribe": "t"}), StructType([StructField("a", StringType())])
+    ),
+    "there is no topic ...: create it first, or read others": lambda here: here.read(subscribe=new_topic_name("none")),
+    "assign names partition ..., which does not exist": lambda here: here.read(assign=f'{{"{here.filled()}":[7]}}'),
+    "startingOffsets has to name each partition that is read": lambda here: here.read(
+        subscribe=here.topics.create("two", partitions=2, name="guide-two"), startingOffsets='{"guide-two":{"0":0}}'
+    ),
+    "startingOffsets names offset ... of partition ..., which ends at ...": lambda here: here.stream(
+        subscribe=here.topics.create(name="guide-short"), startingOffsets='{"guide-short":{"0":9}}'
+    ),
+    "partition ... has no record from the time ... on": lambda here: here.stream(
+        subscribe=here.filled(), startingTimestamp=2**50
+    ),
+    "partition ... begins at offset ...: ... are gone": lambda here: here.aged_out(),
+    "topic ... was deleted and recreated": lambda here: here.recreated(),
+    "the records from offset ... to ... of partition ... did not come within ... ms (kafkaConsumer.pollTimeoutMs)": (
+        lambda here: here.unanswered()
+    ),
+    "no broker answers at ...": lambda here: here.read(subscribe="t", kafka__bootstrap__servers=nobody()),
+}
+
+_LARGE = "x" * 5000
+
+SINK: dict[str, Callable[[Here], None]] = {
+    "... is not a sink property; did you mean ...?": lambda here: here.writer(atomicty="batch"),
+    "kafka.acks cannot be set: ...": lambda here: here.writer(kafka__acks="1"),
+    "there is no column `value` (the columns are: ...)": lambda here: here.writer(
+        StructType([StructField("body", StringType())])
+    ),
+    "column 'value' is bigint, and must be string or binary": lambda here: here.writer(
+        StructType([StructField("value", LongType())])
+    ),
+    "there is neither the option `topic` nor a column `topic`": lambda here: stream_writer(
+        here.sink_options({}), StructType([StructField("value", StringType())]), overwrite=False
+    ),
+    "topic ... does not exist, and the broker has auto.create.topics.enable=false": lambda here: here.write(
+        topic=new_topic_name("none"), refusing=True
+    ),
+    "topic ... cannot be written to: INVALID_TOPIC_EXCEPTION": lambda here: here.write(topic="a/b"),
+    "a row names a topic that is not there (there are: ...): ...": lambda here: here.write(
+        {"value": ["a"], "topic": [new_topic_name("none")]}, refusing=True
+    ),
+    "the column `topic` is null in ... rows, and there is no option `topic`": lambda here: here.encode(
+        pa.record_batch({"value": ["a"], "topic": pa.array([None], pa.string())}), SinkColumns(value=0, topic=1)
+    ),
+    "a row names partition ... of topic ..., which has the partitions 0 to ...": lambda here: here.encode(
+        pa.record_batch({"value": ["a"], "partition": pa.array([9], pa.int32())}),
+        SinkColumns(value=0, partition=1),
+        topic="t",
+    ),
+    "a row takes ... bytes, and kafka.max.request.size is ...": lambda here: here.encode(
+        pa.record_batch({"value": [_LARGE]}), SinkColumns(value=0), topic="t", kafka__max__request__size="1000"
+    ),
+    "the broker refuses a record batch as too large": lambda here: here.write(
+        {"value": [_LARGE]}, topic=here.topics.create("small", config={"max.message.bytes": "300"})
+    ),
+    "a topic cannot be overwritten: use mode('append')": lambda here: batch_writer(
+        here.sink_options({"topic": "t"}), StructType([StructField("value", StringType())]), overwrite=True
+    ),
+    "jobId is for df.write": lambda here: here.writer(jobId="x"),
+    "no broker answers at ...": lambda here: here.write(topic="t", kafka__bootstrap__servers=nobody()),
+}
+
+MESSAGES = {"spark-source.md": SOURCE, "spark-sink.md": SINK}
+
+
+def told(guide: Path) -> Iterator[str]:
+    """The first column of each table of messages."""
+    inside = False
+    for line in guide.read_text().splitlines():
+        if line.startswith(TABLE_HEAD):
+            inside = True
+        elif not line.startswith("|"):
+            inside = False
+        elif inside and not line.startswith("|---"):
+            yield line.split(" | ")[0].removeprefix("| ").strip()
+
+
+@pytest.mark.parametrize("guide", [GUIDES / name for name in MESSAGES], ids=lambda path: path.name)
+def test_every_message_in_a_guide_is_produced_here(guide: Path) -> None:
+    assert list(told(guide)) == list(MESSAGES[guide.name])
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Iterator[BrokerThread]:
+    with BrokerThread(properties={"auto.create.topics.enable": "false"}) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("guide", "message"), [(guide, message) for guide, messages in MESSAGES.items() for message in messages]
+)
+def test_what_a_guide_says_is_what_is_said(
+    guide: str,
+    message: str,
+    broker: BrokerThread,
+    refusing: BrokerThread,
+    topics: FilledTopics,
+    tmp_path: Path,
+) -> None:
+    here = Here(broker=broker, refusing=refusing, topics=topics, folder=tmp_path)
+    pattern = ".+".join(re.escape(part) for part in message.split("..."))
+
+    with pytest.raises(Exception, match=pattern) as raised:
+        MESSAGES[guide][message](here)
+
+    # One line, from a class of ours.
+    assert "\n" not in str(raised.value)
+    assert type(raised.value).__module__.startswith("tidelog.")
