@@ -200,6 +200,21 @@ def test_partition_that_is_not_there_is_refused(partition: int) -> None:
         encode(plan(["value", "partition"], {"t": 3}, topic="t"), rows)
 
 
+def test_empty_columns_may_come_without_an_offset() -> None:
+    """As the Java of Spark 4.0 writes them: no row has headers, so keys and values of headers are empty columns."""
+    nothing = pa.py_buffer(b"")
+    keys = pa.Array.from_buffers(pa.string(), 0, [None, nothing, nothing])
+    contents = pa.Array.from_buffers(pa.binary(), 0, [None, nothing, nothing])
+    entries = pa.StructArray.from_arrays([keys, contents], fields=list(HEADERS.value_type))
+    offsets = pa.py_buffer(bytes(4 * 3))
+    headers = pa.Array.from_buffers(HEADERS, 2, [pa.py_buffer(b"\x00"), offsets], children=[entries])
+    rows = pa.record_batch({"value": pa.array([b"a", b"b"]), "headers": headers})
+
+    written, _ = encode(plan(["value", "headers"], {"t": 1}, topic="t"), rows)
+
+    assert [(record.value, record.headers) for record in written["t", 0]] == [(b"a", ()), (b"b", ())]
+
+
 def test_header_without_a_name_is_refused() -> None:
     rows = pa.record_batch({"value": ["a"], "headers": pa.array([[{"key": None, "value": b"x"}]], HEADERS)})
 

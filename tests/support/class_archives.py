@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,9 @@ from support.download_cache import FILL_TIMEOUT_SECONDS, Unavailable, cached
 
 from tidelog.spark.java import find_java
 
+# Set where too few drivers are started to pay for the training run.
+NO_ARCHIVE = "TIDELOG_TEST_NO_CLASS_ARCHIVE"
+
 _TRAINING = Path(__file__).with_name("spark_training_job.py")
 
 
@@ -26,6 +30,8 @@ _TRAINING = Path(__file__).with_name("spark_training_job.py")
 def small_spark_jvm() -> str:
     """Java options for a driver that starts quickly, as `spark.driver.extraJavaOptions` wants them."""
     options = " ".join(SMALL_JVM)
+    if NO_ARCHIVE in os.environ:
+        return options
     try:
         return f"{options} -Xshare:auto -XX:SharedArchiveFile={_spark_archive()}"
     except (Unavailable, OSError):

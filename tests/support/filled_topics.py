@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 _TIMEOUT_SECONDS = 60
@@ -15,6 +15,25 @@ _numbers = itertools.count(1)
 def new_topic_name(what: str) -> str:
     """A name that no other test of this run uses."""
     return f"{what}-{next(_numbers)}"
+
+
+def committed_values(servers: str, topic: str) -> list[str]:
+    """The values of all committed records, partition by partition."""
+    settings = {"bootstrap.servers": servers, "group.id": "reader", "isolation.level": "read_committed", "log_level": 0}
+    consumer = Consumer({**settings, "enable.partition.eof": True})
+    partitions = list(consumer.list_topics(topic).topics[topic].partitions)
+    consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+    found: dict[int, list[str]] = {number: [] for number in partitions}
+    ends = 0
+    while ends < len(partitions):
+        message = consumer.poll(_TIMEOUT_SECONDS)
+        assert message is not None, f"the end of {topic} was not reached"
+        if message.error() is None:
+            found[message.partition() or 0].append((message.value() or b"").decode())
+        else:
+            ends += 1
+    consumer.close()
+    return [value for number in sorted(found) for value in found[number]]
 
 
 class FilledTopics:
@@ -48,8 +67,6 @@ class FilledTopics:
         self._producer = self._new_producer()
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
-        from confluent_kafka import TopicPartition
-
         wanted = TopicPartition(topic, partition, before)
         for future in self._admin.delete_records([wanted]).values():
             future.result(_TIMEOUT_SECONDS)

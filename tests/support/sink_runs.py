@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 import threading
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -59,6 +59,17 @@ class Input:
             for row in rows:
                 key = row.split(" ")[0].encode()
                 partitions[partition_for_key(key, PARTITIONS)].append(row)
+        return partitions
+
+    def expected_counts(self, batches: int) -> Partitions:
+        """The same for a job that says how many rows a key has had, in every micro-batch that has some."""
+        partitions: Partitions = {number: [] for number in range(PARTITIONS)}
+        counts: Counter[str] = Counter()
+        for rows in self._rows[:batches]:
+            keys = [row.split(" ")[0] for row in rows]
+            counts.update(keys)
+            for key in dict.fromkeys(keys):
+                partitions[partition_for_key(key.encode(), PARTITIONS)].append(f"{key} {counts[key]}")
         return partitions
 
 
@@ -128,11 +139,12 @@ class SinkRun:
         settings: Mapping[str, str] | None = None,
         halt_at: str | None = None,
         on_executors: bool = False,
+        flags: Sequence[str] = (),
     ) -> None:
         self.output = directory / f"driver-{name}.log"
         self._crash_file = directory / f"crash-{name}"
         command = [sys.executable, str(_JOB), "--master", master, "--input", str(source.folder)]
-        command += ["--checkpoint", str(directory / "checkpoint")]
+        command += ["--checkpoint", str(directory / "checkpoint"), *flags]
         for key, value in options.items():
             command += ["--option", f"{key}={value}"]
         for key, value in {"spark.driver.extraJavaOptions": small_spark_jvm(), **(settings or {})}.items():

@@ -32,10 +32,15 @@ logger = logging.getLogger(__name__)
 OFFSETS = "offsets"
 COMMITS = "commits"
 SOURCES = "sources"
+METADATA = "metadata"
 DEFAULT_LOCATION = "spark.sql.streaming.checkpointLocation"
 _DESCRIPTION = "spark.job.description"
 # Arrow's errors are ValueErrors, such as about a kind of file system that it does not know.
 _READ_ERRORS = (OSError, ValueError)
+
+
+class NoCheckpoint(Exception):
+    """There is no checkpoint of a query in that place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +94,19 @@ def default_checkpoint(property_of: Callable[[str], str | None], query_id: str) 
         return None
     location = f"{root.rstrip('/')}/{name}"
     try:
-        filesystem, path = resolve(f"{location}/metadata")
-        found = json.loads(_text(filesystem, path))["id"]
-    except (*_READ_ERRORS, KeyError, TypeError):
+        return location if checkpoint_owner(location) == query_id else None
+    except NoCheckpoint:
         return None
-    return location if found == query_id else None
+
+
+def checkpoint_owner(location: str) -> str:
+    """The id of the query that a checkpoint belongs to. Raises NoCheckpoint."""
+    file = f"{location.rstrip('/')}/{METADATA}"
+    try:
+        filesystem, path = resolve(file)
+        return str(json.loads(_text(filesystem, path))["id"])
+    except (*_READ_ERRORS, KeyError, TypeError) as error:
+        raise NoCheckpoint(f"{file} does not say which query it belongs to: {error}") from error
 
 
 def _query_name(description: str) -> str | None:

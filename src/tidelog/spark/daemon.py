@@ -12,18 +12,27 @@ the client.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
 
 from pyspark.daemon import manager
 
+from tidelog.spark.versions.refusals import NoDataSources
+
 _READING = ("asyncio", "ssl", "tidelog.client.offsets", "tidelog.spark.options", "tidelog.spark.source_cluster")
 _COMMITTING = ("asyncio", "concurrent.futures.thread", "ssl", "uvloop", "tidelog.client.admin", "tidelog.spark.sink")
 
 # What workers of a kind use. Kinds that are not here begin with Spark's own modules alone.
 LOADED: Mapping[str, Sequence[str]] = {
-    "pyspark.worker": (*_COMMITTING, *_READING, "tidelog.client.arrow", "tidelog.client.fetched"),
+    "pyspark.worker": (
+        *_COMMITTING,
+        *_READING,
+        "tidelog.client.arrow",
+        "tidelog.client.fetched",
+        "tidelog.spark.foreach_batch",
+    ),
     "pyspark.sql.worker.create_data_source": ("tidelog.spark.options",),
     "pyspark.sql.worker.plan_data_source_read": _READING,
     "pyspark.sql.worker.data_source_pushdown_filters": _READING,
@@ -35,9 +44,12 @@ LOADED: Mapping[str, Sequence[str]] = {
 
 def load_for(kind: str) -> None:
     for module in LOADED.get(kind, ()):
-        importlib.import_module(module)
+        # Spark 3.5 has no data sources, and only `tidelog.spark.foreach_batch` writes there.
+        with contextlib.suppress(NoDataSources):
+            importlib.import_module(module)
 
 
 if __name__ == "__main__":
-    load_for(sys.argv[1] if len(sys.argv) > 1 else "")
+    # Spark 3.5 has one kind, and does not name it.
+    load_for(sys.argv[1] if len(sys.argv) > 1 else "pyspark.worker")
     manager()

@@ -26,7 +26,7 @@ def binary_column(column: pa.Array) -> BinaryColumn:
     validity, offsets, data = column.buffers()
     return BinaryColumn(
         None if column.null_count == 0 else validity,
-        b"\x00" * 4 if offsets is None else offsets,
+        _given_offsets(offsets),
         b"" if data is None else data,
         column.offset,
         column.null_count,
@@ -41,8 +41,17 @@ def headers_column(column: pa.Array) -> HeadersColumn:
         raise InvalidColumns("the column `headers` holds a header whose key is null; every header needs a name")
     validity, offsets = column.buffers()[:2]
     return HeadersColumn(
-        None if column.null_count == 0 else validity, offsets, binary_column(keys), binary_column(values), column.offset
+        None if column.null_count == 0 else validity,
+        _given_offsets(offsets),
+        binary_column(keys),
+        binary_column(values),
+        column.offset,
     )
+
+
+def _given_offsets(offsets: pa.Buffer | None) -> pa.Buffer | bytes:
+    """An empty column may come without its one offset: Spark 4.0 and older write it so, and Arrow allows it."""
+    return b"\x00" * 4 if offsets is None or offsets.size == 0 else offsets
 
 
 def int32_buffer(column: pa.Array) -> bytes:

@@ -27,15 +27,12 @@ from tidelog.spark.versions.data_sources import (
     DataSourceWriter,
 )
 from tidelog.spark.versions.messages import WriterCommitMessage
+from tidelog.spark.versions.running_query import BATCH_ID, QUERY_ID, RUN_ID
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-_QUERY_ID = "sql.streaming.queryId"
-_BATCH_ID = "streaming.sql.batchId"
-# Spark makes the start of a query the group of its jobs.
-_RUN_ID = "spark.jobGroup.id"
 # A job of `df.write` is one micro-batch.
 _ONLY_BATCH = 0
 
@@ -79,9 +76,9 @@ class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()
         assert context is not None
-        query_id, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
+        query_id, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
         if query_id is None or batch is None:
-            raise PublishFailed(f"this Spark does not tell its tasks {_QUERY_ID} and {_BATCH_ID}")
+            raise PublishFailed(f"this Spark does not tell its tasks {QUERY_ID} and {BATCH_ID}")
         assert self._plan is not None
         number = int(batch)
         place = TaskPlace(
@@ -89,7 +86,7 @@ class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
             batch=number,
             task=context.partitionId(),
             attempt=context.taskAttemptId(),
-            run=context.getLocalProperty(_RUN_ID) or "",
+            run=context.getLocalProperty(RUN_ID) or "",
             planned=planned_for(self._plan, query_id, number, context.getLocalProperty),
         )
         return self._mode.run_task(self._plan, place, iterator)

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
+pytest.importorskip("pyspark.sql.datasource", reason="Spark has data sources in Python since 4.0")
+
 from support.filled_topics import FilledTopics
 
 from tidelog.spark.options import stream_options
