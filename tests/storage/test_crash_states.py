@@ -22,12 +22,14 @@ from support.log_scenarios import (
     clean_restart,
     compaction,
     compaction_of_unflushed_segments,
+    compaction_that_leaves_gaps,
     retention,
     transactions,
     truncate,
 )
 from support.tracked_log import PATH, Model, TrackedLog, check_recovered
 
+from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.log import Log
 from tidelog.storage.log_config import LogConfig
 from tidelog.storage.segment import Segment
@@ -193,6 +195,23 @@ def test_recovery_that_crashes_is_recovered_from(
 ) -> None:
     found = check_recovery_itself(scenario, config, every=RECOVERY_EVERY, most_per_point=RECOVERY_MOST_PER_POINT)
     assert found >= least
+
+
+# Much of that work is not synced, which makes for more states than there is time for.
+GAPS_MOST_PER_POINT = 120
+
+
+@pytest.mark.slow
+def test_gaps_between_segments_are_told_from_losses_after_every_crash(quiet: None) -> None:
+    assert check_all(compaction_that_leaves_gaps, COMPACTED, most_per_point=GAPS_MOST_PER_POINT) >= 9_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["allow_below", "limit_to"])
+def test_gaps_that_are_not_noted_would_be_found(quiet: None, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KnownGaps, step, lambda self, offset: None)
+    with pytest.raises(AssertionError, match="crash after operation"):
+        check_all(compaction_that_leaves_gaps, COMPACTED, most_per_point=GAPS_MOST_PER_POINT)
 
 
 def test_a_hundred_thousand_states_are_recovered() -> None:

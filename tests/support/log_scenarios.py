@@ -113,6 +113,22 @@ def compaction_of_unflushed_segments(tracked: TrackedLog) -> None:
     tracked.append((b"c", b"1"))
 
 
+def compaction_that_leaves_gaps(tracked: TrackedLog) -> None:
+    """Segments lose their ends, and one loses all that it has; what is cut and written afterwards may be torn again."""
+    for number in range(3):
+        tracked.append((b"k", value(number) * 90))
+    tracked.append((b"other", b"1"))
+    tracked.append((b"k", b"3" * 90))
+    tracked.flush_sealed()
+    tracked.roll()
+    tracked.compact()
+    tracked.append((b"k", b"4"))
+    tracked.truncate(4)
+    tracked.append((b"k", b"5" * 90))
+    tracked.append((b"k", b"6" * 190))
+    tracked.append((b"k", b"7"))
+
+
 SCENARIOS: list[tuple[Scenario, LogConfig]] = [
     (append_and_roll, CONFIG),
     (append_and_flush, CONFIG),
@@ -122,4 +138,5 @@ SCENARIOS: list[tuple[Scenario, LogConfig]] = [
     (clean_restart, CONFIG),
     (compaction, COMPACTED),
     (compaction_of_unflushed_segments, COMPACTED),
+    (compaction_that_leaves_gaps, COMPACTED),
 ]

@@ -1,7 +1,8 @@
 """The names of Kafka's files and directories: how they are made and what they say.
 
 What is inside of them lives in one module per kind: `offset_index`, `time_index`, `transaction_index`,
-`producer_snapshot`, `checkpoints`, `partition_metadata`, `meta_properties`, `clean_shutdown`, `directory_state`.
+`producer_snapshot`, `checkpoints`, `partition_metadata`, `meta_properties`, `clean_shutdown`, `directory_state`,
+`cleaner.gaps`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ FUTURE_DIRECTORY_SUFFIX = "-future"
 
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
+GAPS_FILE = ".tidelog-gaps"
 
 META_PROPERTIES = "meta.properties"
 LOCK_FILE = ".lock"

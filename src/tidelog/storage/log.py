@@ -98,7 +98,13 @@ class Log:
         self._guard = DiskGuard(environment.health, subject)
         self._growth_guard = DiskGuard(environment.health, subject, growing=True)
         self.exchange = SegmentExchange(
-            environment.filesystem, self._guard, self._growth_guard, self.directory, state.segments, state.snapshots
+            environment.filesystem,
+            self._guard,
+            self._growth_guard,
+            self.directory,
+            state.segments,
+            state.snapshots,
+            state.gaps,
         )
         self._flusher = Flusher(
             environment.filesystem,
@@ -133,7 +139,7 @@ class Log:
     @property
     def may_have_gaps(self) -> bool:
         """Only the cleaner makes gaps, so where it never was, a gap is damage."""
-        return self.config.compact or self.cleaned_up_to is not None
+        return self.config.compact or self.cleaned_up_to is not None or self.exchange.gaps.end_offset > 0
 
     @property
     def stored_end_offset(self) -> int:
@@ -509,10 +515,10 @@ class Log:
             # Repairs an index that would lead astray, or fails before anything has changed.
             locate(target, self.config, offset)
             self.exchange.revoke()
-            if self.cleaned_up_to is not None:
-                self.cleaned_up_to = min(self.cleaned_up_to, offset)
             self._flusher.forget_from(offset)
             removals = self._drop_segments_above(offset, now_ms)
+            if self.cleaned_up_to is not None:
+                self.cleaned_up_to = min(self.cleaned_up_to, offset)
             self._snapshots.remove_above(offset)
             target.truncate_to(offset, now_ms)
             self._stored_end = target.next_offset() if self.may_have_gaps else MAX_LONG
@@ -523,6 +529,7 @@ class Log:
                 self._flusher.epochs_changed = True
             self._reload_producers(now_ms)
             self._filesystem.sync_directory(self.directory)
+            self.exchange.gaps.limit_to(offset)
         return removals
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> list[FileRemoval]:
@@ -530,10 +537,10 @@ class Log:
         self._require_open()
         with self._guard:
             self.exchange.revoke()
-            if self.cleaned_up_to is not None:
-                self.cleaned_up_to = offset
             self._flusher.forget_from(0)
             removals = self._drop_segments_above(-1, now_ms)
+            if self.cleaned_up_to is not None:
+                self.cleaned_up_to = offset
             self._snapshots.remove_all()
             self.segments.add(self._new_segment(offset, now_ms))
             self.log_start_offset = self.log_end_offset = self.high_watermark = offset
@@ -544,12 +551,22 @@ class Log:
             self.producer_states.reset(offset)
             # The old segments must be gone for good before the first record of the new ones is written.
             self._filesystem.sync_directory(self.directory)
+            self.exchange.gaps.limit_to(offset)
         return removals
 
     def _drop_segments_above(self, offset: int, now_ms: int) -> list[FileRemoval]:
-        """The last one first, so that a crash on the way leaves no gap in the log."""
+        """The last one first, so that a crash on the way leaves no gap in the log.
+
+        Where recovery would take a gap for one of the cleaner, each is gone for good before the next one goes.
+        """
         dropped = self.segments.above(offset)[::-1]
-        return [self._remove_segments(dropped, now_ms)] if dropped else []
+        known_gaps_end = max(self.exchange.gaps.end_offset, self.cleaned_up_to or 0)
+        removals = []
+        for segment in dropped:
+            removals.append(self._remove_segments([segment], now_ms))
+            if segment.base_offset <= known_gaps_end:
+                self._filesystem.sync_directory(self.directory)
+        return removals
 
     def _remove_segments(self, segments: Sequence[Segment], now_ms: int) -> FileRemoval:
         self.exchange.revoke()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tidelog.model.ports import Randomness
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
+from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.disk_health import DiskHealth
 from tidelog.storage.filesystem import FileSystem
 from tidelog.storage.log_config import LogConfig
@@ -36,6 +37,7 @@ class LogState:
     directory: str
     segments: Segments
     snapshots: SnapshotFiles
+    gaps: KnownGaps
     leader_epochs: LeaderEpochs
     producer_states: ProducerStates
     log_start_offset: int

@@ -22,6 +22,7 @@ from tidelog.partition.producers import ProducerStates
 from tidelog.records.batch import BatchHeader, CorruptBatch
 from tidelog.storage.batch_scan import valid_batch_behind
 from tidelog.storage.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
+from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.damage import DamagedLog
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import (
@@ -120,8 +121,9 @@ class _Loader:
         self._topic_partition = topic_partition
         self._config = config
         self._request = request
+        self._gaps = KnownGaps.read(filesystem, directory)
         # Only the cleaner makes gaps, so where it never was, a gap is damage.
-        self._gapless = not config.compact and request.cleaned_up_to is None
+        self._gapless = not config.compact and request.cleaned_up_to is None and not self._gaps.end_offset
         self._now_ms = now_ms
         self._segments = Segments()
         self._snapshots = SnapshotFiles(filesystem, directory)
@@ -165,10 +167,13 @@ class _Loader:
         self._epochs_changed |= self._epochs.truncate_from_end(end_offset)
         self._epochs_changed |= self._epochs.truncate_from_start(log_start_offset)
         self._load_producers(log_start_offset, end_offset)
+        # What is written from here on has no gaps.
+        self._gaps.limit_to(end_offset)
         return LogState(
             directory=self._directory,
             segments=self._segments,
             snapshots=self._snapshots,
+            gaps=self._gaps,
             leader_epochs=self._epochs,
             producer_states=self._producers,
             log_start_offset=log_start_offset,
@@ -317,12 +322,13 @@ class _Loader:
         # For these offsets the batches are the truth: stale entries must not stand in their way.
         self._epochs_changed |= self._epochs.truncate_from_end(first.base_offset)
         self._rewind_producers(self._producers, self._request.log_start_offset, first.base_offset)
+        # The checkpoint is that of the whole round, and all there is if Apache Kafka has compacted the log.
+        gaps_end_offset = max(self._request.cleaned_up_to or 0, self._gaps.end_offset)
         checked_bytes = 0
         end_offset = first.base_offset
         for segment in unchecked:
-            if segment.base_offset > end_offset and segment.base_offset > (self._request.cleaned_up_to or 0):
+            if segment.base_offset > end_offset and segment.base_offset > gaps_end_offset:
                 # The end of the segment before it was lost, just at the end of a batch: what follows has no place.
-                # A segment that our cleaner writes ends where it did before, but that of Apache Kafka may not.
                 self._refuse_to_cut(segment, 0, end_offset, f"offsets from {end_offset} on are missing before it")
                 logger.warning("%s ends at %d: dropping %s, which lies behind it", self._directory, end_offset, segment)
                 self._remove_after(segment.base_offset - 1)

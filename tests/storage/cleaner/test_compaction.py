@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.compaction import batches, committed_records, compact, records
@@ -11,7 +13,12 @@ from tidelog.records.batch import parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
 from tidelog.storage.cleaner.compaction import CompactionLimits, CompactionRevoked, DamagedSegment
+from tidelog.storage.cleaner.gaps import KnownGaps
+from tidelog.storage.file_names import CLEANER_CHECKPOINT, GAPS_FILE, RECOVERY_POINT_CHECKPOINT
+from tidelog.storage.local_filesystem import LocalFileSystem
 from tidelog.storage.log_config import LogConfig
+from tidelog.storage.verification.directory import verify
+from tidelog.storage.verification.findings import Report
 
 CONFIG = LogConfig(segment_bytes=1000, index_interval_bytes=200, compact=True, delete=False, delete_retention_ms=1000)
 DAY = 24 * 3600 * 1000
@@ -274,17 +281,94 @@ def test_producers_last_sequence_stays_as_an_empty_batch(keyed) -> None:
     assert (entry.epoch, entry.last_sequence) == (2, 3)
 
 
-def test_segment_ends_where_it_did(keyed) -> None:
-    log = keyed()
-    for number in range(8):
-        log.put((b"a", b"v%d" % number * 40))
-    log.roll()
-    for number in range(8):
-        log.put((b"a", b"w%d" % number * 40))
+def overwritten(keyed, config: LogConfig = CONFIG):
+    """Four sealed segments, of which only the last record of all is still wanted."""
+    log = keyed(config)
+    for value in (b"v", b"w"):
+        for number in range(8):
+            log.put((b"a", b"%s%d" % (value, number) * 40))
+        log.roll()
+    return log
+
+
+def test_segments_of_which_nothing_stays_are_empty(keyed) -> None:
+    log = overwritten(keyed)
+    log.compact()
+    assert [(header.base_offset, header.record_count) for header, _ in batches(log.log)] == [(15, 1)]
+    assert [segment.next_offset() for segment in log.log.segments] == [0, 6, 8, 16, 16]
+    # In the next round there is hardly anything left of them, and they become one.
+    log.put((b"b", b"1"))
     log.roll()
     log.compact()
-    ends = [segment.next_offset() for segment in log.log.segments]
-    assert ends[:-1] == log.log.segments.base_offsets[1:]
+    assert log.log.segments.base_offsets == [0, 17]
+
+
+def test_last_batch_of_a_round_stays_without_records_until_the_next_round(keyed) -> None:
+    log = keyed()
+    log.put((b"a", b"1"))
+    log.put((None, b"no key"))
+    log.roll()
+    log.compact()
+    assert [(header.base_offset, header.record_count) for header, _ in batches(log.log)] == [(0, 1), (1, 0)]
+    log.put((b"a", b"2"))
+    log.roll()
+    log.compact()
+    assert [(header.base_offset, header.record_count) for header, _ in batches(log.log)] == [(2, 1)]
+
+
+def test_gap_that_a_crash_leaves_in_the_middle_of_a_round_is_no_loss(keyed) -> None:
+    log = overwritten(keyed)
+    expected = log.found()[-1:]
+    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), CompactionLimits(), log.h.now)
+    for _ in compaction.map_keys():
+        pass
+    # The last segment, and the checkpoint of the cleaner, are not written any more.
+    for group in compaction.groups()[:-1]:
+        for _ in compaction.write_group(group):
+            pass
+        segment, _ = log.log.exchange.swap_in(compaction, log.h.now)
+        log.log.exchange.sync_names(compaction)
+        log.log.exchange.finish(segment)
+    log.h.crash()
+    report = Report()
+    verify(LocalFileSystem(), log.h.path, report)
+    assert report.damage == []
+    log.h.open()
+    log.log.update_high_watermark(16)
+    assert log.log.log_end_offset == 16
+    assert log.found()[-1:] == expected
+    # The topic may have become one that is not compacted.
+    log.h.config = replace(CONFIG, compact=False, delete=True)
+    log.h.crash_and_reopen()
+    log.log.update_high_watermark(16)
+    assert log.log.may_have_gaps
+    assert log.found()[-1:] == expected
+
+
+def test_gaps_are_limited_by_a_truncation(keyed) -> None:
+    log = overwritten(keyed)
+    log.compact()
+    gaps = log.log.exchange.gaps
+    assert KnownGaps.read(LocalFileSystem(), log.log.directory).end_offset == gaps.end_offset == 16
+    log.h.directory.truncate(log.h.partition, 12, log.h.now)
+    assert KnownGaps.read(LocalFileSystem(), log.log.directory).end_offset == gaps.end_offset == 12
+    log.h.directory.truncate_fully(log.h.partition, 3, log.h.now)
+    assert KnownGaps.read(LocalFileSystem(), log.log.directory).end_offset == gaps.end_offset == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"00000000\n16\n", b"no\n", b"\xff\n\xff"])
+def test_without_a_readable_note_every_gap_counts_as_one_of_the_cleaner(keyed, content: bytes) -> None:
+    log = overwritten(keyed)
+    log.compact()
+    expected = log.found()
+    (log.h.partition_path / GAPS_FILE).write_bytes(content)
+    for name in (CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT):
+        (Path(log.h.path) / name).unlink(missing_ok=True)
+    log.h.crash_and_reopen()
+    log.log.update_high_watermark(16)
+    assert log.found() == expected
+    # It is written again.
+    assert KnownGaps.read(LocalFileSystem(), log.log.directory).end_offset == 16
 
 
 # What happens meanwhile

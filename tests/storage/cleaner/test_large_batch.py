@@ -36,10 +36,15 @@ def filtered(batch: bytes, later: dict[bytes, int]) -> batch_filter.FilteredBatc
     keys = KeyMap(1 << 16, 0.9)
     for key, offset in later.items():
         keys.put(key, offset)
-    rules = RetentionRules(now_ms=NOW + 500, delete_retention_ms=1000, mapped_up_to=10_000, last_records={})
-    result: batch_filter.FilteredBatch = finish(
-        BatchFilter(keys, PassedTransactions(()), rules).filter(parse_header(batch), batch, ends_segment=True)
+    header = parse_header(batch)
+    rules = RetentionRules(
+        now_ms=NOW + 500,
+        delete_retention_ms=1000,
+        mapped_up_to=10_000,
+        last_records={},
+        end_offset=header.next_offset,
     )
+    result: batch_filter.FilteredBatch = finish(BatchFilter(keys, PassedTransactions(()), rules).filter(header, batch))
     return result
 
 
@@ -118,9 +123,9 @@ def test_compaction_of_a_bomb_takes_little_memory(codec: Compression) -> None:
         batch = assemble_batch(header, b"".join(packed))
         keys = KeyMap(1 << 16, 0.9)
         keys.put(b"k", count)
-        rules = RetentionRules(now_ms=5, delete_retention_ms=5, mapped_up_to=count + 1, last_records={{}})
+        rules = RetentionRules(now_ms=5, delete_retention_ms=5, mapped_up_to=count + 1, last_records={{}}, end_offset=0)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        work = BatchFilter(keys, PassedTransactions(()), rules).filter(parse_header(batch), batch, ends_segment=True)
+        work = BatchFilter(keys, PassedTransactions(()), rules).filter(parse_header(batch), batch)
         try:
             while True:
                 next(work)

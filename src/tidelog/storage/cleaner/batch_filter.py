@@ -10,7 +10,8 @@ When records go:
   than delete.retention.ms learn of the deletion (KIP-534). The horizon is set by the first compaction that keeps it
 - a marker whose transaction has no batches left is treated like a tombstone
 Offsets never change. A batch without records stays if it is its producer's last one, which keeps the sequence number,
-or if it is the last one of a segment, so that a segment always ends where it did.
+or if it is the last one of the round, so that a log whose other segments are lost still ends where it did. Both as in
+Apache Kafka; the next round removes it, unless it is the last one again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class RetentionRules:
     # The map of keys holds everything up to here; later records are all kept.
     mapped_up_to: int
     last_records: Mapping[int, LastRecord]
+    # Where the part of the log ends that this round is about.
+    end_offset: int
 
 
 class FilteredBatch(NamedTuple):
@@ -63,22 +66,22 @@ class BatchFilter:
         self._transactions = transactions
         self._rules = rules
 
-    def filter(self, header: BatchHeader, batch: Buffer, *, ends_segment: bool) -> Generator[int, None, FilteredBatch]:
+    def filter(self, header: BatchHeader, batch: Buffer) -> Generator[int, None, FilteredBatch]:
         """Must be asked about all batches in order. Raises CorruptBatch."""
         if header.is_control:
             if not header.has_producer_id:
                 # Not the end of a transaction, so none of our business.
                 return FilteredBatch(batch, header.record_count, header.record_count)
-            return self._filter_marker(header, batch, ends_segment)
+            return self._filter_marker(header, batch)
         if self._transactions.pass_data(header):
-            return FilteredBatch(self._emptied(header, ends_segment), header.record_count, 0)
+            return FilteredBatch(self._emptied(header), header.record_count, 0)
         payload = small_payload(header, batch)
         if payload is None:
-            return (yield from self._filter_large(header, batch, ends_segment))
+            return (yield from self._filter_large(header, batch))
         kept, tombstones = yield from self._choose(header, payload)
         count = header.record_count
         if not kept:
-            return FilteredBatch(self._emptied(header, ends_segment), count, 0)
+            return FilteredBatch(self._emptied(header), count, 0)
         if tombstones and not header.has_delete_horizon:
             horizon = self._rules.now_ms + self._rules.delete_retention_ms
             chosen = {header.base_offset + span[2] for span in kept}
@@ -88,14 +91,12 @@ class BatchFilter:
             return FilteredBatch(batch, count, count)
         return FilteredBatch(encode_spans(header, payload, kept), count, len(kept))
 
-    def _filter_large(
-        self, header: BatchHeader, batch: Buffer, ends_segment: bool
-    ) -> Generator[int, None, FilteredBatch]:
+    def _filter_large(self, header: BatchHeader, batch: Buffer) -> Generator[int, None, FilteredBatch]:
         stays = self._stays(header)
         found = yield from survey(header, batch, stays)
         count = header.record_count
         if not found.kept:
-            return FilteredBatch(self._emptied(header, ends_segment), count, 0)
+            return FilteredBatch(self._emptied(header), count, 0)
         sets_horizon = found.tombstones and not header.has_delete_horizon
         if found.kept == count and not sets_horizon:
             return FilteredBatch(batch, count, count)
@@ -132,7 +133,7 @@ class BatchFilter:
 
         return stays
 
-    def _filter_marker(self, header: BatchHeader, batch: Buffer, ends_segment: bool) -> FilteredBatch:
+    def _filter_marker(self, header: BatchHeader, batch: Buffer) -> FilteredBatch:
         rules = self._rules
         is_over, aborted = self._transactions.pass_marker(header, batch)
         count = header.record_count
@@ -144,10 +145,10 @@ class BatchFilter:
             return FilteredBatch(encode_retained(header, records, delete_horizon_ms=horizon), count, count)
         if count and rules.now_ms < header.base_timestamp:
             return FilteredBatch(batch, count, count)
-        return FilteredBatch(self._emptied(header, ends_segment), count, 0)
+        return FilteredBatch(self._emptied(header), count, 0)
 
-    def _emptied(self, header: BatchHeader, ends_segment: bool) -> bytes | None:
-        if ends_segment or self._is_last_of_producer(header):
+    def _emptied(self, header: BatchHeader) -> bytes | None:
+        if header.next_offset == self._rules.end_offset or self._is_last_of_producer(header):
             return encode_retained(header, ())
         return None
 

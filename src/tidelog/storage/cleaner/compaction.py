@@ -1,8 +1,9 @@
 """One compaction of one log: the file work, in small steps that may run in any thread, one at a time.
 
 1. `map_keys` reads the dirty part and notes the last offset of each key, as far as the memory for that goes.
-2. `write_group` copies what stays of some neighbouring segments into a new one, with the ending `.cleaned`, syncs it
-   and renames it to `.swap`. From then on a crash makes loading finish the exchange.
+2. `write_group` copies what stays of some neighbouring segments into a new one, with the ending `.cleaned`, syncs it,
+   notes that a gap may follow it (see `gaps`) and renames it to `.swap`. From then on a crash makes
+   loading finish the exchange.
 3. The log puts the new segment into the place of the old ones (`Log.swap_in`), on the thread that owns the log.
 Then 2 and 3 for the next group. The steps are generators; what they yield is the number of bytes they have moved
 since the last time, so that the caller can throttle them, give way to others, or stop.
@@ -25,6 +26,7 @@ from tidelog.records.spans import RecordSpan, iterate_spans
 from tidelog.storage.batch_order import in_order
 from tidelog.storage.batch_scan import scan_batches
 from tidelog.storage.cleaner.batch_filter import BatchFilter, LastRecord, RetentionRules
+from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.cleaner.grouping import group_segments
 from tidelog.storage.cleaner.key_map import SLOT_SIZE, KeyMap
 from tidelog.storage.cleaner.large_batch import RECORDS_PER_STEP, iterate_records, small_payload
@@ -91,12 +93,16 @@ class _ReadBatch(NamedTuple):
     position: int
     header: BatchHeader
     data: memoryview
-    ends_segment: bool
 
 
 class Compaction:
     def __init__(
-        self, filesystem: FileSystem, guard: DiskGuard, task: CompactionTask, limits: CompactionLimits
+        self,
+        filesystem: FileSystem,
+        guard: DiskGuard,
+        task: CompactionTask,
+        limits: CompactionLimits,
+        gaps: KnownGaps,
     ) -> None:
         self.task = task
         # Set by `map_keys`: everything below is compacted once all groups are written.
@@ -111,6 +117,7 @@ class Compaction:
         self.guard = RevocableGuard(guard)
         self._filesystem = filesystem
         self._limits = limits
+        self._gaps = gaps
         # There are no more keys than offsets, so most logs need a small map.
         slots = int((task.end_offset - task.first_dirty_offset + 1) / limits.load_factor) + 16
         self._keys = KeyMap(min(limits.dedupe_buffer_bytes, slots * SLOT_SIZE), limits.load_factor)
@@ -204,12 +211,15 @@ class Compaction:
             )
         try:
             yield from self._write_batches(group, cleaned)
+            old = [task.segments[number] for number in group]
             with self.guard:
                 cleaned.seal()
-                for path in cleaned.paths:
+                # The old ones as well: until they are replaced, what a crash tears off must not look like a gap that
+                # the cleaner has left. Mostly they are on the device already.
+                for path in (*cleaned.paths, *(segment.log_path for segment in old)):
                     if self._filesystem.exists(path):
                         sync_path(self._filesystem, path)
-            self._finish(FinishedGroup([task.segments[number] for number in group], cleaned))
+            self._finish(FinishedGroup(old, cleaned), task.end_of(group[-1]))
         finally:
             cleaned.release()
             if self.finished is None:
@@ -218,9 +228,11 @@ class Compaction:
                     for path in cleaned.paths:
                         self._filesystem.remove(path)
 
-    def _finish(self, group: FinishedGroup) -> None:
+    def _finish(self, group: FinishedGroup, end_offset: int) -> None:
         with self._lock, self.guard:
             self.guard.check()
+            # From the next line but one on a crash may leave a segment in the log that ends before the next begins.
+            self._gaps.allow_below(end_offset)
             group.new.change_ending(SWAP_SUFFIX)
             self._filesystem.sync_directory(self.task.directory)
             self.finished = group
@@ -234,9 +246,7 @@ class Compaction:
             for batch in self._read(number):
                 header = batch.header
                 try:
-                    filtered = yield from batch_filter.filter(
-                        header, batch.data, ends_segment=batch.ends_segment and number == group[-1]
-                    )
+                    filtered = yield from batch_filter.filter(header, batch.data)
                 except CorruptBatch as problem:
                     raise self._damaged(number, batch.position, problem) from problem
                 self.records_read += filtered.records_read
@@ -274,6 +284,7 @@ class Compaction:
                 delete_retention_ms=self.task.config.delete_retention_ms,
                 mapped_up_to=self.cleaned_up_to - 1,
                 last_records=self.task.last_records,
+                end_offset=self.task.end_offset,
             )
             self._filter = BatchFilter(self._keys, PassedTransactions(self.task.aborted), rules)
         return self._filter
@@ -308,7 +319,7 @@ class Compaction:
                     )
                     raise DamagedSegment(segment.log_path, position, reason)
                 self.bytes_read += header.size
-                yield _ReadBatch(position, header, data, position + header.size == segment.size)
+                yield _ReadBatch(position, header, data)
         finally:
             file.close()
 

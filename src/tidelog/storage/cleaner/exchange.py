@@ -11,6 +11,7 @@ segments or the new one. Whatever else changes the log revokes a compaction that
 from __future__ import annotations
 
 from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, CompactionRevoked, CompactionTask
+from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.disk_health import DiskGuard
 from tidelog.storage.file_names import DELETED_SUFFIX
 from tidelog.storage.filesystem import FileSystem
@@ -31,7 +32,9 @@ class SegmentExchange:
         directory: str,
         segments: Segments,
         snapshots: SnapshotFiles,
+        gaps: KnownGaps,
     ) -> None:
+        self.gaps = gaps
         self.running: Compaction | None = None
         self._closed = False
         self._filesystem = filesystem
@@ -44,7 +47,7 @@ class SegmentExchange:
 
     def begin(self, task: CompactionTask, limits: CompactionLimits) -> Compaction:
         assert self.running is None, "a log has one compaction at a time"
-        self.running = Compaction(self._filesystem, self._growth_guard, task, limits)
+        self.running = Compaction(self._filesystem, self._growth_guard, task, limits, self.gaps)
         return self.running
 
     def swap_in(self, compaction: Compaction, now_ms: int) -> tuple[Segment, FileRemoval]:

@@ -21,6 +21,7 @@ from tidelog.records.record import Record, decode_batch
 from tidelog.storage.batch_scan import UnsupportedFormat, scan_batches
 from tidelog.storage.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
 from tidelog.storage.file_names import (
+    GAPS_FILE,
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
     METADATA_SNAPSHOT_SUFFIX,
@@ -88,6 +89,9 @@ class PartitionCheck:
         if any(name.endswith(LOG_SUFFIX + SWAP_SUFFIX) for name in names):
             reason = "segments were being exchanged by the cleaner; the next start finishes that"
             self._report.add(self._directory, None, reason, is_note=True)
+            self._expectations = replace(self._expectations, gapless=False)
+        if GAPS_FILE in names:
+            # The cleaner was here, even if it has not come to the end of its first round.
             self._expectations = replace(self._expectations, gapless=False)
         self._read_small_files(names)
         offsets = [

@@ -1,0 +1,66 @@
+"""`.tidelog-gaps` in a partition's directory: below which offset a segment may end before the next one begins.
+
+Where compaction removes the last batches of a segment, a gap is left in front of the next segment, as in Apache Kafka.
+In a log that a crash has torn such a gap means that the end of a segment was lost. So the cleaner says how far gaps
+may reach before it puts a segment in place; everything below is synced by then. A truncation takes that back.
+
+    5d0c7f2a                      CRC-32 of the rest, in hexadecimal
+    4711                          the offset
+
+Apache Kafka does not know the file and leaves it alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+
+from tidelog.storage.file_names import GAPS_FILE
+from tidelog.storage.filesystem import FileSystem, read_whole, replace_file
+from tidelog.storage.log_config import MAX_LONG
+
+logger = logging.getLogger(__name__)
+
+
+class KnownGaps:
+    """Of one log. Changed by its compaction, and by its owner when no compaction is under way."""
+
+    __slots__ = ("_filesystem", "_path", "end_offset")
+
+    def __init__(self, filesystem: FileSystem, directory: str, end_offset: int = 0) -> None:
+        self._filesystem = filesystem
+        self._path = f"{directory}/{GAPS_FILE}"
+        # Segments that begin at or below it may have a gap before them.
+        self.end_offset = end_offset
+
+    @classmethod
+    def read(cls, filesystem: FileSystem, directory: str) -> KnownGaps:
+        """If the file is damaged, every gap counts as one of the cleaner: taking it for a loss would cut the log."""
+        gaps = cls(filesystem, directory)
+        try:
+            checksum, _, text = read_whole(filesystem, gaps._path).partition(b"\n")
+        except FileNotFoundError:
+            return gaps
+        try:
+            if int(checksum, 16) != zlib.crc32(text):
+                raise ValueError("its checksum does not match")
+            gaps.end_offset = int(text)
+        except ValueError as problem:
+            logger.warning("going on without %s: %s", gaps._path, problem)
+            gaps.end_offset = MAX_LONG
+        return gaps
+
+    def allow_below(self, offset: int) -> None:
+        """On the device when this returns. Raises OSError."""
+        if offset > self.end_offset:
+            self._write(offset)
+
+    def limit_to(self, offset: int) -> None:
+        """The log was cut at `offset`: what is written from there on has no gaps. Raises OSError."""
+        if offset < self.end_offset:
+            self._write(offset)
+
+    def _write(self, offset: int) -> None:
+        text = b"%d\n" % offset
+        replace_file(self._filesystem, self._path, b"%08x\n%s" % (zlib.crc32(text), text))
+        self.end_offset = offset
