@@ -13,7 +13,6 @@ import struct
 import pytest
 from support.coordinator_moments import MOMENTS, Scene, request_for
 from support.deep_state import deep_state
-from support.extreme_values import with_extremes
 from support.group_driver import Driver
 
 from tidelog.coordinators.decision import Decision
@@ -24,6 +23,7 @@ from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.protocol.api import response_class
 from tidelog.protocol.codec import encode
 from tidelog.protocol.schema import Message
+from tidelog.simulation.extremes import with_extremes
 
 REQUESTS = [name for name, moment in MOMENTS.items() if moment().message is not None]
 A_DAY_MS = 86_400_000

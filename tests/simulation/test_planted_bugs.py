@@ -7,6 +7,7 @@ run with these faults; nothing is arranged for the mistake.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +16,14 @@ import pytest
 
 from tidelog.controller import in_sync
 from tidelog.controller.departures import Departures
+from tidelog.coordinators.groups import offset_commit
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.progress import PartitionProgress
 from tidelog.protocol.api import response_class
 from tidelog.protocol.schema import Message
 from tidelog.server import forwarding
 from tidelog.server.context import RequestContext
+from tidelog.server.coordinators.group_shard import GroupShardRuntime
 from tidelog.server.coordinators.groups import GroupCoordinator
 from tidelog.server.handlers import fetch
 from tidelog.server.node import Node
@@ -51,6 +54,8 @@ class Planted:
     # What the mistake shows as; any of them.
     shows_as: frozenset[str]
     seeds: int = 40
+    # What one of these violations has to say, if only that shows the mistake.
+    says: str = ""
 
 
 def wrap(patch: pytest.MonkeyPatch, owner: Any, name: str, replacement: Callable[..., Any]) -> None:
@@ -223,6 +228,20 @@ def take_a_lost_connection_for_a_death(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Departures, "not_refused", lambda self, broker_id: self.refused(broker_id, 0.0))
 
 
+# -- mistakes of coordinators ----------------------------------------------------------------------------------------
+
+
+def forget_the_latest_expiry(patch: pytest.MonkeyPatch) -> None:
+    """Now and the longest retention do not fit into the record: the decision raises."""
+    patch.setattr(offset_commit, "LATEST_EXPIRY_MS", 1 << 80)
+
+
+def discard_the_shard_with_a_failed_decision(patch: pytest.MonkeyPatch) -> None:
+    """Every group of the shard has to wait until it is loaded."""
+    forget_the_latest_expiry(patch)
+    patch.setattr(GroupShardRuntime, "_decision_failed", lambda self, request: self._give_up())
+
+
 # -- mistakes in waiting ---------------------------------------------------------------------------------------------
 
 
@@ -298,6 +317,19 @@ PLANTED = {
     "forward in the newest version": Planted(
         plant=forward_in_the_newest_version, nodes=3, faults=(), shows_as=frozenset({"I9"}), seeds=10
     ),
+    "forget the latest expiry": Planted(
+        plant=forget_the_latest_expiry, nodes=1, faults=(), shows_as=frozenset({"I12"})
+    ),
+    "forget the latest expiry, on three nodes": Planted(
+        plant=forget_the_latest_expiry, nodes=3, faults=(), shows_as=frozenset({"I12"})
+    ),
+    "discard the shard with a failed decision": Planted(
+        plant=discard_the_shard_with_a_failed_decision,
+        nodes=1,
+        faults=(),
+        shows_as=frozenset({"I12"}),
+        says=r"^bystander-1",
+    ),
     "keep the directory of a replaced disk": Planted(
         plant=keep_the_directory_of_a_replaced_disk,
         nodes=3,
@@ -339,7 +371,7 @@ def test_a_planted_mistake_is_found(name: str, monkeypatch: pytest.MonkeyPatch) 
     seen: set[str] = set()
     for seed in range(1, planted.seeds + 1):
         report = run(draw_scenario(seed, seconds=SECONDS, nodes=planted.nodes, faults=planted.faults))
-        seen |= {violation.invariant for violation in report.violations}
+        seen |= {each.invariant for each in report.violations if re.search(planted.says, each.message)}
         if seen & planted.shows_as:
             return
     pytest.fail(f"not found in {planted.seeds} seeds; other violations: {sorted(seen)}")

@@ -12,6 +12,7 @@ I9 what an administrator was told holds on every node: topics that are created, 
 
 I10, that no broker which is alive is fenced as gone, is not about what clients saw: the world checks it as it happens.
 I11, that nobody waits for what is there already, is in `tidelog.simulation.stalls`.
+I12, that no client costs another one its coordinator, is in `tidelog.simulation.disturbance`.
 """
 
 from __future__ import annotations

@@ -122,7 +122,20 @@ class Administered(NamedTuple):
     state: TopicState | None
 
 
-Event = Sent | Acknowledged | Refused | Ending | Ended | Positioned | Read | Administered
+class Answered(NamedTuple):
+    """What a coordinator told a client that sends extreme numbers, or one that must not notice it."""
+
+    time: float
+    client: str
+    # API, version and node.
+    request: str
+    # The errors in the answer; None if the connection was closed instead.
+    codes: frozenset[int] | None
+    # That of a bystander, whose requests are refused for no reason of their own.
+    group: str | None
+
+
+Event = Sent | Acknowledged | Refused | Ending | Ended | Positioned | Read | Administered | Answered
 
 
 @dataclass(slots=True)

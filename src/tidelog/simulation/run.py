@@ -15,6 +15,7 @@ from itertools import islice
 from tidelog.server.logs import INVARIANT_LOGGER
 from tidelog.simulation.checkers import MAX_TOLD, Violation, check
 from tidelog.simulation.clock import draw_from
+from tidelog.simulation.disturbance import disturbances
 from tidelog.simulation.ending import Finish, finish
 from tidelog.simulation.faults import draw_plan
 from tidelog.simulation.history import Ended, FinalState, History
@@ -88,6 +89,8 @@ def run(
         if not scenario.kinds and history.events:
             late = islice(stalls(history, history.events[0].time), MAX_TOLD)
             problems += [Violation("I11", message) for message in late]
+    disturbed = islice(disturbances(history, calm=not scenario.kinds), MAX_TOLD)
+    problems += [Violation("I12", message) for message in disturbed]
     _count_history(history, trace.counts)
     return RunReport(
         seed=scenario.seed,

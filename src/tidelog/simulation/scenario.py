@@ -15,6 +15,7 @@ from tidelog.simulation.administration import AdministratorSettings
 from tidelog.simulation.clock import draw_from
 from tidelog.simulation.faults import FaultKind, choose_kinds
 from tidelog.simulation.history import Isolation
+from tidelog.simulation.hostile import HostileSettings
 from tidelog.simulation.transaction_workload import TransactionalSettings
 from tidelog.simulation.workload import ProducerSettings
 
@@ -23,6 +24,8 @@ TOPIC = "records"
 COPIES = "copies"
 # In so many runs the steps of tasks come late.
 LATE_STEPS = 0.5
+# In so many runs there is a client that sends extreme numbers.
+HOSTILE = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,8 @@ class Scenario:
     transactional: tuple[TransactionalSettings, ...] = ()
     copiers: tuple[TransactionalSettings, ...] = ()
     administrators: tuple[AdministratorSettings, ...] = ()
+    # Each comes with a bystander.
+    hostile: tuple[HostileSettings, ...] = ()
     # Whether the steps of tasks come late at random.
     late_steps: bool = False
 
@@ -96,6 +101,7 @@ def draw_scenario(seed: int, *, seconds: float, nodes: int, faults: Collection[F
         transactional=tuple(_transactional(chance) for _ in range(chance.choice((0, 1, 1, 2)))),
         copiers=tuple(_transactional(chance) for _ in range(chance.choice((0, 0, 1, 2)))),
         administrators=_administrators(draw_from(seed, "administrators")),
+        hostile=_hostile(draw_from(seed, "hostile")),
         late_steps=draw_from(seed, "late steps").random() < LATE_STEPS,
     )
 
@@ -140,6 +146,10 @@ def _snapshot_properties(chance: random.Random) -> dict[str, str]:
 def _administrators(chance: random.Random) -> tuple[AdministratorSettings, ...]:
     count = chance.choice((0, 1))
     return tuple(AdministratorSettings(pause_seconds=chance.choice((1.0, 3.0))) for _ in range(count))
+
+
+def _hostile(chance: random.Random) -> tuple[HostileSettings, ...]:
+    return (HostileSettings(pause_seconds=1.0, lot_pause_seconds=2.5),) if chance.random() < HOSTILE else ()
 
 
 def _producer(chance: random.Random, *, first: bool) -> ProducerSettings:

@@ -13,6 +13,7 @@ from tidelog.model.ids import Uuid, format_uuid
 from tidelog.simulation.administration import AdministeringClient
 from tidelog.simulation.clock import draw_from
 from tidelog.simulation.history import History
+from tidelog.simulation.hostile import BystanderClient, HostileClient
 from tidelog.simulation.node import NodeFactory
 from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
 from tidelog.simulation.transaction_workload import CopyingClient, TransactionalClient
@@ -52,11 +53,12 @@ class Clients:
     readers: Sequence[ReadingClient]
     members: Sequence[GroupClient]
     administrators: Sequence[AdministeringClient]
+    hostile: Sequence[HostileClient | BystanderClient]
     world: World
 
     @property
     def writing(self) -> list[Client]:
-        return [*self.producers, *self.transactional, *self.administrators]
+        return [*self.producers, *self.transactional, *self.administrators, *self.hostile]
 
     @property
     def reading(self) -> list[Client]:
@@ -167,6 +169,15 @@ def add_clients(world: World, scenario: Scenario, history: History) -> Clients:
         client = world.add_client(f"administrator-{number}")
         chance = draw_from(scenario.seed, client.name, "workload")
         administrators.append(AdministeringClient(client, history, list(world.nodes), administration, chance))
+    hostile: list[HostileClient | BystanderClient] = []
+    for number, disturbance in enumerate(scenario.hostile, 1):
+        for kind, name, pause_seconds in (
+            (HostileClient, "hostile", disturbance.lot_pause_seconds),
+            (BystanderClient, "bystander", disturbance.pause_seconds),
+        ):
+            client = world.add_client(f"{name}-{number}")
+            chance = draw_from(scenario.seed, client.name, "workload")
+            hostile.append(kind(client, history, list(world.nodes), TOPIC, pause_seconds, chance))
     return Clients(
         producers=producers,
         transactional=transactional,
@@ -174,5 +185,6 @@ def add_clients(world: World, scenario: Scenario, history: History) -> Clients:
         readers=readers,
         members=members,
         administrators=administrators,
+        hostile=hostile,
         world=world,
     )
