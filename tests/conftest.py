@@ -1,16 +1,22 @@
-"""For all tests: those that share something expensive stay together when several workers run them."""
+"""For all tests: none depends on an idle machine, and those that share something expensive stay together when several
+workers run them."""
 
 from __future__ import annotations
 
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts its background jobs so, and all processes of the tests would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["support.second_try"]
+
+# By default an example of a property fails if it takes more than 0.2 s, and so do examples that are made slowly.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.hookimpl(trylast=True)

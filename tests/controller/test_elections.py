@@ -177,7 +177,7 @@ def test_a_replica_in_a_lost_directory_cannot_lead() -> None:
     assert can_lead(image, partition((1,), (1,), 1), 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3, unique=True).map(tuple), min_size=1, max_size=4),
     st.lists(st.tuples(st.sampled_from(["fence", "unfence", "stop"]), st.integers(1, 3)), max_size=12),

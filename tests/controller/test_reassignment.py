@@ -203,7 +203,7 @@ BROKERS = st.integers(1, 5)
 TARGETS = st.none() | st.lists(BROKERS, min_size=1, max_size=4, unique=True).map(tuple)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(TARGETS, st.sets(BROKERS)), max_size=8))
 def test_moves_never_take_away_the_last_replica_that_is_in_sync(
     steps: list[tuple[tuple[int, ...] | None, set[int]]],

@@ -135,7 +135,7 @@ _patterns = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(pattern=_patterns, texts=st.lists(st.text("abc\n", max_size=6), max_size=6))
 def test_random_patterns_match_what_re_matches(pattern: str, texts: list[str]) -> None:
     # In Python `$` also matches before a newline at the end; RE2 has `\z` for both.
@@ -146,7 +146,7 @@ def test_random_patterns_match_what_re_matches(pattern: str, texts: list[str]) -
         assert matches(text) == (expected.fullmatch(text) is not None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(pattern=st.text("ab()[]{}|*+?\\^$.-,1?:iPx<>=!", max_size=20))
 def test_any_text_is_a_pattern_or_a_problem(pattern: str) -> None:
     with suppress(PatternProblem):

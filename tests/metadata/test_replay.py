@@ -422,7 +422,7 @@ def next_record(draw: st.DrawFn, model: NaiveModel) -> Message:
             return ProducerIdsRecord(next_producer_id=model.next_producer_id + draw(st.integers(1, 1000)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_images_of_random_records_equal_a_naive_model(data: st.DataObject) -> None:
     model = NaiveModel()

@@ -108,7 +108,7 @@ def test_a_follower_that_tracks_no_epochs_goes_by_the_leaders_word() -> None:
     assert truncation_offset(LeaderEpochs(), 5, EpochEndOffset(3, 7)) == 5
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 def test_replicas_always_agree_and_never_cut_what_they_share(data: st.DataObject) -> None:
     """Elections at random among three logs. A new leader may lack any part of the others' ends: who may be elected is

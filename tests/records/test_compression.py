@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import cramjam
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.records.batch import CorruptBatch
@@ -153,7 +153,6 @@ def test_a_second_gzip_stream_is_damage_because_not_all_clients_read_it() -> Non
         list(unpack(Compression.GZIP, packed + packed, 100))
 
 
-@settings(deadline=None)
 @given(st.sampled_from(CODECS), st.lists(st.binary(max_size=90_000), max_size=5))
 def test_packing_piece_by_piece_unpacks_to_the_same(codec: Compression, pieces: list[bytes]) -> None:
     packer = Packer(codec)

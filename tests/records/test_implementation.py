@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tidelog
@@ -143,6 +143,11 @@ def test_both_give_rows_the_same_digest(values: list[bytes | None], numbers: lis
 
 def _int32(numbers: list[int]) -> memoryview:
     return memoryview(array("i", numbers))
+
+
+def test_properties_hold_on_a_busy_machine_as_well() -> None:
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check
 
 
 def test_the_other_implementation_passes_the_same_tests() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.records.batch import LOG_APPEND_TIME, parse_header
@@ -14,7 +14,6 @@ from tidelog.records.timestamp_search import NOT_THERE, TimestampSearch
 BASE = 1_700_000_000_000
 
 
-@settings(deadline=None)
 @given(
     codec=st.sampled_from(list(Compression)),
     stamps=st.lists(st.integers(-2, 30), min_size=1, max_size=20),

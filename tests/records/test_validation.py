@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.model.errors import ErrorCode
@@ -437,7 +437,6 @@ def test_a_decompression_bomb_is_refused(
 # Whatever comes
 
 
-@settings(deadline=None)
 @given(
     data=st.data(),
     codec=st.sampled_from(CODECS),

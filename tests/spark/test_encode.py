@@ -241,7 +241,7 @@ _row = st.tuples(_payload, _payload, st.none() | st.lists(st.tuples(st.text(max_
 
 
 @given(rows=st.lists(_row, max_size=40), cut=st.integers(0, 40), partitions=st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_row_is_written_once_and_in_order_within_its_partition(
     rows: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]] | None]], cut: int, partitions: int
 ) -> None:
@@ -297,7 +297,6 @@ partitions = st.none() | st.integers(0, 3)
 some_rows = st.lists(st.tuples(payloads, payloads, header_lists, st.sampled_from("tu"), partitions, times), max_size=12)
 
 
-@settings(deadline=None)
 @given(rows=some_rows, data=st.data())
 def test_digest_depends_neither_on_the_order_nor_on_the_division_of_rows(rows: list[Row], data: st.DataObject) -> None:
     expected = digest(rows)
@@ -309,7 +308,6 @@ def test_digest_depends_neither_on_the_order_nor_on_the_division_of_rows(rows: l
     assert expected.rows == len(rows)
 
 
-@settings(deadline=None)
 @given(rows=some_rows, others=some_rows)
 def test_digest_tells_rows_apart(rows: list[Row], others: list[Row]) -> None:
     same = Counter(map(_as_written, rows)) == Counter(map(_as_written, others))

@@ -41,7 +41,7 @@ def test_transaction_index_has_kafkas_bytes(tmp_path: Path) -> None:
     assert index.entries() == [AbortedTransaction(7, 10, 20, 15)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     gaps=st.lists(st.integers(1, 5), max_size=1500),
     written=st.integers(0, 1500),

@@ -75,7 +75,7 @@ steps = st.lists(
 
 
 # The fixture only makes harnesses; each example has its own and its own directory.
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=steps)
 def test_log_agrees_with_a_list(harness, steps) -> None:
     with tempfile.TemporaryDirectory() as path:

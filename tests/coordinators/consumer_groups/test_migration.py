@@ -373,4 +373,4 @@ class Migrations(RuleBasedStateMachine):
 
 
 TestMigrations = Migrations.TestCase
-TestMigrations.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestMigrations.settings = settings(max_examples=80, stateful_step_count=40)

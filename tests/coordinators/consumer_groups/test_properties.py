@@ -216,4 +216,4 @@ def _group_state(group: ConsumerGroup) -> dict[str, Any]:
 
 
 TestConsumerGroups = ConsumerGroups.TestCase
-TestConsumerGroups.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestConsumerGroups.settings = settings(max_examples=60, stateful_step_count=50)

@@ -270,4 +270,4 @@ def _value(group: ClassicGroup) -> object:
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestGroups.settings = settings(max_examples=60, stateful_step_count=50)

@@ -208,4 +208,4 @@ class TwoProducers(RuleBasedStateMachine):
 
 
 TestTwoProducers = TwoProducers.TestCase
-TestTwoProducers.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+TestTwoProducers.settings = settings(max_examples=120, stateful_step_count=40)

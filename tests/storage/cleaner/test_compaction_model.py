@@ -216,7 +216,7 @@ class Player:
         assert {header.producer_id for header in left} <= {header.producer_id for header in data}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=steps)
 def test_compacted_log_says_what_a_dictionary_says(steps) -> None:
     player = Player()

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.records.batch import parse_header
@@ -48,7 +48,6 @@ def filtered(batch: bytes, later: dict[bytes, int]) -> batch_filter.FilteredBatc
     return result
 
 
-@settings(deadline=None)
 @given(
     codec=st.sampled_from(list(Compression)),
     values=st.lists(st.tuples(st.integers(0, 5), st.none() | st.binary(max_size=200)), min_size=1, max_size=40),
