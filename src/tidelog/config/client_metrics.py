@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tidelog.config.definitions import ConfigDefinition, ConfigType, InvalidConfig, by_name, unknown_name_problem
+from tidelog.config.definitions import ConfigDefinition, ConfigType, by_name, read_overrides
 
 LONGEST_INTERVAL_MS = 3_600_000
 SHORTEST_INTERVAL_MS = 100
@@ -48,17 +48,8 @@ _MATCHED = (
 
 def client_metrics_request_problems(overrides: Mapping[str, str]) -> list[str]:
     """What Kafka calls an invalid request: names that it does not know, and intervals out of range."""
-    problems: list[str] = []
-    for name, text in overrides.items():
-        definition = CLIENT_METRICS_DEFINITIONS.get(name)
-        if definition is None:
-            problems.append(unknown_name_problem("client metrics", name, CLIENT_METRICS_DEFINITIONS.keys()))
-            continue
-        try:
-            value = definition.parse(text)
-        except InvalidConfig as error:
-            problems.extend(error.problems)
-            continue
+    values, problems = read_overrides("client metrics", CLIENT_METRICS_DEFINITIONS, overrides)
+    for name, value in values.items():
         if isinstance(value, int) and not SHORTEST_INTERVAL_MS <= value <= LONGEST_INTERVAL_MS:
             problems.append(f"{name}={value} must be from {SHORTEST_INTERVAL_MS} to {LONGEST_INTERVAL_MS}")
     return problems

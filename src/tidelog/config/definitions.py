@@ -259,6 +259,24 @@ def unknown_name_problem(kind: str, name: str, known: Collection[str]) -> str:
     return f"{name} is not a {kind} property" + (f"; did you mean {suggestion}?" if suggestion else "")
 
 
+def read_overrides(
+    kind: str, definitions: Mapping[str, ConfigDefinition], overrides: Mapping[str, str]
+) -> tuple[dict[str, ConfigValue], list[str]]:
+    """The values that can be read, and one sentence for each name or value that cannot."""
+    values: dict[str, ConfigValue] = {}
+    problems: list[str] = []
+    for name, text in overrides.items():
+        definition = definitions.get(name)
+        if definition is None:
+            problems.append(unknown_name_problem(kind, name, definitions.keys()))
+            continue
+        try:
+            values[name] = definition.parse(text)
+        except InvalidConfig as error:
+            problems.extend(error.problems)
+    return values, problems
+
+
 def by_name(definitions: Iterable[ConfigDefinition]) -> Mapping[str, ConfigDefinition]:
     """Index definitions; a name that is defined twice is a mistake of ours."""
     index: dict[str, ConfigDefinition] = {}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
-from tidelog.config.definitions import ConfigDefinition, ConfigType, InvalidConfig, by_name, unknown_name_problem
+from tidelog.config.definitions import ConfigDefinition, ConfigType, InvalidConfig, by_name, read_overrides
 from tidelog.config.fields import field_name
 
 # A property of a group, and the part of the names of the broker's default and bounds.
@@ -36,17 +36,8 @@ GROUP_DEFINITIONS = by_name(
 
 def group_problems(overrides: Mapping[str, str], broker: BrokerConfig) -> list[str]:
     """Why these cannot be the properties of a group, one sentence each; empty if they can."""
-    problems: list[str] = []
-    for name, text in overrides.items():
-        definition = GROUP_DEFINITIONS.get(name)
-        if definition is None:
-            problems.append(unknown_name_problem("group", name, GROUP_DEFINITIONS.keys()))
-            continue
-        try:
-            value = definition.parse(text)
-        except InvalidConfig as error:
-            problems.extend(error.problems)
-            continue
+    read, problems = read_overrides("group", GROUP_DEFINITIONS, overrides)
+    for name, value in read.items():
         assert isinstance(value, int)
         problems.extend(_bound_problems(name, value, broker))
     if not problems:

@@ -24,6 +24,7 @@ from tidelog.protocol.messages.incremental_alter_configs_request import Incremen
 from tidelog.protocol.schema import Message
 from tidelog.server.metrics import error_codes
 from tidelog.simulation.history import Administered, History, TopicState
+from tidelog.simulation.work import Work
 from tidelog.simulation.workload import EXPECTED, RETRY_SECONDS
 from tidelog.simulation.world import SimulatedClient
 
@@ -62,7 +63,7 @@ class _Change:
     done_before: frozenset[ErrorCode]
 
 
-class AdministeringClient:
+class AdministeringClient(Work):
     """Goes on until told to stop. What it does not know the outcome of, it never touches again."""
 
     def __init__(
@@ -73,23 +74,12 @@ class AdministeringClient:
         settings: AdministratorSettings,
         chance: random.Random,
     ) -> None:
-        self._client = client
-        self._history = history
+        super().__init__(client, history)
         self._nodes = nodes
         self._settings = settings
         self._chance = chance
-        self._loop = asyncio.get_running_loop()
         self._topics: dict[str, TopicState] = {}
         self._count = 0
-        self.stop = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        return self._client.name
-
-    @property
-    def host(self) -> str:
-        return self._client.name
 
     async def run(self) -> None:
         while not self.stop.is_set():

@@ -12,7 +12,8 @@ from tidelog.records.batch import iterate_headers
 from tidelog.records.record import decode_batch
 from tidelog.simulation.history import FinalState, Isolation, Read, ReplicaLog, StoredRecord, TopicState
 from tidelog.simulation.node import SimulatedNode
-from tidelog.simulation.setup import Client, Clients
+from tidelog.simulation.setup import Clients
+from tidelog.simulation.work import Work
 from tidelog.simulation.workload import EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
 from tidelog.simulation.world import SimulatedClient, World
 from tidelog.storage.filesystem import StorageFailure
@@ -72,7 +73,7 @@ async def _view(
         return []
 
 
-async def _stop(end: Finish, clients: Sequence[Client]) -> None:
+async def _stop(end: Finish, clients: Sequence[Work]) -> None:
     for client in clients:
         client.stop.set()
     tasks = {end.tasks[client.name]: client.name for client in clients}

@@ -45,6 +45,7 @@ from tidelog.protocol.schema import Message
 from tidelog.server.metrics import error_codes
 from tidelog.simulation.extremes import extremes, integer_fields, replaced
 from tidelog.simulation.history import Answered, History
+from tidelog.simulation.work import Work
 from tidelog.simulation.workload import EXPECTED, RETRY_SECONDS
 from tidelog.simulation.world import SimulatedClient
 
@@ -133,7 +134,7 @@ def hostile_requests(name: str, topic: str) -> list[tuple[int, Message]]:
     ]
 
 
-class _CoordinatorClient:
+class _CoordinatorClient(Work):
     """Asks coordinators, without the patience of a real client: what it is told first is what counts."""
 
     def __init__(
@@ -145,22 +146,11 @@ class _CoordinatorClient:
         pause_seconds: float,
         chance: random.Random,
     ) -> None:
-        self._client = client
-        self._history = history
+        super().__init__(client, history)
         self._nodes = nodes
         self._topic = topic
         self._pause_seconds = pause_seconds
         self._chance = chance
-        self._loop = asyncio.get_running_loop()
-        self.stop = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        return self._client.name
-
-    @property
-    def host(self) -> str:
-        return self._client.name
 
     async def run(self) -> None:
         while not self.stop.is_set():

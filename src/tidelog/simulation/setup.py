@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
@@ -17,6 +16,7 @@ from tidelog.simulation.hostile import BystanderClient, HostileClient
 from tidelog.simulation.node import NodeFactory
 from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
 from tidelog.simulation.transaction_workload import CopyingClient, TransactionalClient
+from tidelog.simulation.work import Work
 from tidelog.simulation.workload import (
     CLIENT_OPTIONS,
     EXPECTED,
@@ -31,20 +31,6 @@ GROUP = "group"
 COPIERS = "copiers"
 
 
-class Client(Protocol):
-    """What all clients have."""
-
-    stop: asyncio.Event
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def host(self) -> str: ...
-
-    async def run(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clients:
     producers: Sequence[ProducingClient]
@@ -57,11 +43,11 @@ class Clients:
     world: World
 
     @property
-    def writing(self) -> list[Client]:
+    def writing(self) -> list[Work]:
         return [*self.producers, *self.transactional, *self.administrators, *self.hostile]
 
     @property
-    def reading(self) -> list[Client]:
+    def reading(self) -> list[Work]:
         return [*self.readers, *self.members]
 
     @property
@@ -69,7 +55,7 @@ class Clients:
         return [each.host for each in self.all]
 
     @property
-    def all(self) -> list[Client]:
+    def all(self) -> list[Work]:
         return [*self.writing, *self.copiers, *self.reading]
 
     def start(self) -> dict[str, asyncio.Task[None]]:

@@ -29,6 +29,7 @@ from tidelog.simulation.history import (
     Sent,
 )
 from tidelog.simulation.transactional import SessionOver, TransactionSession, TransactionSettings
+from tidelog.simulation.work import Work
 from tidelog.simulation.workload import CLIENT_OPTIONS, EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
 from tidelog.simulation.world import SimulatedClient
 
@@ -65,7 +66,7 @@ def new_cluster(client: SimulatedClient, servers: str) -> Cluster:
     )
 
 
-class TransactionalClient:
+class TransactionalClient(Work):
     """Writes transactions over several partitions until told to stop."""
 
     def __init__(
@@ -77,25 +78,14 @@ class TransactionalClient:
         settings: TransactionalSettings,
         chance: random.Random,
     ) -> None:
-        self._client = client
-        self._history = history
+        super().__init__(client, history)
         self._servers = servers
         self._partitions = partitions
         self._settings = settings
         self._session_settings = TransactionSettings(client.name, settings.timeout_ms, settings.second_protocol)
         self._chance = chance
-        self._loop = asyncio.get_running_loop()
         self._numbers: Counter[TopicPartition] = Counter()
         self._transactions = 0
-        self.stop = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        return self._client.name
-
-    @property
-    def host(self) -> str:
-        return self._client.name
 
     async def run(self) -> None:
         while not self.stop.is_set():
@@ -173,7 +163,7 @@ class TransactionalClient:
         self._history.add(Ended(self._loop.time(), name, outcome))
 
 
-class CopyingClient:
+class CopyingClient(Work):
     """A member of a group that copies what is committed in one topic to another one, each record once."""
 
     def __init__(
@@ -186,29 +176,18 @@ class CopyingClient:
         settings: TransactionalSettings,
         chance: random.Random,
     ) -> None:
-        self._client = client
-        self._history = history
+        super().__init__(client, history)
         self._servers = servers
         self._source, self._target = topics
         self._group = group
         self._chance = chance
         self._pause_seconds = settings.pause_seconds
         self._settings = TransactionSettings(client.name, settings.timeout_ms, settings.second_protocol)
-        self._loop = asyncio.get_running_loop()
         self._transactions = 0
         # Where this member has been in each partition, as far as it knows to be committed.
         self.positions: dict[TopicPartition, int] = {}
         # Whether there is nothing new to come, so that what is left can be copied without pauses.
         self.hurry = False
-        self.stop = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        return self._client.name
-
-    @property
-    def host(self) -> str:
-        return self._client.name
 
     async def run(self) -> None:
         while not self.stop.is_set():

@@ -26,6 +26,7 @@ from tidelog.simulation.history import (
     Refused,
     Sent,
 )
+from tidelog.simulation.work import Work
 from tidelog.simulation.world import SimulatedClient
 
 # What a client may raise when brokers are away or refuse.
@@ -63,7 +64,7 @@ class ProducerSettings:
         return Guarantee.EXACTLY_ONCE if self.idempotent else Guarantee.AT_LEAST_ONCE
 
 
-class ProducingClient:
+class ProducingClient(Work):
     """Sends records with unique values until told to stop, then waits for what is under way."""
 
     def __init__(
@@ -75,24 +76,13 @@ class ProducingClient:
         settings: ProducerSettings,
         chance: random.Random,
     ) -> None:
-        self._client = client
-        self._history = history
+        super().__init__(client, history)
         self._servers = servers
         self._partitions = partitions
         self._settings = settings
         self._chance = chance
-        self._loop = asyncio.get_running_loop()
         self._numbers: Counter[TopicPartition] = Counter()
         self._waiting: asyncio.Queue[tuple[Sent, Delivery] | None] = asyncio.Queue()
-        self.stop = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        return self._client.name
-
-    @property
-    def host(self) -> str:
-        return self._client.name
 
     async def run(self) -> None:
         producer = await self._started()
@@ -155,7 +145,7 @@ class ProducingClient:
                 self._history.add(Acknowledged(self._loop.time(), sent.value, sent.partition, metadata.offset))
 
 
-class ReadingClient:
+class ReadingClient(Work):
     """Reads its partitions from the beginning on, and goes on where it was when it has to start again."""
 
     def __init__(
@@ -166,21 +156,10 @@ class ReadingClient:
         partitions: Sequence[TopicPartition],
         isolation: Isolation,
     ) -> None:
-        self._client = client
-        self._history = history
+        super().__init__(client, history)
         self._servers = servers
         self._isolation = isolation
-        self._loop = asyncio.get_running_loop()
         self.positions = dict.fromkeys(partitions, 0)
-        self.stop = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        return self._client.name
-
-    @property
-    def host(self) -> str:
-        return self._client.name
 
     async def run(self) -> None:
         for partition, offset in self.positions.items():
@@ -215,28 +194,21 @@ class ReadingClient:
                     self.positions[partition] = await consumer.position(partition)
 
 
-class GroupClient:
+class GroupClient(Work):
     """A member of a group, which reads what the others leave to it and commits after reading."""
 
     def __init__(
         self, client: SimulatedClient, history: History, servers: str, topic: str, group: str, isolation: Isolation
     ) -> None:
-        self._client = client
-        self._history = history
+        super().__init__(client, history)
         self._servers = servers
         self._topic = topic
         self._group = group
         self._isolation = isolation
-        self._loop = asyncio.get_running_loop()
-        self.stop = asyncio.Event()
 
     @property
     def name(self) -> str:
         return f"{self._group}/{self._client.name}"
-
-    @property
-    def host(self) -> str:
-        return self._client.name
 
     async def run(self) -> None:
         while not self.stop.is_set():
