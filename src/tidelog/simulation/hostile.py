@@ -226,20 +226,10 @@ class HostileClient(_CoordinatorClient):
 class BystanderClient(_CoordinatorClient):
     """Commits offsets of groups without members, again and again to the same coordinator as long as it answers."""
 
-    def __init__(
-        self,
-        client: SimulatedClient,
-        history: History,
-        nodes: Sequence[str],
-        topic: str,
-        pause_seconds: float,
-        chance: random.Random,
-    ) -> None:
-        super().__init__(client, history, nodes, topic, pause_seconds, chance)
-        self._connections: dict[str, ClientConnection] = {}
-        self._offset = 0
+    _offset = 0
 
     async def run(self) -> None:
+        self._connections: dict[str, ClientConnection] = {}
         await super().run()
         for connection in self._connections.values():
             connection.close()
