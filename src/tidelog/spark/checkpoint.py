@@ -22,6 +22,7 @@ from tidelog.spark.batch_identity import (
     parse_offset_log,
     reads_between,
 )
+from tidelog.spark.marker import overtaken
 from tidelog.spark.staging import resolve
 
 if TYPE_CHECKING:
@@ -56,6 +57,39 @@ def planned_batch(location: str | None) -> PlannedBatch | None:
     """The micro-batch whose offsets Spark has written last; for the driver, when it plans."""
     newest = None if location is None else newest_batch(location)
     return None if location is None or newest is None else read_batch(location, newest)
+
+
+class Overtaken(Exception):
+    """Another driver runs the same query, and has gone further. The message says so."""
+
+
+def planned_in(
+    planned: PlannedBatch | None, query_id: str, batch: int, property_of: Callable[[str], str | None]
+) -> PlannedBatch | None:
+    """For a task: what its micro-batch reads, as it was when the driver planned it. None where nobody knows.
+
+    `property_of` gives the local properties of Spark's jobs: they say where the checkpoint is if no option does.
+    """
+    if planned is None:
+        location = default_checkpoint(property_of, query_id)
+        return None if location is None else read_batch(location, batch)
+    if planned.batch > batch:
+        raise Overtaken(
+            f"micro-batch {batch} was planned when the checkpoint {planned.checkpoint} was at micro-batch "
+            f"{planned.batch} already: another driver runs the same query, and has gone further. This one stops"
+        )
+    # If the offsets of this micro-batch were not there yet, nothing is known of them.
+    return planned if planned.batch == batch else None
+
+
+def stop_if_overtaken(planned: PlannedBatch | None) -> None:
+    """For the driver, before it touches anything that another one may be using. Raises Overtaken."""
+    if planned is not None:
+        refusal = overtaken(
+            planned.batch, begun=newest_batch(planned.checkpoint), finished=newest_batch(planned.checkpoint, COMMITS)
+        )
+        if refusal is not None:
+            raise Overtaken(refusal.problem)
 
 
 def read_batch(location: str, batch: int) -> PlannedBatch | None:

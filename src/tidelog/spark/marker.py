@@ -241,7 +241,7 @@ def overtaken(batch: int, *, begun: int | None, finished: int | None) -> Refuse 
         return None
     beyond = f"micro-batch {begun} has begun" if begun > batch else "it is finished"
     return Refuse(
-        problem=f"this driver is about to publish micro-batch {batch}, but in the checkpoint {beyond}: another driver "
+        problem=f"this driver is about to write micro-batch {batch}, but in the checkpoint {beyond}: another driver "
         "runs the same query, and has gone on while this one stood still. This one stops; the other one is not "
         "disturbed"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidelog.spark.checkpoint import PlannedBatch, default_checkpoint, planned_batch, read_batch
+from tidelog.spark.checkpoint import Overtaken, PlannedBatch, planned_batch, planned_in
 from tidelog.spark.sink_batch import BatchMode
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_errors import PublishFenced
@@ -47,13 +47,7 @@ def planned_for(
 
     `property_of` gives the local properties of Spark's jobs: they say where the checkpoint is if no option does.
     """
-    if plan.planned is None:
-        location = default_checkpoint(property_of, query_id)
-        return None if location is None else read_batch(location, batch)
-    if plan.planned.batch > batch:
-        raise PublishFenced(
-            f"micro-batch {batch} was planned when the checkpoint {plan.planned.checkpoint} was at micro-batch "
-            f"{plan.planned.batch} already: another driver runs the same query, and has gone further. This one stops"
-        )
-    # If the offsets of this micro-batch were not there yet, nothing is known of them.
-    return plan.planned if plan.planned.batch == batch else None
+    try:
+        return planned_in(plan.planned, query_id, batch, property_of)
+    except Overtaken as problem:
+        raise PublishFenced(str(problem)) from None

@@ -12,8 +12,7 @@ import uvloop
 
 from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.batch_identity import BatchIdentity
-from tidelog.spark.checkpoint import COMMITS, PlannedBatch, newest_batch
-from tidelog.spark.marker import Refuse, overtaken
+from tidelog.spark.checkpoint import Overtaken, PlannedBatch, stop_if_overtaken
 from tidelog.spark.sink_errors import PublishFailed, PublishFenced
 from tidelog.spark.sink_options import SinkOptions
 from tidelog.spark.sink_plan import SinkPlan, WrittenRows
@@ -104,15 +103,10 @@ def identity_of(written: Sequence[WrittenRows]) -> BatchIdentity:
 
 def refuse_if_overtaken(written: Sequence[WrittenRows]) -> None:
     """Raise PublishFenced if another driver goes on with this checkpoint; before that one is fenced."""
-    planned = written[0].planned
-    if planned is not None:
-        refusal = overtaken(
-            planned.batch,
-            begun=newest_batch(planned.checkpoint),
-            finished=newest_batch(planned.checkpoint, COMMITS),
-        )
-        if isinstance(refusal, Refuse):
-            raise PublishFenced(refusal.problem)
+    try:
+        stop_if_overtaken(written[0].planned)
+    except Overtaken as problem:
+        raise PublishFenced(str(problem)) from None
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

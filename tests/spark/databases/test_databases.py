@@ -15,9 +15,11 @@ import pytest
 from support.database_rows import query
 from support.processes import wait_until
 
+from tidelog.records.content_digest import ContentDigest
+from tidelog.spark.batch_identity import BEGINNING, BatchIdentity, Reads
 from tidelog.spark.databases import postgresql
 from tidelog.spark.databases.options import DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
-from tidelog.spark.databases.progress import BatchIdentity, BatchRefused, Progress, Span, Verdict
+from tidelog.spark.databases.progress import BatchRefused, PipelineBatch, Progress, Span, Verdict
 from tidelog.spark.databases.store import Column, Database, DatabaseProblem, StagedRows, open_database
 
 COLUMNS = [Column(name="id", type="bigint"), Column(name="name", type="string")]
@@ -57,8 +59,23 @@ def apply(
     query_id: str = QUERY,
     takes_over: str | None = None,
 ) -> Verdict:
-    identity = BatchIdentity(pipeline="p", query_id=query_id, batch=batch, takes_over=takes_over)
-    return database.apply(staged, names, identity)
+    return database.apply(staged, names, pipeline_batch(staged, batch, query_id, takes_over))
+
+
+def pipeline_batch(
+    staged: Sequence[StagedRows],
+    batch: int,
+    query_id: str = QUERY,
+    takes_over: str | None = None,
+    until: int | None = None,
+) -> PipelineBatch:
+    """`until` is the offset up to which the batch reads; the next one begins there."""
+    digest = ContentDigest.of_all(part.digest for part in staged)
+    reads = Reads(
+        start=BEGINNING if batch == 0 else f"at {batch - 1}", end=f"at {batch if until is None else until}", until=""
+    )
+    identity = BatchIdentity(batch=batch, rows=digest.rows, content=str(digest), reads=reads, run="run")
+    return PipelineBatch(pipeline="p", query_id=query_id, identity=identity, takes_over=takes_over, starting="[1]")
 
 
 def table(url: str) -> list[tuple[Any, ...]]:
@@ -74,7 +91,7 @@ def test_rows_arrive_with_their_batch_and_offsets(database_url: str) -> None:
     assert apply(database, [first, second], 0) is Verdict.APPLY
     assert table(database_url) == [(1, "a"), (2, None), (3, ""), (4, 'q",\n\\')]
     state = database.stored_state()
-    assert state.progress == Progress(query_id=QUERY, batch=0)
+    assert state.progress == pipeline_batch([first, second], 0).progress()
     assert state.next_offsets == {("t", 0): 6, ("t", 1): 8}
     assert first.spans == (Span("t", 0, 0, 5),)
 
@@ -86,6 +103,57 @@ def test_a_repeated_batch_changes_nothing_however_it_was_split(database_url: str
     again = [stage(database, rows((1, "a", 0))), stage(database, rows((2, "b", 1)))]
     assert apply(database, again, 0) is Verdict.ALREADY_APPLIED
     assert table(database_url) == [(1, "a"), (2, "b")]
+
+
+def test_a_batch_of_the_same_number_that_is_another_one_is_refused(database_url: str) -> None:
+    database = connect(database_url)
+    database.prepare(COLUMNS)
+    apply(database, [stage(database, rows((1, "a", 0)))], 0)
+    names = ("id", "name", TOPIC, PARTITION, OFFSET)
+    # Other rows for the same input; other input with the same rows; the next one, which begins elsewhere.
+    changed = [stage(database, rows((1, "b", 0)))]
+    with pytest.raises(BatchRefused, match="does not give the same rows for the same input"):
+        apply(database, changed, 0)
+    same = [stage(database, rows((1, "a", 0)))]
+    with pytest.raises(BatchRefused, match="older than what was written"):
+        database.apply(same, names, pipeline_batch(same, 0, until=7))
+    following = [stage(database, rows((2, "b", 9)))]
+    database.apply(following, names, pipeline_batch(following, 1, until=7))
+    third = [stage(database, rows((3, "c", 10)))]
+    with pytest.raises(BatchRefused, match="begins elsewhere"):
+        database.apply(third, names, pipeline_batch(third, 2))
+    assert table(database_url) == [(1, "a"), (2, "b")]
+
+
+def test_tables_of_an_earlier_version_are_upgraded(database_url: str) -> None:
+    query(
+        database_url,
+        "CREATE TABLE tidelog_progress (pipeline text PRIMARY KEY, query_id text NOT NULL, batch bigint NOT NULL, rows"
+        " bigint NOT NULL, written_at timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+    )
+    values = f"('p', '{QUERY}', 3, 70)"
+    query(database_url, f"INSERT INTO tidelog_progress (pipeline, query_id, batch, rows) VALUES {values}")
+    query(
+        database_url,
+        "CREATE TABLE tidelog_offsets (pipeline text, topic text, partition integer, next_offset bigint NOT NULL,"
+        " PRIMARY KEY (pipeline, topic, partition))",
+    )
+    database = connect(database_url)
+    # The pipeline asks before it prepares the tables.
+    assert database.stored_state().progress == Progress(query_id=QUERY, batch=3)
+    for _ in range(2):
+        database.prepare(COLUMNS)
+    with pytest.raises(BatchRefused, match="an earlier version of tidelog has written it"):
+        apply(database, [stage(database, rows((1, "a", 0)))], 3)
+    staged = [stage(database, rows((1, "a", 0)))]
+    assert apply(database, staged, 4) is Verdict.APPLY
+    assert database.stored_state().progress == pipeline_batch(staged, 4).progress()
+    assert query(database_url, "SELECT rows, batch_rows FROM tidelog_progress") == [(71, 1)]
+
+
+def _place(database: Database) -> tuple[str, int] | None:
+    progress = database.stored_state().progress
+    return None if progress is None else (progress.query_id, progress.batch)
 
 
 def test_attempts_that_lost_leave_nothing_behind(database_url: str) -> None:
@@ -112,7 +180,7 @@ def test_batches_that_must_not_be_written_are_refused_whole(database_url: str) -
     with pytest.raises(BatchRefused, match="below offset 2"):
         apply(database, [stage(database, rows((9, "x", 1)))], 2)
     assert table(database_url) == [(1, "a"), (2, "b")]
-    assert database.stored_state().progress == Progress(query_id=QUERY, batch=1)
+    assert _place(database) == (QUERY, 1)
 
 
 def test_a_new_checkpoint_takes_over_and_the_old_query_is_fenced(database_url: str) -> None:

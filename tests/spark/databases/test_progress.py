@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidelog.spark.batch_identity import BEGINNING, BatchIdentity, Reads
 from tidelog.spark.databases.progress import (
-    BatchIdentity,
     BatchRefused,
+    PipelineBatch,
     Progress,
     Span,
     Verdict,
@@ -17,37 +20,75 @@ from tidelog.spark.databases.progress import (
     merge_spans,
 )
 
-# What the database knows, who comes with which batch and whom it takes over, and what follows (None: refused).
+
+def reads(start: int | None, end: int) -> Reads:
+    return Reads(start=BEGINNING if start is None else f"at {start}", end=f"at {end}", until=f"{{{end}}}")
+
+
+def coming(query_id: str, batch: int, takes_over: str | None = None, **changed: Any) -> PipelineBatch:
+    """Batch b of a query that reads ten more each time."""
+    begins = None if batch == 0 else 10 * (batch - 1)
+    identity = BatchIdentity(batch=batch, rows=5, content=f"c{batch}", reads=reads(begins, 10 * batch), run="now")
+    return PipelineBatch(
+        pipeline="orders", query_id=query_id, identity=replace(identity, **changed), takes_over=takes_over
+    )
+
+
+def known(query_id: str, batch: int, **changed: Any) -> Progress:
+    return replace(coming(query_id, batch).progress(), run="before", **changed)
+
+
+EARLIER_VERSION = Progress(query_id="a", batch=4)
+
+# What the database knows, who comes with which batch and whom it takes over, and what follows (a word of the refusal).
 TABLE = [
-    (None, ("a", 0, None), Verdict.APPLY),
-    (None, ("a", 1, None), None),
-    (("a", 0), ("a", 0, None), Verdict.ALREADY_APPLIED),
-    (("a", 4), ("a", 4, "a"), Verdict.ALREADY_APPLIED),
-    (("a", 4), ("a", 5, None), Verdict.APPLY),
-    # Batches without rows leave no trace, so that numbers may be left out.
-    (("a", 4), ("a", 9, None), Verdict.APPLY),
-    (("a", 4), ("a", 3, None), None),
-    (("a", 4), ("a", 0, "a"), None),
-    (("a", 4), ("b", 0, "a"), Verdict.APPLY),
-    (("a", 4), ("b", 0, None), None),
-    (("a", 4), ("b", 0, "c"), None),
+    (None, coming("a", 0), Verdict.APPLY),
+    (None, coming("a", 1), "knows nothing of earlier batches"),
+    (known("a", 0), coming("a", 0), Verdict.ALREADY_APPLIED),
+    (known("a", 4), coming("a", 4, "a"), Verdict.ALREADY_APPLIED),
+    (known("a", 4), coming("a", 5), Verdict.APPLY),
+    # The same number is not the same batch.
+    (known("a", 4), coming("a", 4, reads=reads(30, 41)), "up to {40}, and now it goes up to {41}"),
+    (known("a", 4), coming("a", 4, reads=reads(29, 40)), "older than what was written"),
+    (known("a", 4), coming("a", 4, content="x"), "does not give the same rows for the same input"),
+    (known("a", 4), coming("a", 4, rows=6), "does not give the same rows for the same input"),
+    # The next one goes on where the last one ended.
+    (known("a", 4), coming("a", 6), "those between are missing"),
+    (known("a", 4), coming("a", 5, reads=reads(39, 50)), "begins elsewhere"),
+    (known("a", 4), coming("a", 5, reads=None), "does not say where it begins"),
+    (known("a", 4, reads=None), coming("a", 5), Verdict.APPLY),
+    # Nobody knows what was read: only the driver that tries again is known to be the same.
+    (known("a", 4), coming("a", 4, reads=None), "could not be read from the checkpoint"),
+    (known("a", 4, reads=None), coming("a", 4), "could not be read from the checkpoint"),
+    (replace(known("a", 4, reads=None), run="now"), coming("a", 4, reads=None), Verdict.ALREADY_APPLIED),
+    (replace(known("a", 4, reads=None), run="now"), coming("a", 4, reads=None, content="x"), "nobody can tell"),
+    # A row of an earlier version.
+    (EARLIER_VERSION, coming("a", 4), "an earlier version of tidelog has written it"),
+    (EARLIER_VERSION, coming("a", 5), Verdict.APPLY),
+    (EARLIER_VERSION, coming("a", 9), "those between are missing"),
+    # The checkpoint is older.
+    (known("a", 4), coming("a", 3), "rolled back"),
+    (known("a", 4), coming("a", 0, "a"), "rolled back"),
+    (known("a", 4), coming("b", 0, "a"), Verdict.APPLY),
+    (known("a", 4), coming("b", 0), "written by another query"),
+    (known("a", 4), coming("b", 0, "c"), "written by another query"),
     # An old checkpoint that comes back does not start where the database says.
-    (("a", 4), ("b", 5, "a"), None),
-    (("a", 4), ("b", 4, "a"), None),
+    (known("a", 4), coming("b", 5, "a"), "written by another query"),
+    (known("a", 4), coming("b", 4, "a"), "written by another query"),
 ]
 
 
-@pytest.mark.parametrize(("stored", "coming", "verdict"), TABLE)
+@pytest.mark.parametrize(("stored", "batch", "outcome"), TABLE)
 def test_a_batch_is_applied_once_or_refused(
-    stored: tuple[str, int] | None, coming: tuple[str, int, str | None], verdict: Verdict | None
+    stored: Progress | None, batch: PipelineBatch, outcome: Verdict | str
 ) -> None:
-    known = None if stored is None else Progress(query_id=stored[0], batch=stored[1])
-    identity = BatchIdentity(pipeline="orders", query_id=coming[0], batch=coming[1], takes_over=coming[2])
-    if verdict is None:
-        with pytest.raises(BatchRefused, match="'orders'"):
-            decide(known, identity)
-    else:
-        assert decide(known, identity) is verdict
+    if isinstance(outcome, Verdict):
+        assert decide(stored, batch) is outcome
+        return
+    with pytest.raises(BatchRefused, match="'orders'") as refused:
+        decide(stored, batch)
+    assert outcome in str(refused.value)
+    assert "checkpoint" in str(refused.value)
 
 
 @given(
@@ -60,14 +101,14 @@ def test_no_batch_of_a_query_is_ever_applied_twice(attempts: list[tuple[str, int
     stored: Progress | None = None
     applied: list[tuple[str, int]] = []
     for query_id, batch, takes_over in attempts:
-        identity = BatchIdentity(pipeline="p", query_id=query_id, batch=batch, takes_over=takes_over)
+        one = coming(query_id, batch, takes_over)
         try:
-            verdict = decide(stored, identity)
+            verdict = decide(stored, one)
         except BatchRefused:
             continue
         if verdict is Verdict.APPLY:
             applied.append((query_id, batch))
-            stored = Progress(query_id=query_id, batch=batch)
+            stored = one.progress()
     changes = [one for number, one in enumerate(applied) if number == 0 or applied[number - 1][0] != one[0]]
     # Within one reign of a query its batches only grow, and each reign begins with a new checkpoint.
     assert all(batch == 0 for _, batch in changes)

@@ -49,6 +49,8 @@ class SinkOptions:
     mode: Mode = Mode.APPEND
     keys: tuple[str, ...] = ()
     takes_over: str | None = None
+    starting: str | None = None
+    checkpoint_location: str | None = None
 
 
 def parse_url(text: str) -> DatabaseUrl:
@@ -86,6 +88,8 @@ def parse_sink_options(options: Mapping[str, str]) -> SinkOptions:
         mode=mode,
         keys=keys,
         takes_over=options.get("takesOver") or None,
+        starting=options.get("startingFrom") or None,
+        checkpoint_location=options.get("checkpointLocation") or None,
     )
 
 

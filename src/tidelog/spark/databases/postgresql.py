@@ -28,7 +28,7 @@ from tidelog.spark.databases.options import (
     table_columns,
 )
 from tidelog.spark.databases.postgresql_tables import Connection, PostgresqlTables, one_value
-from tidelog.spark.databases.progress import BatchIdentity, Verdict, check_spans, decide
+from tidelog.spark.databases.progress import PipelineBatch, Verdict, check_spans, decide
 from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState, all_spans
 
 if TYPE_CHECKING:
@@ -85,20 +85,20 @@ class PostgresqlDatabase:
             with cursor.copy(sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(staging)) as copy:
                 for rows in counter.watch(batches):
                     copy.write(_csv(rows))
-        return StagedRows(location=name, rows=counter.rows, spans=counter.spans)
+        return StagedRows(location=name, rows=counter.rows, spans=counter.spans, digest=counter.digest)
 
     # -- in the driver -------------------------------------------------------------------------------------------
 
-    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> Verdict:
         for attempt in range(1, APPLY_ATTEMPTS + 1):
             try:
-                verdict = self._apply_once(staged, names, identity)
+                verdict = self._apply_once(staged, names, coming)
                 break
             except (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout):
                 # The connection broke. Whether the commit happened is decided by reading the batch number again.
                 if attempt == APPLY_ATTEMPTS:
                     raise
-        self._drop_leftovers(up_to=identity.batch)
+        self._drop_leftovers(up_to=coming.batch)
         return verdict
 
     def discard(self, staged: Sequence[StagedRows]) -> None:
@@ -106,25 +106,25 @@ class PostgresqlDatabase:
             for part in staged:
                 connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(part.location)))
 
-    def _apply_once(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
+    def _apply_once(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> Verdict:
         with self._connect() as connection:
             self._lock(connection)
             state = self._tables.read_state(connection)
-            verdict = decide(state.progress, identity)
+            verdict = decide(state.progress, coming)
             if verdict is Verdict.APPLY:
                 spans = all_spans(staged)
-                check_spans(identity.pipeline, spans, state.next_offsets)
+                check_spans(coming.pipeline, spans, state.next_offsets)
                 self._check_counts(connection, staged)
-                crash_point("database-before-rows", identity.batch)
+                crash_point("database-before-rows", coming.batch)
                 self._move(connection, staged, tuple(names))
-                crash_point("database-after-rows", identity.batch)
-                self._tables.note(connection, identity, sum(part.rows for part in staged))
+                crash_point("database-after-rows", coming.batch)
+                self._tables.note(connection, coming)
                 for span in spans:
-                    self._tables.note_offset(connection, identity.pipeline, span.topic, span.partition, span.last + 1)
+                    self._tables.note_offset(connection, coming.pipeline, span.topic, span.partition, span.last + 1)
             for part in staged:
                 connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(part.location)))
-            crash_point("database-before-commit", identity.batch)
-        crash_point("database-after-commit", identity.batch)
+            crash_point("database-before-commit", coming.batch)
+        crash_point("database-after-commit", coming.batch)
         return verdict
 
     def _check_counts(self, connection: Connection, staged: Sequence[StagedRows]) -> None:

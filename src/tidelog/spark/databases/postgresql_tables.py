@@ -10,8 +10,15 @@ import psycopg
 from psycopg import sql
 
 from tidelog.spark.databases.options import SinkOptions, split_table
-from tidelog.spark.databases.progress import BatchIdentity, Progress
-from tidelog.spark.databases.store import Column, DatabaseProblem, StoredState
+from tidelog.spark.databases.progress import PipelineBatch
+from tidelog.spark.databases.store import (
+    IDENTITY_COLUMNS,
+    Column,
+    DatabaseProblem,
+    StoredState,
+    noted_values,
+    read_progress,
+)
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -55,23 +62,30 @@ class PostgresqlTables:
         if not self._exists(connection, self.own_name("tidelog_progress")):
             return StoredState()
         pipeline = (self._options.pipeline,)
-        query = sql.SQL("SELECT query_id, batch FROM {} WHERE pipeline = %s")
-        row = connection.execute(query.format(self.own_name("tidelog_progress")), pipeline).fetchone()
+        # All columns: a table that an earlier version has made has fewer of them.
+        query = sql.SQL("SELECT * FROM {} WHERE pipeline = %s")
+        cursor = connection.execute(query.format(self.own_name("tidelog_progress")), pipeline)
+        row = cursor.fetchone()
+        names = [column.name for column in cursor.description or ()]
         query = sql.SQL("SELECT topic, partition, next_offset FROM {} WHERE pipeline = %s")
         offsets = connection.execute(query.format(self.own_name("tidelog_offsets")), pipeline).fetchall()
         return StoredState(
-            progress=None if row is None else Progress(query_id=row[0], batch=row[1]),
+            progress=None if row is None else read_progress(dict(zip(names, row, strict=True))),
             next_offsets={(topic, partition): offset for topic, partition, offset in offsets},
         )
 
-    def note(self, connection: Connection, identity: BatchIdentity, rows: int) -> None:
+    def note(self, connection: Connection, coming: PipelineBatch) -> None:
         connection.execute(
             sql.SQL(
-                "INSERT INTO {} AS known (pipeline, query_id, batch, rows) VALUES (%s, %s, %s, %s)"
+                "INSERT INTO {} AS known (pipeline, query_id, batch, rows, batch_rows, content, reads_start, reads_end,"
+                " reads_until, run, starting) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
                 " ON CONFLICT (pipeline) DO UPDATE SET query_id = EXCLUDED.query_id, batch = EXCLUDED.batch,"
-                " rows = known.rows + EXCLUDED.rows, written_at = now()"
+                " rows = known.rows + EXCLUDED.rows, batch_rows = EXCLUDED.batch_rows, content = EXCLUDED.content,"
+                " reads_start = EXCLUDED.reads_start, reads_end = EXCLUDED.reads_end,"
+                " reads_until = EXCLUDED.reads_until, run = EXCLUDED.run, starting = EXCLUDED.starting,"
+                " written_at = now()"
             ).format(self.own_name("tidelog_progress")),
-            (identity.pipeline, identity.query_id, identity.batch, rows),
+            noted_values(coming),
         )
 
     def note_offset(self, connection: Connection, pipeline: str, topic: str, partition: int, offset: int) -> None:
@@ -87,6 +101,7 @@ class PostgresqlTables:
         for statement in (
             "CREATE TABLE IF NOT EXISTS {progress} (pipeline text PRIMARY KEY, query_id text NOT NULL, batch bigint NOT"
             " NULL, rows bigint NOT NULL, written_at timestamptz NOT NULL DEFAULT now())",
+            *(f"ALTER TABLE {{progress}} ADD COLUMN IF NOT EXISTS {one}" for one in IDENTITY_COLUMNS),
             "CREATE TABLE IF NOT EXISTS {offsets} (pipeline text, topic text, partition integer, next_offset bigint NOT"
             " NULL, PRIMARY KEY (pipeline, topic, partition))",
             "CREATE TABLE IF NOT EXISTS {log} (consumer text, event_id text, received_at timestamptz NOT NULL DEFAULT"

@@ -1,7 +1,10 @@
 """May this micro-batch be written? The decision, from what the database remembers; no database is touched here.
 
-The database remembers for every pipeline which query wrote last and which of its batches. Both are read and changed
-in the transaction that writes the rows, so that a batch which is written twice is written once.
+The database remembers for every pipeline which query wrote last, which of its batches, and what that batch was
+(`tidelog.spark.batch_identity`). All of it is read and changed in the transaction that writes the rows. A batch is
+taken for written only if it is the same one, and written only if it is the next one; everything else is refused. The
+way out is always the same: a new checkpoint, which goes on from the offsets that the database has. Every order of
+crashes, restores and second drivers is gone through in `tidelog.spark.protocol.database_model`.
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+
+from tidelog.spark.batch_identity import BatchIdentity, Reads
 
 
 class BatchRefused(Exception):
@@ -22,20 +27,51 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The last batch that was written, and the query (it survives restarts, a new checkpoint has a new one)."""
+    """The last batch that was written, and the query (it survives restarts, a new checkpoint has a new one).
+
+    `content` is None where an earlier version has written it, which did not note what a batch is. `starting` is where
+    the query began, if that was decided by the database: Spark asks again if it has to repeat the first batch.
+    """
 
     query_id: str
     batch: int
+    rows: int = 0
+    content: str | None = None
+    reads: Reads | None = None
+    run: str = ""
+    starting: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchIdentity:
-    """`takes_over` is the query that this one continues: the last writer at the time when this query was started."""
+class PipelineBatch:
+    """A batch that is to be written for a pipeline.
+
+    `takes_over` is the query that this one continues: the last writer at the time when this query was started, and
+    `starting` where it has begun then.
+    """
 
     pipeline: str
     query_id: str
-    batch: int
+    identity: BatchIdentity
     takes_over: str | None = None
+    starting: str | None = None
+
+    @property
+    def batch(self) -> int:
+        return self.identity.batch
+
+    def progress(self) -> Progress:
+        """What the database knows once it is written."""
+        one = self.identity
+        return Progress(
+            query_id=self.query_id,
+            batch=one.batch,
+            rows=one.rows,
+            content=one.content,
+            reads=one.reads,
+            run=one.run,
+            starting=self.starting,
+        )
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,9 +84,9 @@ class Span:
     last: int
 
 
-def decide(stored: Progress | None, identity: BatchIdentity) -> Verdict:
-    """Raises BatchRefused where writing would duplicate rows, or where nobody can know."""
-    pipeline, batch = identity.pipeline, identity.batch
+def decide(stored: Progress | None, coming: PipelineBatch) -> Verdict:
+    """Raises BatchRefused where writing would duplicate or lose rows, or where nobody can know."""
+    pipeline, batch = coming.pipeline, coming.batch
     if stored is None:
         if batch == 0:
             return Verdict.APPLY
@@ -59,22 +95,73 @@ def decide(stored: Progress | None, identity: BatchIdentity) -> Verdict:
             "tidelog_progress was emptied, or this is another database. Point the pipeline at the right database; or "
             "start with a new checkpoint, and a new name if the table should be filled from the beginning"
         )
-    if stored.query_id != identity.query_id:
+    if stored.query_id != coming.query_id:
         # A query that takes over starts where the database says, which only a new checkpoint does: its batch is 0.
-        if stored.query_id == identity.takes_over and batch == 0:
+        if stored.query_id == coming.takes_over and batch == 0:
             return Verdict.APPLY
         raise BatchRefused(
             f"pipeline {pipeline!r} is written by another query now ({stored.query_id}, at batch {stored.batch}); this "
-            f"one is {identity.query_id} at batch {batch}. Run a pipeline only once at a time. If the other one has "
+            f"one is {coming.query_id} at batch {batch}. Run a pipeline only once at a time. If the other one has "
             "ended, delete the checkpoint of this one: it then continues from the offsets in the database"
         )
     if batch == stored.batch:
-        return Verdict.ALREADY_APPLIED
+        return _decide_same_number(stored, coming)
     if batch < stored.batch:
         raise BatchRefused(
             f"the checkpoint of pipeline {pipeline!r} was rolled back: it is at batch {batch}, but the database holds "
-            f"the rows up to batch {stored.batch}. Delete the checkpoint: the pipeline then continues from the offsets "
-            "in the database"
+            f"the rows up to batch {stored.batch}. {_DELETE_IT}"
+        )
+    return _decide_next_number(stored, coming)
+
+
+_DELETE_IT = "Delete the checkpoint: the pipeline then continues from the offsets in the database"
+
+
+def _decide_same_number(stored: Progress, coming: PipelineBatch) -> Verdict:
+    identity = coming.identity
+    begin = f"batch {stored.batch} of pipeline {coming.pipeline!r} is in the database"
+    if stored.content is None:
+        raise BatchRefused(
+            f"{begin}, but an earlier version of tidelog has written it, which did not note what a batch reads: nobody "
+            f"can tell whether it is this one. {_DELETE_IT}"
+        )
+    same_rows = stored.content == identity.content and stored.rows == identity.rows
+    if stored.reads is None or identity.reads is None:
+        if same_rows and identity.run and stored.run == identity.run:
+            return Verdict.ALREADY_APPLIED
+        raise BatchRefused(
+            f"{begin}, but nobody can tell whether it is this one: the offsets that it reads could not be read from "
+            f"the checkpoint. {_DELETE_IT}"
+        )
+    if stored.reads != identity.reads:
+        raise BatchRefused(
+            f"{begin}, but with other input: it was read up to {stored.reads.until or stored.reads.end}, and now it "
+            f"goes up to {identity.reads.until}. The checkpoint is older than what was written: it was restored from a "
+            f"copy, or its newest files were lost. {_DELETE_IT}"
+        )
+    if not same_rows:
+        raise BatchRefused(
+            f"{begin} with {stored.rows} rows (digest {stored.content}); now the same input gives {identity.rows} rows "
+            f"(digest {identity.content}): the pipeline does not give the same rows for the same input, such as "
+            f"because of the time of day or a random number. {_DELETE_IT}, and what is in the table stays"
+        )
+    return Verdict.ALREADY_APPLIED
+
+
+def _decide_next_number(stored: Progress, coming: PipelineBatch) -> Verdict:
+    """It must go on where the last one ended."""
+    reads = coming.identity.reads
+    if coming.batch != stored.batch + 1:
+        raise BatchRefused(
+            f"pipeline {coming.pipeline!r} is at batch {coming.batch}, but the last one in the database is "
+            f"{stored.batch}: those between are missing. {_DELETE_IT}"
+        )
+    if stored.reads is not None and (reads is None or reads.start != stored.reads.end):
+        begins = "begins elsewhere" if reads is not None else "does not say where it begins"
+        raise BatchRefused(
+            f"batch {stored.batch} of pipeline {coming.pipeline!r} ended at {stored.reads.until or stored.reads.end}, "
+            f"but batch {coming.batch} {begins}: the checkpoint is not the one with which the table was written, or "
+            f"its files were changed or cannot be read. {_DELETE_IT}"
         )
     return Verdict.APPLY
 

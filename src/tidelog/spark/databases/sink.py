@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 from pyspark.sql.types import StructType
 
+from tidelog.records.content_digest import ContentDigest
+from tidelog.spark.batch_identity import BatchIdentity
+from tidelog.spark.checkpoint import PlannedBatch, planned_batch, planned_in, stop_if_overtaken
 from tidelog.spark.databases.options import SinkOptions, parse_sink_options, table_columns
-from tidelog.spark.databases.progress import BatchIdentity
+from tidelog.spark.databases.progress import BatchRefused, PipelineBatch
 from tidelog.spark.databases.store import StagedRows, open_database
 from tidelog.spark.errors import spoken
 from tidelog.spark.versions.data_sources import DataSource, DataSourceStreamArrowWriter
@@ -32,6 +35,8 @@ class StagedMessage(WriterCommitMessage):
 
     query_id: str
     staged: StagedRows
+    planned: PlannedBatch | None = None
+    run: str = ""
 
 
 @spoken
@@ -51,6 +56,15 @@ class DatabaseStreamWriter(DataSourceStreamArrowWriter):
         table_columns(names, options.keys)
         self._options = options
         self._names = names
+        self._planned: PlannedBatch | None = None
+        self._is_planned = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Spark copies a writer to make a plan for tasks, when it has just written what the batch reads.
+        if not self._is_planned:
+            self._planned = planned_batch(self._options.checkpoint_location)
+            self._is_planned = True
+        return self.__dict__
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()
@@ -59,8 +73,10 @@ class DatabaseStreamWriter(DataSourceStreamArrowWriter):
         batch = context.getLocalProperty("streaming.sql.batchId")
         if query_id is None or batch is None:
             raise RuntimeError("Spark did not say which query and batch this task belongs to")
+        planned = planned_in(self._planned, query_id, int(batch), context.getLocalProperty)
         staged = open_database(self._options).stage(iterator, self._names, int(batch))
-        return StagedMessage(query_id=query_id, staged=staged)
+        run = context.getLocalProperty("spark.jobGroup.id") or ""
+        return StagedMessage(query_id=query_id, staged=staged, planned=planned, run=run)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         tasks = [message for message in messages if isinstance(message, StagedMessage)]
@@ -68,13 +84,28 @@ class DatabaseStreamWriter(DataSourceStreamArrowWriter):
             raise RuntimeError(f"{len(messages) - len(tasks)} of {len(messages)} tasks did not say what they wrote")
         if not tasks:
             return
-        identity = BatchIdentity(
+        planned = tasks[0].planned if all(task.planned == tasks[0].planned for task in tasks) else None
+        digest = ContentDigest.of_all(task.staged.digest for task in tasks)
+        coming = PipelineBatch(
             pipeline=self._options.pipeline,
             query_id=tasks[0].query_id,
-            batch=batchId,
+            identity=BatchIdentity(
+                batch=batchId,
+                rows=digest.rows,
+                content=str(digest),
+                reads=None if planned is None else planned.reads,
+                run=tasks[0].run,
+            ),
             takes_over=self._options.takes_over,
+            starting=self._options.starting,
         )
-        open_database(self._options).apply([task.staged for task in tasks], self._names, identity)
+        stop_if_overtaken(planned)
+        try:
+            open_database(self._options).apply([task.staged for task in tasks], self._names, coming)
+        except BatchRefused:
+            # If another driver has gone on meanwhile, that is the reason.
+            stop_if_overtaken(planned)
+            raise
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Also called after a commit that failed, perhaps only seemingly: the rows stay as they are."""

@@ -21,8 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.spark.crash_points import crash_point
 from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, Mode, SinkOptions, split_table, table_columns
-from tidelog.spark.databases.progress import BatchIdentity, Progress, Verdict, check_spans, decide
-from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState, all_spans
+from tidelog.spark.databases.progress import PipelineBatch, Verdict, check_spans, decide
+from tidelog.spark.databases.store import (
+    IDENTITY_COLUMNS,
+    Column,
+    DatabaseProblem,
+    SpanCounter,
+    StagedRows,
+    StoredState,
+    all_spans,
+    noted_values,
+    read_progress,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,6 +78,10 @@ class SqliteDatabase:
         with self._transaction() as connection:
             for statement in _OWN_TABLES:
                 connection.execute(statement)
+            present = {row[1] for row in connection.execute("PRAGMA table_info(tidelog_progress)")}
+            for column in IDENTITY_COLUMNS:
+                if column.split()[0] not in present:
+                    connection.execute(f"ALTER TABLE tidelog_progress ADD COLUMN {column}")
             fields = [f"{_quoted(column.name)} {sqlite_type(column.type)}" for column in columns]
             if self._options.keys:
                 fields.append(f"PRIMARY KEY ({', '.join(map(_quoted, self._options.keys))})")
@@ -101,32 +115,32 @@ class SqliteDatabase:
         if writer is None:
             return StagedRows(location="", rows=0, spans=())
         writer.close()
-        return StagedRows(location=str(path), rows=counter.rows, spans=counter.spans)
+        return StagedRows(location=str(path), rows=counter.rows, spans=counter.spans, digest=counter.digest)
 
     # -- in the driver -------------------------------------------------------------------------------------------
 
-    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> Verdict:
         # Read before the transaction begins: others wait while it lasts.
         rows = _read_rows(staged)
         with self._transaction() as connection:
             state = self._read_state(connection)
-            verdict = decide(state.progress, identity)
+            verdict = decide(state.progress, coming)
             if verdict is Verdict.APPLY:
                 spans = all_spans(staged)
-                check_spans(identity.pipeline, spans, state.next_offsets)
-                crash_point("database-before-rows", identity.batch)
+                check_spans(coming.pipeline, spans, state.next_offsets)
+                crash_point("database-before-rows", coming.batch)
                 if rows is not None:
                     self._insert(connection, rows, tuple(names))
-                crash_point("database-after-rows", identity.batch)
-                _note(connection, identity, sum(part.rows for part in staged))
+                crash_point("database-after-rows", coming.batch)
+                _note(connection, coming)
                 connection.executemany(
                     "INSERT INTO tidelog_offsets (pipeline, topic, partition, next_offset) VALUES (?, ?, ?, ?)"
                     " ON CONFLICT (pipeline, topic, partition) DO UPDATE SET next_offset = excluded.next_offset",
-                    [(identity.pipeline, span.topic, span.partition, span.last + 1) for span in spans],
+                    [(coming.pipeline, span.topic, span.partition, span.last + 1) for span in spans],
                 )
-            crash_point("database-before-commit", identity.batch)
-        crash_point("database-after-commit", identity.batch)
-        self._remove_leftovers(up_to=identity.batch)
+            crash_point("database-before-commit", coming.batch)
+        crash_point("database-after-commit", coming.batch)
+        self._remove_leftovers(up_to=coming.batch)
         return verdict
 
     def discard(self, staged: Sequence[StagedRows]) -> None:
@@ -169,12 +183,15 @@ class SqliteDatabase:
 
     def _read_state(self, connection: sqlite3.Connection) -> StoredState:
         pipeline = (self._options.pipeline,)
-        row = connection.execute("SELECT query_id, batch FROM tidelog_progress WHERE pipeline = ?", pipeline).fetchone()
+        # All columns: a table that an earlier version has made has fewer of them.
+        cursor = connection.execute("SELECT * FROM tidelog_progress WHERE pipeline = ?", pipeline)
+        row = cursor.fetchone()
+        names = [column[0] for column in cursor.description]
         offsets = connection.execute(
             "SELECT topic, partition, next_offset FROM tidelog_offsets WHERE pipeline = ?", pipeline
         ).fetchall()
         return StoredState(
-            progress=None if row is None else Progress(query_id=row[0], batch=row[1]),
+            progress=None if row is None else read_progress(dict(zip(names, row, strict=True))),
             next_offsets={(topic, partition): offset for topic, partition, offset in offsets},
         )
 
@@ -250,12 +267,15 @@ def _read_rows(staged: Sequence[StagedRows]) -> pa.Table | None:
     return rows
 
 
-def _note(connection: sqlite3.Connection, identity: BatchIdentity, rows: int) -> None:
+def _note(connection: sqlite3.Connection, coming: PipelineBatch) -> None:
     connection.execute(
-        "INSERT INTO tidelog_progress (pipeline, query_id, batch, rows) VALUES (?, ?, ?, ?) ON CONFLICT (pipeline)"
+        "INSERT INTO tidelog_progress (pipeline, query_id, batch, rows, batch_rows, content, reads_start, reads_end,"
+        " reads_until, run, starting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (pipeline)"
         " DO UPDATE SET query_id = excluded.query_id, batch = excluded.batch, rows = rows + excluded.rows,"
-        " written_at = CURRENT_TIMESTAMP",
-        (identity.pipeline, identity.query_id, identity.batch, rows),
+        " batch_rows = excluded.batch_rows, content = excluded.content, reads_start = excluded.reads_start,"
+        " reads_end = excluded.reads_end, reads_until = excluded.reads_until, run = excluded.run,"
+        " starting = excluded.starting, written_at = CURRENT_TIMESTAMP",
+        noted_values(coming),
     )
 
 

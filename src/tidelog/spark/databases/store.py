@@ -7,10 +7,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from tidelog.records.columns import column_digest
+from tidelog.records.content_digest import ContentDigest
+from tidelog.spark.batch_identity import Reads
 from tidelog.spark.databases.options import OFFSET, ORIGIN, PARTITION, TOPIC, Engine, SinkOptions
-from tidelog.spark.databases.progress import BatchIdentity, Progress, Span, Verdict, merge_spans
+from tidelog.spark.databases.progress import PipelineBatch, Progress, Span, Verdict, merge_spans
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +38,7 @@ class StagedRows:
     location: str
     rows: int
     spans: tuple[Span, ...]
+    digest: ContentDigest = field(default_factory=ContentDigest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,41 @@ class StoredState:
 
     progress: Progress | None = None
     next_offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+
+# What a batch was; a table that an earlier version has made is given them.
+IDENTITY_COLUMNS = (
+    "batch_rows bigint",
+    "content text",
+    "reads_start text",
+    "reads_end text",
+    "reads_until text",
+    "run text",
+    "starting text",
+)
+
+
+def read_progress(row: Mapping[str, Any]) -> Progress:
+    """From the columns of `tidelog_progress` that are there."""
+    start, end = row.get("reads_start"), row.get("reads_end")
+    reads = None if start is None or end is None else Reads(start=start, end=end, until=row.get("reads_until") or "")
+    return Progress(
+        query_id=row["query_id"],
+        batch=row["batch"],
+        rows=row.get("batch_rows") or 0,
+        content=row.get("content"),
+        reads=reads,
+        run=row.get("run") or "",
+        starting=row.get("starting"),
+    )
+
+
+def noted_values(coming: PipelineBatch) -> tuple[object, ...]:
+    """For (pipeline, query_id, batch, rows) and IDENTITY_COLUMNS. The rows of all batches are added up."""
+    noted = coming.progress()
+    reads = (None, None, None) if noted.reads is None else (noted.reads.start, noted.reads.end, noted.reads.until)
+    query = (coming.pipeline, noted.query_id, noted.batch, noted.rows)
+    return (*query, noted.rows, noted.content, *reads, noted.run, noted.starting)
 
 
 @contextmanager
@@ -69,7 +108,7 @@ class Database(Protocol):
     def stage(self, batches: Iterator[pa.RecordBatch], names: Sequence[str], batch: int) -> StagedRows:
         """In a task: put rows aside where `apply` finds them. Nobody else sees them; a second attempt does no harm."""
 
-    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], identity: BatchIdentity) -> Verdict:
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> Verdict:
         """In the driver: move the rows into the table and note the batch, in one transaction."""
 
     def discard(self, staged: Sequence[StagedRows]) -> None:
@@ -94,10 +133,11 @@ def open_database(options: SinkOptions) -> Database:
 
 
 class SpanCounter:
-    """Passes batches on and learns which offsets of which partitions are in them."""
+    """Passes batches on and learns which rows are in them, and which offsets of which partitions."""
 
     def __init__(self) -> None:
         self.rows = 0
+        self.digest = ContentDigest()
         self._spans: tuple[Span, ...] = ()
 
     def watch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -105,6 +145,7 @@ class SpanCounter:
 
         for batch in batches:
             self.rows += batch.num_rows
+            self.digest += rows_digest(batch)
             if all(name in batch.schema.names for name in ORIGIN):
                 origin = pa.Table.from_batches([batch.select(list(ORIGIN))])
                 found = origin.group_by([TOPIC, PARTITION]).aggregate([(OFFSET, "min"), (OFFSET, "max")])
@@ -118,6 +159,24 @@ class SpanCounter:
     @property
     def spans(self) -> tuple[Span, ...]:
         return self._spans
+
+
+def rows_digest(batch: pa.RecordBatch) -> ContentDigest:
+    """Of all columns, whatever their types are: most can be written as text."""
+    from tidelog.spark.encode_columns import binary_column
+
+    return column_digest([binary_column(_as_text(column)) for column in batch.columns], batch.num_rows)
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        return column
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
 
 
 def all_spans(staged: Sequence[StagedRows]) -> tuple[Span, ...]:

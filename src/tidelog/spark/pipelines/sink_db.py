@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidelog.spark.checkpoint import NoCheckpoint, checkpoint_owner
 from tidelog.spark.databases.options import DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.sink import FORMAT, DatabaseSink
 from tidelog.spark.databases.store import Column, database_errors, open_database
@@ -30,7 +31,13 @@ def plan_sink_db(session: SparkSession, pipeline: SinkDatabase) -> Job:
     starting: str | None = None
     if stored.progress is not None:
         options["takesOver"] = stored.progress.query_id
-        starting = starting_from(pipeline.source, stored.next_offsets)
+        if stored.progress.batch == 0 and _query_of(pipeline.run.checkpoint_location) == stored.progress.query_id:
+            # Spark may have to repeat the first batch, and then asks where it began: not where it has ended.
+            starting = stored.progress.starting
+        else:
+            starting = starting_from(pipeline.source, stored.next_offsets)
+    if starting is not None:
+        options["startingFrom"] = starting
     records = parse_values(read_topics(session, pipeline.source, starting), pipeline.value)
     chosen = choose_columns(records, pipeline.database)
     fields = [field for field in chosen.schema if not _beside(field.name)]
@@ -38,6 +45,13 @@ def plan_sink_db(session: SparkSession, pipeline: SinkDatabase) -> Job:
         database.prepare([Column(name=field.name, type=field.dataType.simpleString()) for field in fields])
     session.dataSource.register(DatabaseSink)
     return Job(start=lambda: start_query(_flattened(chosen), FORMAT, pipeline.run, options))
+
+
+def _query_of(checkpoint: str) -> str | None:
+    try:
+        return checkpoint_owner(checkpoint)
+    except NoCheckpoint:
+        return None
 
 
 def sink_options(pipeline: SinkDatabase) -> dict[str, str]:
