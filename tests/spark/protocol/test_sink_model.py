@@ -39,7 +39,7 @@ def keeping_what_is_there(identity: BatchIdentity, marker: Marker | None) -> Dec
         pytest.param(SinkModel(contents=1, reads_known=False), 11, 30_000, id="unknown offsets"),
         # That an overtaken driver looks at the checkpoint first is for its words: nothing depends on it.
         pytest.param(SinkModel(contents=1, looks_at_checkpoint=False), 11, 30_000, id="not looking"),
-        pytest.param(SinkModel(ONE_ROW_EACH, contents=1), 13, 70_000, id="deeper"),
+        pytest.param(SinkModel(ONE_ROW_EACH, contents=1), 12, 40_000, id="deeper"),
         # Everything that there is, to the end.
         pytest.param(SinkModel(SMALL, contents=1), 60, 120_000, id="all of it"),
     ],

@@ -68,13 +68,11 @@ class DatabaseModel:
         decide: Decide = decide,
         contents: int = 1,
         checks_spans: bool = True,
-        remembers_starting: bool = True,
     ) -> None:
         self._bounds = bounds
         self._decide = decide
         self._contents = range(contents)
         self._checks_spans = checks_spans
-        self._remembers_starting = remembers_starting
 
     def initial(self) -> Iterator[DatabaseState]:
         checkpoint = new_checkpoint(self._bounds)
@@ -101,7 +99,7 @@ class DatabaseModel:
         run = state.starts + 1
         known = state.progress
         first = state.ends
-        if self._remembers_starting and known is not None and known.query_id == str(state.checkpoint.query):
+        if known is not None and known.query_id == str(state.checkpoint.query):
             first = state.starting if known.batch == 0 else first
         driver = restarted(state.checkpoint, run, first)
         if driver is None:
