@@ -49,7 +49,7 @@ class Relay:
             return False
         self.relayed += [row["aggregateid"] for row in table.rows(self.position, end)]
         self.position = end
-        table.delete_before(end)
+        table.relayed(end)
         return True
 
     def run(self) -> list[str]:
@@ -155,7 +155,7 @@ def test_an_older_backup_stops_the_relay_before_it_reads_or_deletes(node: Postgr
         with pytest.raises(PositionLost, match="restored from a backup"):
             relay.step()
         with pytest.raises(PositionLost, match="delete the checkpoint"):
-            outbox(old.url).delete_before(relay.position)
+            outbox(old.url, deletes=True).relayed(relay.position)
         with pytest.raises(PositionLost):
             list(outbox(old.url).rows(outbox(old.url).initial(), relay.position))
         assert [row[0] for row in old.query("SELECT aggregateid FROM outbox ORDER BY sequence")] == texts(range(20, 40))
@@ -251,7 +251,7 @@ def test_positions_without_a_mark_are_refused_with_what_to_do(node: PostgresqlNo
     old: Offset = {"low": 800, "high": 800, "after": 0}
     for use in (
         lambda: outbox(node.url).latest(old, None, None),
-        lambda: outbox(node.url).delete_before(old),
+        lambda: outbox(node.url, deletes=True).relayed(old),
         lambda: list(outbox(node.url).rows(outbox(node.url).initial(), old)),
     ):
         with pytest.raises(PositionLost, match="kept no mark"):
@@ -333,7 +333,7 @@ def test_only_one_reader_deletes(node: PostgresqlNode) -> None:
     with pytest.raises(PositionLost, match="Let only one of them run"):
         first.step()
     with pytest.raises(PositionLost, match="Let only one of them run"):
-        outbox(node.url).delete_before(first.position)
+        outbox(node.url, deletes=True).relayed(first.position)
     assert node.query("SELECT aggregateid FROM outbox") == [("3",)]
     assert second.run() == ["2", "3"]
 
@@ -430,7 +430,7 @@ def test_an_older_copy_of_a_sqlite_file_stops_the_relay(tmp_path: Path, journal:
     with pytest.raises(PositionLost, match="older copy"):
         relay.step()
     with pytest.raises(PositionLost, match="older copy"):
-        outbox(url).delete_before(relay.position)
+        outbox(url, deletes=True).relayed(relay.position)
     with pytest.raises(PositionLost, match="older copy"):
         list(outbox(url).rows(outbox(url).initial(), relay.position))
     assert Relay(url).run() == ["20", "30", "40"]

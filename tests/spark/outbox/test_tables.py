@@ -19,8 +19,12 @@ COLUMNS = ("id", "aggregateid", "payload", "aggregatetype")
 INSERT = "INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) VALUES ('{}', '{}', '{}', 'made', '{}')"
 
 
-def outbox(url: str) -> OutboxTable:
-    return open_outbox(OutboxSettings(url=parse_url(url), table="outbox", columns=COLUMNS, route_by="aggregatetype"))
+def outbox(url: str, *, deletes: bool = False) -> OutboxTable:
+    return open_outbox(
+        OutboxSettings(
+            url=parse_url(url), table="outbox", columns=COLUMNS, route_by="aggregatetype", delete_relayed=deletes
+        )
+    )
 
 
 def insert(number: int, kind: str = "order") -> str:
@@ -67,7 +71,9 @@ def test_relayed_rows_can_be_deleted(database_url: str) -> None:
     query(database_url, insert(1))
     end = table.latest(table.initial(), None, None)
     query(database_url, insert(2))
-    table.delete_before(end)
+    table.relayed(end)
+    assert len(query(database_url, "SELECT id FROM outbox")) == 2
+    outbox(database_url, deletes=True).relayed(end)
     assert query(database_url, "SELECT aggregateid FROM outbox") == [("2",)]
     assert list(batches(table, end)) == [["2"]]
 

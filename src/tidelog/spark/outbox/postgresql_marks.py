@@ -64,6 +64,11 @@ class PostgresqlMarks:
         self._owners = sql.Identifier(self._schema, OWNERS_TABLE)
 
     @property
+    def oid(self) -> int:
+        """Of the outbox table."""
+        return int(self._oid)
+
+    @property
     def table_source(self) -> str:
         return f"table:{self._oid}"
 
@@ -105,13 +110,13 @@ class PostgresqlMarks:
             raise PositionLost(explain_standing(standing, mark, here, self._table))
         return here
 
-    def write(self, reader: str | None, *, after: Mark | None, here: Place) -> tuple[Mark, int]:
+    def write(self, reader: str, *, after: Mark | None, here: Place) -> tuple[Mark, int]:
         """A new mark, and the oldest transaction that ran before: both count once this transaction is committed."""
         self._connection.execute(_DURABLY)
         own, oldest = self._connection.execute(
             "SELECT pg_current_xact_id()::text, pg_snapshot_xmin(pg_current_snapshot())::text"
         ).fetchone()
-        mark = Mark(token=str(uuid.uuid4()), reader=reader or str(uuid.uuid4()), transaction=int(own), place=here)
+        mark = Mark(token=str(uuid.uuid4()), reader=reader, transaction=int(own), place=here)
         statement = self._sql.SQL("INSERT INTO {} (token, reader, transaction_id) VALUES (%s, %s, %s::text::xid8)")
         self._connection.execute(statement.format(self._marks), (mark.token, mark.reader, str(mark.transaction)))
         if after is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidelog.spark.databases.options import split_table
 from tidelog.spark.databases.store import DatabaseProblem
+from tidelog.spark.outbox.log_positions import is_log_position
 from tidelog.spark.outbox.marks import Mark, explain_unproved, mark_from, not_the_owner
 from tidelog.spark.outbox.postgresql_connection import away_errors, connect, patiently
 from tidelog.spark.outbox.postgresql_marks import PostgresqlMarks
@@ -80,6 +81,7 @@ class PostgresqlOutbox:
         return patiently(self._url, lambda connection: self._latest(connection, start, limit, target))
 
     def routes(self, start: Offset, end: Offset) -> list[Any]:
+        self._proved(end)
         window = slice_between(position_from(start), position_from(end))
         if window is None:
             return []
@@ -90,6 +92,7 @@ class PostgresqlOutbox:
         return patiently(self._url, lambda connection: [row[0] for row in connection.execute(query, values)])
 
     def rows(self, start: Offset, end: Offset) -> Iterator[Row]:
+        self._proved(end)
         window = slice_between(position_from(start), position_from(end))
         if window is None:
             return
@@ -105,17 +108,22 @@ class PostgresqlOutbox:
             # On this very connection: what is read is of the history that has the mark.
             self._verify(connection, end)
             with connection.cursor(name="tidelog_outbox") as cursor:
-                _pass_on_json(cursor)
+                pass_on_json(cursor)
                 cursor.itersize = ROWS_PER_ROUND_TRIP
                 cursor.execute(query, values)
                 for row in cursor:
                     yield dict(zip(self._settings.columns, row, strict=True))
 
+    def relayed(self, end: Offset) -> None:
+        if self._settings.delete_relayed:
+            self.delete_before(end)
+
     def delete_before(self, end: Offset) -> None:
         patiently(self._url, lambda connection: self._delete(connection, end))
 
     def _latest(self, connection: Any, start: Offset, limit: int | None, target: int | None) -> Offset:
-        position, mark = position_from(start), self._proved(start)
+        mark = self._proved(start)
+        position = position_from(start)
         marks = self._marks(connection)
         here = marks.here() if mark is None else marks.verify(mark)
         self._check_owner(marks, mark)
@@ -128,7 +136,7 @@ class PostgresqlOutbox:
             return start
         marks.ensure()
         self._check_ids(connection)
-        made, oldest = marks.write(None if mark is None else mark.reader, after=mark, here=here)
+        made, oldest = marks.write(self._settings.reader if mark is None else mark.reader, after=mark, here=here)
         self._take_ownership(marks, mark, made)
         end = self._cut(connection, open_window(position, _bound(oldest, target)), limit)
         if end is None:
@@ -180,6 +188,11 @@ class PostgresqlOutbox:
             self._marks(connection).verify(mark)
 
     def _proved(self, offset: Offset) -> Mark | None:
+        if is_log_position(offset):
+            raise PositionLost(
+                'the checkpoint was written with mode = "log", and ids tell other things than places in the log. Take '
+                "another checkpoint: every row that is in the table is relayed"
+            )
         mark = mark_from(offset)
         if mark is None and position_from(offset) != START:
             raise PositionLost(explain_unproved(self._settings.table))
@@ -268,9 +281,9 @@ def _fields(mark: Mark | None) -> Offset:
     return {} if mark is None else {**mark.as_dict()}
 
 
-def _pass_on_json(cursor: Any) -> None:
+def pass_on_json(context: Any) -> None:
     """Payloads are passed on as they are written, not parsed and written again."""
     from psycopg.types.string import TextLoader
 
     for kind in ("json", "jsonb"):
-        cursor.adapters.register_loader(kind, TextLoader)
+        context.adapters.register_loader(kind, TextLoader)

@@ -26,6 +26,7 @@ ADDITIONAL_ERROR = "table.fields.additional.error.on.missing"
 ROUTE_BY_FIELD = "route.by.field"
 ROUTE_REGEX = "route.topic.regex"
 ROUTE_REPLACEMENT = "route.topic.replacement"
+INVALID_BEHAVIOR = "table.op.invalid.behavior"
 TOMBSTONE = "route.tombstone.on.empty.payload"
 
 DEFAULTS: Mapping[str, str] = {
@@ -41,13 +42,13 @@ DEFAULTS: Mapping[str, str] = {
     TOMBSTONE: "false",
 }
 
-# Debezium has these for Kafka Connect's schemas and for reading a change log, which is not what happens here.
+# Debezium has these for Kafka Connect's schemas and for tracing. What is done about updates is no matter of routing.
 WITHOUT_EFFECT = frozenset(
     {
         "table.expand.json.payload",
         "table.json.payload.null.behavior",
         "table.field.event.schema.version",
-        "table.op.invalid.behavior",
+        INVALID_BEHAVIOR,
         "tracing.span.context.field",
         "tracing.operation.name",
         "tracing.with.context.field.only",

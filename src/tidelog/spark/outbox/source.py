@@ -7,6 +7,7 @@ One task reads a batch, in the order of the table, so that events of an aggregat
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,11 +17,21 @@ from pyspark.sql.types import StructType
 
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.spark.databases.options import InvalidDatabaseOption, parse_url
+from tidelog.spark.databases.options import Engine, InvalidDatabaseOption, parse_url
 from tidelog.spark.errors import spoken
-from tidelog.spark.outbox.routing import DEFAULTS, WITHOUT_EFFECT, Message, Placement, Routing, parse_routing, route
+from tidelog.spark.outbox.log_changes import OnUpdate
+from tidelog.spark.outbox.routing import (
+    DEFAULTS,
+    INVALID_BEHAVIOR,
+    WITHOUT_EFFECT,
+    Message,
+    Placement,
+    Routing,
+    parse_routing,
+    route,
+)
 from tidelog.spark.outbox.routing import topic_of as topic_of_route
-from tidelog.spark.outbox.tables import Offset, OutboxSettings, OutboxTable, open_outbox
+from tidelog.spark.outbox.tables import LogSettings, Offset, OutboxSettings, OutboxTable, open_outbox
 from tidelog.spark.versions.data_sources import (
     DataSource,
     DataSourceStreamReader,
@@ -45,6 +56,12 @@ TABLE = "table"
 MAX_EVENTS = "maxEventsPerTrigger"
 DELETE_RELAYED = "deleteRelayed"
 TOPIC_PARTITIONS = "topicPartitions"
+MODE = "mode"
+POLL = "poll"
+LOG = "log"
+DEFAULT_SLOT = "tidelog_outbox"
+SLOT = "slot"
+PUBLICATION = "publication"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +90,39 @@ def parse_outbox_options(options: Mapping[str, str]) -> OutboxOptions:
             table=given[TABLE],
             columns=routing.columns,
             route_by=routing.route_by,
+            event_id=routing.event_id,
             delete_relayed=given.get(DELETE_RELAYED.lower(), "false").lower() == "true",
+            log=_log_settings(given),
         ),
         routing=routing,
         client={name.removeprefix(KAFKA_PREFIX): text for name, text in given.items() if name.startswith(KAFKA_PREFIX)},
         max_events=int(limit) if limit else None,
         topic_partitions=int(given.get(TOPIC_PARTITIONS.lower(), BROKER_DEFAULT)),
     )
+
+
+def _log_settings(given: Mapping[str, str]) -> LogSettings | None:
+    mode = given.get(MODE, POLL).lower()
+    if mode not in (POLL, LOG):
+        raise InvalidDatabaseOption(f"{MODE}={mode} is not possible; possible are {POLL} and {LOG}")
+    behavior = given.get(INVALID_BEHAVIOR, OnUpdate.WARN.value).lower()
+    if behavior not in {one.value for one in OnUpdate}:
+        raise InvalidDatabaseOption(
+            f"{INVALID_BEHAVIOR}={behavior} is not possible; possible are warn, error and fatal"
+        )
+    if mode == POLL:
+        return None
+    if parse_url(given[URL]).engine is not Engine.POSTGRESQL:
+        raise InvalidDatabaseOption(f"{MODE}={LOG} needs PostgreSQL; other databases are read with {MODE}={POLL}")
+    if given.get(DELETE_RELAYED.lower(), "false").lower() == "true":
+        raise InvalidDatabaseOption(
+            f"{DELETE_RELAYED} has no use with {MODE}={LOG}: rows may be deleted at any time, even in the transaction "
+            "that inserts them"
+        )
+    slot = given.get(SLOT, DEFAULT_SLOT)
+    if not re.fullmatch(r"[a-z0-9_]{1,63}", slot):
+        raise InvalidDatabaseOption(f"{SLOT}={slot}: a slot's name has up to 63 lower case letters, digits and '_'")
+    return LogSettings(slot=slot, publication=given.get(PUBLICATION) or slot, on_update=OnUpdate(behavior))
 
 
 @spoken
@@ -115,6 +158,7 @@ class OutboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._target: int | None = None
         self._known_topics: set[str] = set()
+        self._opened: OutboxTable | None = None
 
     def initialOffset(self) -> Offset:
         return self._table.initial()
@@ -145,12 +189,17 @@ class OutboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield _as_arrow(batch, self._options.routing)
 
     def commit(self, end: Offset) -> None:
-        if self._options.settings.delete_relayed:
-            self._table.delete_before(end)
+        self._table.relayed(end)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tasks open the table for themselves.
+        return {**self.__dict__, "_opened": None}
 
     @property
     def _table(self) -> OutboxTable:
-        return open_outbox(self._options.settings)
+        if self._opened is None:
+            self._opened = open_outbox(self._options.settings)
+        return self._opened
 
     def _make_topics(self, routes: Sequence[Any]) -> None:
         topics = {topic_of_route(self._options.routing, value) for value in routes if value} - self._known_topics

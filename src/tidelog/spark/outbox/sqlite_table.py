@@ -97,7 +97,7 @@ class SqliteOutbox:
                 return start
             identity = self._ensure(connection)
             reader = start.get("reader")
-            end: Offset = {"after": last, "mark": str(uuid.uuid4()), "reader": reader or str(uuid.uuid4())}
+            end: Offset = {"after": last, "mark": str(uuid.uuid4()), "reader": reader or self._settings.reader}
             connection.execute(f"INSERT INTO {MARKS_TABLE} (token, reader) VALUES (?, ?)", (end["mark"], end["reader"]))
             self._prune(connection, start)
             self._take_ownership(connection, reader, end["reader"])
@@ -123,6 +123,10 @@ class SqliteOutbox:
             )
             for row in found:
                 yield dict(zip(columns, row, strict=True))
+
+    def relayed(self, end: Offset) -> None:
+        if self._settings.delete_relayed:
+            self.delete_before(end)
 
     def delete_before(self, end: Offset) -> None:
         with self._transaction(writes=True) as connection:

@@ -6,12 +6,14 @@ Positions are dictionaries, as Spark keeps them in its checkpoint. Each one but 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tidelog.spark.databases.options import DatabaseUrl, Engine
 from tidelog.spark.databases.store import DatabaseProblem
+from tidelog.spark.outbox.log_changes import OnUpdate
 
 Offset = dict[str, int | str]
 Row = Mapping[str, Any]
@@ -22,14 +24,29 @@ class PositionLost(DatabaseProblem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """For reading the write-ahead log instead of the table."""
+
+    slot: str
+    publication: str
+    on_update: OnUpdate = OnUpdate.WARN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxSettings:
-    """`columns` are those that routing wants."""
+    """`columns` are those that routing wants, `event_id` is one of them.
+
+    `reader` is who reads, for a checkpoint that does not say so yet.
+    """
 
     url: DatabaseUrl
     table: str
     columns: tuple[str, ...]
     route_by: str
+    event_id: str = "id"
     delete_relayed: bool = False
+    log: LogSettings | None = None
+    reader: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 class OutboxTable(Protocol):
@@ -56,13 +73,17 @@ class OutboxTable(Protocol):
     def rows(self, start: Offset, end: Offset) -> Iterator[Row]:
         """The same rows whenever it is asked, or PositionLost."""
 
-    def delete_before(self, end: Offset) -> None:
-        """A batch that ends here is committed: remove rows that it and those before it have read."""
+    def relayed(self, end: Offset) -> None:
+        """A batch that ends here is committed: rows, or log, that are read no more can go."""
 
 
 def open_outbox(settings: OutboxSettings) -> OutboxTable:
     # Imported when needed: psycopg is an extra.
     match settings.url.engine:
+        case Engine.POSTGRESQL if settings.log is not None:
+            from tidelog.spark.outbox.postgresql_log import PostgresqlLog
+
+            return PostgresqlLog(settings, settings.log)
         case Engine.POSTGRESQL:
             from tidelog.spark.outbox.postgresql_table import PostgresqlOutbox
 

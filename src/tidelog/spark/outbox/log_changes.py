@@ -1,0 +1,89 @@
+"""From messages of the log to transactions with events: which changes are events, and what is not allowed.
+
+An insert into the outbox is an event, whatever happens to the row later: it may be deleted in the same transaction, so
+that the table stays empty. Deletes and truncations are the usual cleaning. An update is neither: Debezium's option
+`table.op.invalid.behavior` says what becomes of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from tidelog.spark.outbox.pgoutput import (
+    Begin,
+    Commit,
+    Field,
+    Insert,
+    MalformedMessage,
+    Message,
+    Relation,
+    Update,
+    parse_message,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class InvalidChange(Exception):
+    """A row of the outbox was updated, and the pipeline is to stop there."""
+
+
+class OnUpdate(Enum):
+    """The values of `table.op.invalid.behavior`."""
+
+    WARN = "warn"
+    ERROR = "error"
+    FATAL = "fatal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A row that was inserted, with the description of its columns."""
+
+    relation: Relation
+    values: tuple[Field, ...]
+
+
+class ChangeReader:
+    """Follows the messages of one peek at a slot. Descriptions of tables come before the first change of each."""
+
+    def __init__(self, table: int, name: str, on_update: OnUpdate) -> None:
+        self._table = table
+        self._name = name
+        self._on_update = on_update
+        self._relations: dict[int, Relation] = {}
+        self._told = False
+
+    def read(self, messages: Iterable[bytes]) -> Iterator[Begin | Event | Commit]:
+        for data in messages:
+            message = parse_message(data)
+            if isinstance(message, Begin | Commit):
+                yield message
+            elif event := self._event(message):
+                yield event
+
+    def _event(self, message: Message) -> Event | None:
+        match message:
+            case Relation():
+                self._relations[message.oid] = message
+            case Insert() if message.relation == self._table:
+                relation = self._relations.get(message.relation)
+                if relation is None or len(relation.columns) != len(message.values):
+                    raise MalformedMessage(f"a row of {self._name} without the description of its columns")
+                return Event(relation=relation, values=message.values)
+            case Update() if message.relation == self._table:
+                self._refuse_update()
+            case _:
+                pass
+        return None
+
+    def _refuse_update(self) -> None:
+        told = f"a row of {self._name} was updated; events are inserted only, and the change is not relayed"
+        if self._on_update is OnUpdate.FATAL:
+            raise InvalidChange(f"{told} (table.op.invalid.behavior=fatal). Set it to warn to go on")
+        if not self._told:
+            self._told = True
+            logger.log(logging.WARNING if self._on_update is OnUpdate.WARN else logging.ERROR, "%s", told)
