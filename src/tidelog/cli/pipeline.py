@@ -197,7 +197,14 @@ def outbox(
     bootstrap_server: Annotated[
         str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="The cluster to write to.")
     ] = DEFAULT_SERVERS,
-    create_table: Annotated[bool, typer.Option("--create-table", help="Make the table if it does not exist.")] = False,
+    mode: Annotated[
+        str, typer.Option("--mode", help="poll asks the table, log reads PostgreSQL's write-ahead log.")
+    ] = "poll",
+    slot: Annotated[str, typer.Option("--slot", help="With log: the replication slot, by the name unless given.")] = "",
+    publication: Annotated[str, typer.Option("--publication", help="With log: as the slot unless given.")] = "",
+    create_table: Annotated[
+        bool, typer.Option("--create-table", help="Make the table if it does not exist; with log also the slot.")
+    ] = False,
     delete_relayed: Annotated[
         bool, typer.Option("--delete-relayed", help="Delete rows whose events have been written.")
     ] = False,
@@ -229,6 +236,9 @@ def outbox(
             "outbox": {
                 "url": url,
                 "table": table,
+                "mode": mode,
+                "slot": slot,
+                "publication": publication,
                 "create_table": create_table,
                 "delete_relayed": delete_relayed,
                 "max_events_per_batch": max_events_per_batch,

@@ -23,11 +23,12 @@ READER = "reader"
 
 
 class Record(NamedTuple):
-    """Of the log. `number` is the event of a commit, the token of a mark, or the bound of a deletion."""
+    """Of the log. `number` is the event of a commit or the token of a mark; a deletion is of what a position covers."""
 
     kind: Literal["commit", "rollback", "mark", "delete"]
     transaction: int
     number: int
+    covered: Position = START
 
 
 class Stored(NamedTuple):
@@ -224,11 +225,11 @@ class OutboxModel:
     def _delete(self, world: World) -> Step[World]:
         if not self._holds(world, world.committed.mark):
             return Step("what was relayed is deleted: the mark is absent, a loud stop", replace(world, stopped=True))
-        record = Record("delete", world.next_id, world.committed.position.low)
-        if not any(row[0] < record.number for row in table_of(world.log)[0]):
+        record = Record("delete", world.next_id, 0, world.committed.position)
+        if not any(covers(record.covered, row) for row in table_of(world.log)[0]):
             return Step("there is nothing to delete", world)
         return Step(
-            f"what is below {record.number} is deleted",
+            "what was relayed is deleted",
             replace(world, log=(*world.log, record), next_id=world.next_id + 1),
         )
 
@@ -259,8 +260,8 @@ def table_of(log: tuple[Record, ...]) -> tuple[list[tuple[int, int]], list[tuple
         if record.kind == "commit":
             rows.append((record.transaction, record.number))
         elif record.kind == "delete":
-            deleted += [row for row in rows if row[0] < record.number]
-            rows = [row for row in rows if row[0] >= record.number]
+            deleted += [row for row in rows if covers(record.covered, row)]
+            rows = [row for row in rows if not covers(record.covered, row)]
     return rows, deleted
 
 

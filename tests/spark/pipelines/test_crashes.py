@@ -22,12 +22,13 @@ from support.client_reading import read_all
 from support.database_rows import query
 from support.filled_topics import FilledTopics
 from support.pipeline_runs import REACH_SECONDS, pipeline_run
+from support.postgresql_node import postgresql_node
 from support.processes import wait_until
 from support.tidelog_process import running_tidelog
 
 from tidelog.spark.databases.options import parse_url
 from tidelog.spark.java import find_java
-from tidelog.spark.outbox.tables import OutboxSettings, open_outbox
+from tidelog.spark.outbox.tables import LogSettings, OutboxSettings, open_outbox
 
 pytestmark = [
     pytest.mark.slow,
@@ -180,6 +181,63 @@ def test_scenario_27_each_event_arrives_once_wherever_the_relay_dies(postgresql_
         found[(record.key or b"").decode()].append((event.decode(), json.loads(record.value or b"")["number"]))
     # Each once, and those of one aggregate in the order in which they were committed.
     assert found == wanted
+
+
+LOG_OUTBOX = """
+pipeline = "outbox"
+name = "relay"
+checkpoint = "{checkpoint}"
+once = true
+[outbox]
+url = "{url}"
+mode = "log"
+create_table = true
+max_events_per_batch = 25
+topic_partitions = 2
+[target]
+bootstrap_servers = "{servers}"
+"""
+
+
+def test_scenario_38_relay_and_database_die_and_each_event_of_the_log_arrives_once(tmp_path: Path) -> None:
+    with postgresql_node(tmp_path, "wal_level=logical") as node, running_tidelog(tmp_path / "broker") as broker:
+        toml = LOG_OUTBOX.format(checkpoint=tmp_path / "checkpoint", url=node.url, servers=broker.bootstrap_servers)
+        settings = LogSettings(slot="tidelog_relay", publication="tidelog_relay")
+        open_outbox(
+            OutboxSettings(
+                url=parse_url(node.url), table="outbox", columns=("id",), route_by="aggregatetype", log=settings
+            )
+        ).create()
+        number = 0
+        # Published or half published when the driver dies; the server dies with it, and its slot goes back.
+        for point in ("after-half-of-the-batches:0", "after-end-txn:1"):
+            for _ in range(40):
+                sell(node.url, number)
+                number += 1
+            with pipeline_run(tmp_path, f"run-{number}", toml, halt_at=point) as run:
+                run.wait_until_halted()
+                run.kill()
+            node.crash()
+            node.start()
+        with pipeline_run(tmp_path, "last", toml) as run:
+            run.wait_until_done()
+        records = asyncio.run(
+            read_all(broker.bootstrap_servers, "outbox.event.order", isolation_level="read_committed")
+        )
+        assert query(node.url, "SELECT id FROM outbox") == []
+    assert [json.loads(record.value or b"")["number"] for record in records] == list(range(number))
+
+
+def sell(url: str, number: int) -> None:
+    """An event whose row is deleted at once."""
+    with psycopg.connect(url) as connection:
+        event = uuid.uuid4()
+        connection.execute(
+            "INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload)"
+            " VALUES (%s, 'order', 'one', 'made', %s)",
+            (event, json.dumps({"number": number})),
+        )
+        connection.execute("DELETE FROM outbox WHERE id = %s", (event,))
 
 
 MIRROR = """

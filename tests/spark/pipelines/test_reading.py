@@ -5,6 +5,7 @@ import tomllib
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -73,6 +74,28 @@ def test_every_pipeline_can_be_described() -> None:
     made = pipeline_from("outbox", {**run, "outbox": outbox, "target": target})
     assert isinstance(made, Outbox)
     assert made.outbox.options == {"route.topic.replacement": "${routedByValue}"}
+
+
+@pytest.mark.parametrize(
+    ("outbox", "told"),
+    [
+        ({"mode": "wal"}, "possible are poll, log"),
+        ({"slot": "relay"}, "did you mean mode"),
+        ({"mode": "log", "delete_relayed": True}, "delete_relayed has no use"),
+        ({"mode": "log", "slot": "A-b"}, "slot = 'A-b'"),
+    ],
+)
+def test_modes_of_the_outbox_are_checked(outbox: dict[str, Any], told: str) -> None:
+    tables = {"name": "p", "target": {"bootstrap_servers": "b:1"}}
+    with pytest.raises(InvalidSettings, match=told):
+        pipeline_from("outbox", {**tables, "outbox": {"url": "postgresql://h/d", **outbox}})
+
+
+def test_the_slot_is_named_after_the_pipeline() -> None:
+    tables = {"target": {"bootstrap_servers": "b:1"}, "outbox": {"url": "postgresql://h/d", "mode": "log"}}
+    made = pipeline_from("outbox", {"name": "Shop.orders-1", **tables})
+    assert isinstance(made, Outbox)
+    assert made.slot == "tidelog_shop_orders_1"
 
 
 @pytest.mark.parametrize(

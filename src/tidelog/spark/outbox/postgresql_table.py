@@ -177,10 +177,17 @@ class PostgresqlOutbox:
             marks.claim(marks.table_source, mark.reader)
         elif owner != mark.reader:
             raise PositionLost(not_the_owner(self._settings.table))
-        statement = self._sql.SQL("DELETE FROM {} WHERE {} < %s::text::xid8").format(
-            self._table, self._sql.Identifier(TRANSACTION)
+        statement = self._sql.SQL(
+            "DELETE FROM {table} WHERE {transaction} < %(low)s::text::xid8"
+            " OR ({transaction} < %(high)s::text::xid8 AND {sequence} <= %(after)s)"
+        ).format(
+            table=self._table,
+            transaction=self._sql.Identifier(TRANSACTION),
+            sequence=self._sql.Identifier(SEQUENCE),
         )
-        connection.execute(statement, (str(position_from(end).low),))
+        position = position_from(end)
+        values = {"low": str(position.low), "high": str(position.high), "after": position.after}
+        connection.execute(statement, values)
 
     def _verify(self, connection: Any, end: Offset) -> None:
         mark = self._proved(end)

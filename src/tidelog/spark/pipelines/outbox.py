@@ -9,6 +9,9 @@ from tidelog.spark.outbox.source import (
     DELETE_RELAYED,
     FORMAT,
     MAX_EVENTS,
+    MODE,
+    PUBLICATION,
+    SLOT,
     TABLE,
     TOPIC_PARTITIONS,
     URL,
@@ -51,5 +54,8 @@ def source_options(pipeline: Outbox) -> dict[str, str]:
         MAX_EVENTS: str(outbox.max_events_per_batch),
         DELETE_RELAYED: "true" if outbox.delete_relayed else "false",
         TOPIC_PARTITIONS: str(outbox.topic_partitions),
+        MODE: outbox.mode,
+        SLOT: pipeline.slot,
+        PUBLICATION: outbox.publication or pipeline.slot,
         **dict(outbox.options),
     }

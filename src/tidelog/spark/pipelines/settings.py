@@ -14,6 +14,8 @@ from typing import Literal
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
+_SLOT = re.compile(r"[a-z0-9_]{1,63}")
+
 KINDS = ("transform", "mirror", "outbox", "sink-db")
 
 
@@ -147,12 +149,31 @@ class OutboxTable:
 
     url: str
     table: str = "outbox"
+    # By queries, or from PostgreSQL's write-ahead log.
+    mode: Literal["poll", "log"] = "poll"
+    # Of mode "log": the replication slot (by the pipeline's name unless given) and the publication (as the slot).
+    slot: str = ""
+    publication: str = ""
+    # With mode "log" also the publication and the slot.
     create_table: bool = False
     delete_relayed: bool = False
     max_events_per_batch: int = 100_000
     # Of topics that the first event makes; -1 is what the broker does by itself.
     topic_partitions: int = -1
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def problems(self) -> list[str]:
+        found = []
+        if self.mode == "poll" and (self.slot or self.publication):
+            found.append('slot and publication have no use with mode = "poll"; did you mean mode = "log"?')
+        if self.mode == "log" and self.delete_relayed:
+            found.append(
+                'delete_relayed has no use with mode = "log": rows may be deleted at any time, even in the transaction '
+                "that inserts them"
+            )
+        if self.slot and not _SLOT.fullmatch(self.slot):
+            found.append(f"slot = {self.slot!r}: lower case letters, digits and '_' are possible, up to 63 of them")
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +223,8 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbox:
+    """The slot of a pipeline is its own: what one reader has relayed, another one does not get any more."""
+
     run: Run
     outbox: OutboxTable
     target: Target
@@ -211,6 +234,11 @@ class Outbox:
         if self.target.topic:
             return ["target.topic: events say where they go; set route.topic.replacement to change it"]
         return []
+
+    @property
+    def slot(self) -> str:
+        """Names of slots are narrower than those of pipelines: what is not possible becomes `_`."""
+        return self.outbox.slot or re.sub(r"[^a-z0-9_]", "_", f"tidelog_{self.run.name.lower()}")[:63]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
