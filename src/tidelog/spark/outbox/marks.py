@@ -105,7 +105,7 @@ def examine(mark: Mark, stored: StoredMark | None, here: Place) -> Standing:
     return Standing.HOLDS
 
 
-def explain_standing(standing: Standing, mark: Mark, here: Place, table: str) -> str:
+def explain_standing(standing: Standing, mark: Mark, here: Place, table: str, what_to_do: str) -> str:
     """What happened and what to do, for everything but HOLDS."""
     match standing:
         case Standing.OTHER_SYSTEM:
@@ -126,7 +126,7 @@ def explain_standing(standing: Standing, mark: Mark, here: Place, table: str) ->
                 f"{mark.place.timeline} (it is on timeline {here.timeline} now): it was restored from a backup, or a "
                 "replica took over that lacked it"
             )
-    return f"{what}. {remedy(table)}"
+    return f"{what}. {what_to_do}"
 
 
 def explain_unproved(table: str) -> str:

@@ -22,6 +22,7 @@ from tidelog.spark.outbox.log_positions import (
     is_new,
     is_within,
     log_position_from,
+    remedy,
     slot_problem,
     take,
 )
@@ -203,7 +204,7 @@ class PostgresqlLog:
         if mark is None:
             return
         marks = self._marks(connection)
-        marks.verify(mark)
+        marks.verify(mark, self._remedy())
         marks.ensure()
         source = self._source()
         if marks.owner(source, hold=True) is None:
@@ -217,7 +218,7 @@ class PostgresqlLog:
 
     def _verify(self, connection: Any, start: LogPosition, mark: Mark | None) -> Any:
         """The server has the history of the mark, and the slot gives what comes behind the position."""
-        here = None if mark is None else self._marks(connection).verify(mark)
+        here = None if mark is None else self._marks(connection).verify(mark, self._remedy())
         slot = self._slot(connection)
         self._check_slot(slot, start)
         if slot.publication() != start.publication:
@@ -280,6 +281,9 @@ class PostgresqlLog:
                 f"delete them, or, if they are to be left out, make the slot yourself: SELECT "
                 f"pg_create_logical_replication_slot('{self._log.slot}', 'pgoutput')"
             )
+
+    def _remedy(self) -> str:
+        return remedy(self._log.slot, self._settings.table)
 
     def _source(self) -> str:
         return f"slot:{self._log.slot}"

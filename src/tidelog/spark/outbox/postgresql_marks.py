@@ -102,12 +102,12 @@ class PostgresqlMarks:
             ) from error
         return Place(system=system, timeline=int(timeline), table=int(self._oid))
 
-    def verify(self, mark: Mark) -> Place:
+    def verify(self, mark: Mark, what_to_do: str) -> Place:
         """Everything before the mark is in the history of this server; raises PositionLost if it is not."""
         here = self.here()
         standing = examine(mark, self._stored(mark.token), here)
         if standing is not Standing.HOLDS:
-            raise PositionLost(explain_standing(standing, mark, here, self._table))
+            raise PositionLost(explain_standing(standing, mark, here, self._table, what_to_do))
         return here
 
     def write(self, reader: str, *, after: Mark | None, here: Place) -> tuple[Mark, int]:

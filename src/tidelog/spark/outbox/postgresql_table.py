@@ -8,7 +8,7 @@ from typing import Any
 from tidelog.spark.databases.options import split_table
 from tidelog.spark.databases.store import DatabaseProblem
 from tidelog.spark.outbox.log_positions import is_log_position
-from tidelog.spark.outbox.marks import Mark, explain_unproved, mark_from, not_the_owner
+from tidelog.spark.outbox.marks import Mark, explain_unproved, mark_from, not_the_owner, remedy
 from tidelog.spark.outbox.postgresql_connection import away_errors, connect, patiently
 from tidelog.spark.outbox.postgresql_marks import PostgresqlMarks
 from tidelog.spark.outbox.tables import Offset, OutboxSettings, PositionLost, Row, check_columns
@@ -125,7 +125,7 @@ class PostgresqlOutbox:
         mark = self._proved(start)
         position = position_from(start)
         marks = self._marks(connection)
-        here = marks.here() if mark is None else marks.verify(mark)
+        here = marks.here() if mark is None else marks.verify(mark, remedy(self._settings.table))
         self._check_owner(marks, mark)
         if position.inside_window:
             # Its rows are fixed, and its mark proves them. If somebody deleted the rest, the batch is empty.
@@ -170,7 +170,7 @@ class PostgresqlOutbox:
         if mark is None:
             return
         marks = self._marks(connection)
-        marks.verify(mark)
+        marks.verify(mark, remedy(self._settings.table))
         marks.ensure()
         owner = marks.owner(marks.table_source, hold=True)
         if owner is None:
@@ -192,7 +192,7 @@ class PostgresqlOutbox:
     def _verify(self, connection: Any, end: Offset) -> None:
         mark = self._proved(end)
         if mark is not None:
-            self._marks(connection).verify(mark)
+            self._marks(connection).verify(mark, remedy(self._settings.table))
 
     def _proved(self, offset: Offset) -> Mark | None:
         if is_log_position(offset):
