@@ -152,7 +152,9 @@ def test_an_older_backup_stops_the_relay_before_it_reads_or_deletes(node: Postgr
         # The ids of 2, 3 and 4 are given out again here, and a copy of the files does not even have another timeline.
         write(old.url, *range(20, 40))
         relay.url = old.url
-        with pytest.raises(PositionLost, match="restored from a backup"):
+        with pytest.raises(
+            PositionLost, match=r"this database has lost what was committed at transaction .*restored from a backup"
+        ):
             relay.step()
         with pytest.raises(PositionLost, match="delete the checkpoint"):
             outbox(old.url, deletes=True).relayed(relay.position)
@@ -173,7 +175,7 @@ def test_a_replica_that_has_everything_takes_over_without_a_stop(node: Postgresq
         relay.run()
         write(node.url, 5)
         replica.wait_for(node)
-        with pytest.raises(DatabaseProblem, match="hot standby"):
+        with pytest.raises(DatabaseProblem, match="is a hot standby"):
             outbox(replica.url).check()
         with pytest.raises(DatabaseProblem, match="target_session_attrs"):
             outbox(replica.url).latest(relay.position, None, None)
@@ -242,7 +244,7 @@ def test_another_table_under_the_same_name_stops_the_relay(node: PostgresqlNode)
     node.query("DROP TABLE outbox")
     outbox(node.url).create()
     write(node.url, 2)
-    with pytest.raises(PositionLost, match="dropped and recreated"):
+    with pytest.raises(PositionLost, match="was dropped and recreated"):
         relay.step()
 
 
@@ -254,7 +256,7 @@ def test_positions_without_a_mark_are_refused_with_what_to_do(node: PostgresqlNo
         lambda: outbox(node.url, deletes=True).relayed(old),
         lambda: list(outbox(node.url).rows(outbox(node.url).initial(), old)),
     ):
-        with pytest.raises(PositionLost, match="kept no mark"):
+        with pytest.raises(PositionLost, match="the checkpoint was written by a version that kept no mark"):
             use()
     assert Relay(node.url).run() == ["1"]
 
@@ -264,7 +266,7 @@ def test_another_server_is_told_by_its_identifier(node: PostgresqlNode) -> None:
     write(node.url, 1)
     relay.run()
     relay.position = {**relay.position, "system": "7000000000000000001"}
-    with pytest.raises(PositionLost, match="7000000000000000001"):
+    with pytest.raises(PositionLost, match=r"this is another PostgreSQL server.*7000000000000000001"):
         relay.step()
 
 
@@ -330,9 +332,9 @@ def test_only_one_reader_deletes(node: PostgresqlNode) -> None:
     # A new checkpoint takes over. The one before would pass over what is deleted now.
     second.run()
     write(node.url, 3)
-    with pytest.raises(PositionLost, match="Let only one of them run"):
+    with pytest.raises(PositionLost, match="another pipeline, or another checkpoint of this one, deletes the rows"):
         first.step()
-    with pytest.raises(PositionLost, match="Let only one of them run"):
+    with pytest.raises(PositionLost, match="another pipeline, or another checkpoint of this one, deletes the rows"):
         outbox(node.url, deletes=True).relayed(first.position)
     assert node.query("SELECT aggregateid FROM outbox") == [("3",)]
     assert second.run() == ["2", "3"]
@@ -427,11 +429,11 @@ def test_an_older_copy_of_a_sqlite_file_stops_the_relay(tmp_path: Path, journal:
         copy.backup(file)
     # These have the numbers of 2 and 3.
     write_sqlite(path, 20, 30, 40)
-    with pytest.raises(PositionLost, match="older copy"):
+    with pytest.raises(PositionLost, match="is an older copy of the database, or another one"):
         relay.step()
-    with pytest.raises(PositionLost, match="older copy"):
+    with pytest.raises(PositionLost, match="is an older copy of the database, or another one"):
         outbox(url, deletes=True).relayed(relay.position)
-    with pytest.raises(PositionLost, match="older copy"):
+    with pytest.raises(PositionLost, match="is an older copy of the database, or another one"):
         list(outbox(url).rows(outbox(url).initial(), relay.position))
     assert Relay(url).run() == ["20", "30", "40"]
 
@@ -447,7 +449,7 @@ def test_a_sqlite_table_that_was_dropped_and_recreated_stops_the_relay(tmp_path:
         file.execute("DROP TABLE outbox")
     outbox(url).create()
     write_sqlite(path, 3, 4, 5)
-    with pytest.raises(PositionLost, match="dropped and recreated"):
+    with pytest.raises(PositionLost, match="was dropped and recreated"):
         relay.step()
 
 

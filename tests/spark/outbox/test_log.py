@@ -309,7 +309,7 @@ def test_an_invalidated_slot_stops_the_relay(tmp_path: Path) -> None:
             node.query("SELECT pg_switch_wal()")
             write(node.url, 2)
         node.query("CHECKPOINT")
-        with pytest.raises(PositionLost, match="max_slot_wal_keep_size"):
+        with pytest.raises(PositionLost, match=r"was invalidated.*max_slot_wal_keep_size"):
             relay.step()
 
 
@@ -352,7 +352,7 @@ def test_a_table_that_left_the_publication_for_a_while_stops_the_relay(node: Pos
     with pytest.raises(DatabaseProblem, match=f'ALTER PUBLICATION "{SLOT}" ADD TABLE') as problem:
         relay.step()
     node.query(f"ALTER PUBLICATION{str(problem.value).split('ALTER PUBLICATION')[1]}")
-    with pytest.raises(PositionLost, match="taken out of the publication"):
+    with pytest.raises(PositionLost, match="was taken out of the publication relay and put back"):
         relay.step()
 
 
@@ -362,10 +362,12 @@ def test_two_readers_of_one_slot_are_refused(node: PostgresqlNode) -> None:
     first.run()
     write(node.url, 2)
     first.run()
-    with pytest.raises(PositionLost, match=r"begins at|read by another"):
+    with pytest.raises(PositionLost, match=r"begins at|is read by another pipeline"):
         second.step()
     late = Relay(node.url)
-    with pytest.raises(PositionLost, match="Name another slot") as problem:
+    with pytest.raises(
+        PositionLost, match=r"the replication slot relay is read by another pipeline.*Name another slot"
+    ) as problem:
         late.step()
     # What the message says for a checkpoint that is gone.
     node.query("DELETE" + str(problem.value).split("DELETE")[1])
@@ -377,7 +379,7 @@ def test_a_slot_that_is_in_use_is_waited_for_and_told(node: PostgresqlNode, monk
     monkeypatch.setattr(postgresql_connection, "PATIENCE_SECONDS", 1.0)
     relay = Relay(node.url)
     write(node.url, 1)
-    with streaming(node), pytest.raises(DatabaseProblem, match="slot of its own"):
+    with streaming(node), pytest.raises(DatabaseProblem, match=r"something else reads the slot.*slot of its own"):
         relay.step()
     monkeypatch.setattr(postgresql_connection, "PATIENCE_SECONDS", 30.0)
     assert relay.run() == ["1"]
@@ -414,7 +416,7 @@ def test_checkpoints_of_the_other_mode_and_of_other_slots_are_refused(node: Post
 def test_servers_and_roles_that_cannot_do_it_are_told_what_to_do(empty: PostgresqlNode, tmp_path: Path) -> None:
     with (
         postgresql_node(tmp_path) as other,
-        pytest.raises(DatabaseProblem, match="ALTER SYSTEM SET wal_level = logical"),
+        pytest.raises(DatabaseProblem, match=r"has too little in it with wal_level = replica: ALTER SYSTEM"),
     ):
         outbox(other.url).create()
     open_outbox(
