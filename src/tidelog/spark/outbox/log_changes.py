@@ -18,7 +18,6 @@ from tidelog.spark.outbox.pgoutput import (
     Field,
     Insert,
     MalformedMessage,
-    Message,
     Relation,
     Update,
     parse_message,
@@ -60,25 +59,21 @@ class ChangeReader:
     def read(self, messages: Iterable[bytes]) -> Iterator[Begin | Event | Commit]:
         for data in messages:
             message = parse_message(data)
-            if isinstance(message, Begin | Commit):
+            if isinstance(message, Insert):
+                if message.relation == self._table:
+                    yield self._event(message)
+            elif isinstance(message, Begin | Commit):
                 yield message
-            elif event := self._event(message):
-                yield event
-
-    def _event(self, message: Message) -> Event | None:
-        match message:
-            case Relation():
+            elif isinstance(message, Relation):
                 self._relations[message.oid] = message
-            case Insert() if message.relation == self._table:
-                relation = self._relations.get(message.relation)
-                if relation is None or len(relation.columns) != len(message.values):
-                    raise MalformedMessage(f"a row of {self._name} without the description of its columns")
-                return Event(relation=relation, values=message.values)
-            case Update() if message.relation == self._table:
+            elif isinstance(message, Update) and message.relation == self._table:
                 self._refuse_update()
-            case _:
-                pass
-        return None
+
+    def _event(self, insert: Insert) -> Event:
+        relation = self._relations.get(insert.relation)
+        if relation is None or len(relation.columns) != len(insert.values):
+            raise MalformedMessage(f"a row of {self._name} without the description of its columns")
+        return Event(relation=relation, values=insert.values)
 
     def _refuse_update(self) -> None:
         told = f"a row of {self._name} was updated; events are inserted only, and the change is not relayed"

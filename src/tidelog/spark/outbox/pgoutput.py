@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from struct import Struct
+from struct import error as StructError
 
 PROTOCOL_VERSION = 1
 
@@ -19,6 +20,9 @@ _INT32 = Struct(">i")
 _OID = Struct(">I")
 _LSN = Struct(">Q")
 _MOMENT = Struct(">q")
+_INSERT = Struct(">Ic")
+
+_TEXT, _NULL, _UNCHANGED = b"tnu"
 
 
 class MalformedMessage(Exception):
@@ -100,6 +104,8 @@ Message = Begin | Commit | Relation | Insert | Update | Delete | Truncate | Asid
 
 
 def parse_message(data: bytes) -> Message:
+    if data[:1] == b"I":
+        return _insert(data)
     reader = _Reader(data)
     kind = reader.letter()
     message = _parse(kind, reader)
@@ -121,10 +127,6 @@ def _parse(kind: str, reader: _Reader) -> Message:
             return Commit(commit_lsn=commit, end_lsn=end)
         case "R":
             return _relation(reader)
-        case "I":
-            relation = reader.number(_OID)
-            reader.expect("N")
-            return Insert(relation=relation, values=reader.row())
         case "U":
             return _update(reader)
         case "D":
@@ -212,16 +214,52 @@ class _Reader:
             raise MalformedMessage(f"a name that is not text: {error}") from error
 
     def row(self) -> tuple[Field, ...]:
-        return tuple(self._field() for _ in range(self.count(_INT16, 1)))
+        fields, self._at = _row(self._data, self._at)
+        return fields
 
     def skip_rest(self) -> None:
         self._at = len(self._data)
 
-    def _field(self) -> Field:
-        match self.expect("nut"):
-            case "n":
-                return None
-            case "u":
-                return Missing.UNCHANGED
-            case _:
-                return self.take(self.number(_INT32))
+
+def _insert(data: bytes) -> Insert:
+    """As the other messages, without a reader: nearly every message is one of these."""
+    try:
+        relation, kind = _INSERT.unpack_from(data, 1)
+    except StructError as error:
+        raise MalformedMessage(f"an insert of {len(data)} bytes is cut off") from error
+    if kind != b"N":
+        raise MalformedMessage(f"{kind!r} where a new row should be")
+    fields, end = _row(data, 1 + _INSERT.size)
+    if end != len(data):
+        raise MalformedMessage(f"an insert of {len(data)} bytes is longer than it should be")
+    return Insert(relation=relation, values=fields)
+
+
+def _row(data: bytes, at: int) -> tuple[tuple[Field, ...], int]:
+    """The values of a row, and where it ends: one loop without calls, because every event passes through it twice."""
+    fields: list[Field] = []
+    length_at, size = _INT32.unpack_from, len(data)
+    try:
+        remaining = _INT16.unpack_from(data, at)[0]
+        at += 2
+        while remaining > 0:
+            kind = data[at]
+            at += 1
+            if kind == _TEXT:
+                begin = at + 4
+                at = begin + length_at(data, at)[0]
+                if not begin <= at <= size:
+                    raise MalformedMessage(f"a value in a message of {size} bytes ends behind it")
+                fields.append(data[begin:at])
+            elif kind == _NULL:
+                fields.append(None)
+            elif kind == _UNCHANGED:
+                fields.append(Missing.UNCHANGED)
+            else:
+                raise MalformedMessage(f"{chr(kind)!r} is no kind of value")
+            remaining -= 1
+    except (IndexError, StructError) as error:
+        raise MalformedMessage(f"a message ends after {size} bytes, in the middle of a row") from error
+    if remaining:
+        raise MalformedMessage("a row with fewer than no values")
+    return tuple(fields), at
