@@ -17,7 +17,7 @@ from support.postgresql_node import PostgresqlNode, postgresql_node, started
 
 from tidelog.spark.databases.options import parse_url
 from tidelog.spark.databases.store import DatabaseProblem
-from tidelog.spark.outbox import marks
+from tidelog.spark.outbox import marks, postgresql_connection
 from tidelog.spark.outbox.marks import MARKS_TABLE
 from tidelog.spark.outbox.tables import Offset, OutboxSettings, OutboxTable, PositionLost, open_outbox
 
@@ -166,7 +166,9 @@ def test_an_older_backup_stops_the_relay_before_it_reads_or_deletes(node: Postgr
 
 
 @pytest.mark.slow
-def test_a_replica_that_has_everything_takes_over_without_a_stop(node: PostgresqlNode) -> None:
+def test_a_replica_that_has_everything_takes_over_without_a_stop(
+    node: PostgresqlNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     relay = Relay(node.url)
     replica = node.copy("follower")
     replica.follow(node)
@@ -177,6 +179,7 @@ def test_a_replica_that_has_everything_takes_over_without_a_stop(node: Postgresq
         replica.wait_for(node)
         with pytest.raises(DatabaseProblem, match="is a hot standby"):
             outbox(replica.url).check()
+        monkeypatch.setattr(postgresql_connection, "PATIENCE_SECONDS", 0.5)
         with pytest.raises(DatabaseProblem, match="target_session_attrs"):
             outbox(replica.url).latest(relay.position, None, None)
         replica.promote()
@@ -470,3 +473,21 @@ def write_sqlite(path: Path, *numbers: int) -> None:
     with closing(sqlite3.connect(path)) as file, file:
         for number in numbers:
             file.execute(INSERT.replace("%s", "?"), (str(uuid.uuid4()), str(number)))
+
+
+def test_a_server_that_stays_away_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, node: PostgresqlNode
+) -> None:
+    monkeypatch.setattr(postgresql_connection, "PATIENCE_SECONDS", 0.5)
+    write(node.url, 1)
+    table = outbox(node.url)
+    end = table.latest(table.initial(), None, None)
+    node.crash()
+    try:
+        for use in (lambda: table.latest(end, None, None), lambda: list(table.rows(table.initial(), end)), table.check):
+            with pytest.raises(DatabaseProblem, match=r"(?i)connection refused") as problem:
+                use()
+            # By this name pipelines know what is worth another try.
+            assert type(problem.value) is DatabaseProblem
+    finally:
+        node.start()

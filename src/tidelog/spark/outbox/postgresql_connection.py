@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class DatabaseAway(DatabaseProblem):
-    """The server did not answer for a while; nothing is wrong with what was asked of it."""
+    """The server cannot answer now; nothing is wrong with what was asked of it. Others learn of it in words only."""
 
 
 def connect(url: str) -> Any:
@@ -46,7 +46,7 @@ def connect(url: str) -> Any:
 
 
 def patiently(url: str, action: Callable[[Any], T]) -> T:
-    """Do something in one transaction, again if the server went away; raises DatabaseAway when it stays away."""
+    """Do something in one transaction, again if the server went away; raises DatabaseProblem when it stays away."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     pause = PAUSE_SECONDS
     while True:
@@ -56,9 +56,19 @@ def patiently(url: str, action: Callable[[Any], T]) -> T:
         except DatabaseAway as error:
             away = error
         if time.monotonic() + pause >= deadline:
-            raise away
+            raise DatabaseProblem(str(away)) from away
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+@contextmanager
+def once(url: str) -> Iterator[Any]:
+    """One transaction, without patience."""
+    try:
+        with away_errors(), connect(url) as connection:
+            yield connection
+    except DatabaseAway as error:
+        raise DatabaseProblem(str(error)) from error
 
 
 @contextmanager
@@ -80,7 +90,8 @@ def _refuse_standby(connection: Any) -> None:
     connection.autocommit = False
     if standby:
         connection.close()
-        raise DatabaseProblem(
+        # It may be about to take over.
+        raise DatabaseAway(
             "this PostgreSQL server is a hot standby, which gives out no transaction ids and may lag behind. Connect "
             "to the primary: name all hosts in the address and add target_session_attrs=read-write"
         )

@@ -28,7 +28,7 @@ from tidelog.spark.outbox.log_positions import (
 )
 from tidelog.spark.outbox.marks import Mark, mark_from
 from tidelog.spark.outbox.pgoutput import Begin, Commit, Field, Missing, Relation
-from tidelog.spark.outbox.postgresql_connection import away_errors, connect, patiently
+from tidelog.spark.outbox.postgresql_connection import once, patiently
 from tidelog.spark.outbox.postgresql_marks import PostgresqlMarks
 from tidelog.spark.outbox.postgresql_slot import MOST_CHANGES, PostgresqlSlot
 from tidelog.spark.outbox.postgresql_table import PostgresqlOutbox, pass_on_json
@@ -48,14 +48,14 @@ class PostgresqlLog:
 
     def create(self) -> None:
         """The table, the publication, and the slot: in this order, because a slot sees what was there before it."""
-        with away_errors(), connect(self._url) as connection:
+        with once(self._url) as connection:
             self._slot(connection).check_level()
             if not self._slot(connection).has_table():
                 PostgresqlOutbox(self._settings).create()
-        with away_errors(), connect(self._url) as connection:
+        with once(self._url) as connection:
             self._marks(connection).ensure()
             self._slot(connection).create_publication()
-        with away_errors(), connect(self._url) as connection:
+        with once(self._url) as connection:
             slot = self._slot(connection)
             if slot.state() is not None:
                 return
@@ -70,7 +70,7 @@ class PostgresqlLog:
                 raise
 
     def check(self) -> None:
-        with away_errors(), connect(self._url) as connection:
+        with once(self._url) as connection:
             slot = self._slot(connection)
             slot.check_level()
             marks = self._marks(connection)
@@ -109,7 +109,7 @@ class PostgresqlLog:
             return
         first, last = self._position(start), self._position(end)
         patiently(self._url, lambda connection: self._verify(connection, first, mark_from(end)))
-        with away_errors(), connect(self._url) as connection:
+        with once(self._url) as connection:
             self._verify(connection, first, mark_from(end))
             wanted = False
             load = _Loader(connection, self._settings.table, self._settings.columns)

@@ -9,7 +9,7 @@ from tidelog.spark.databases.options import split_table
 from tidelog.spark.databases.store import DatabaseProblem
 from tidelog.spark.outbox.log_positions import is_log_position
 from tidelog.spark.outbox.marks import Mark, explain_unproved, mark_from, not_the_owner, remedy
-from tidelog.spark.outbox.postgresql_connection import away_errors, connect, patiently
+from tidelog.spark.outbox.postgresql_connection import once, patiently
 from tidelog.spark.outbox.postgresql_marks import PostgresqlMarks
 from tidelog.spark.outbox.tables import Offset, OutboxSettings, PositionLost, Row, check_columns
 from tidelog.spark.outbox.windows import (
@@ -54,13 +54,13 @@ class PostgresqlOutbox:
     def create(self) -> None:
         sql = self._sql
         index = sql.Identifier(f"{split_table(self._settings.table)[-1]}_by_transaction"[:63])
-        with connect(self._url) as connection:
+        with once(self._url) as connection:
             connection.execute(sql.SQL(_TABLE).format(table=self._table))
             connection.execute(sql.SQL(_INDEX).format(table=self._table, index=index))
             self._marks(connection).ensure()
 
     def check(self) -> None:
-        with connect(self._url) as connection:
+        with once(self._url) as connection:
             marks = self._marks(connection)
             found = connection.execute(_COLUMNS, (self._table.as_string(connection),)).fetchall()
             columns = {name: (kind, required, default) for name, kind, required, default in found}
@@ -104,7 +104,7 @@ class PostgresqlOutbox:
             self._sql.Identifier(SEQUENCE),
         )
         patiently(self._url, lambda connection: self._verify(connection, end))
-        with away_errors(), connect(self._url) as connection:
+        with once(self._url) as connection:
             # On this very connection: what is read is of the history that has the mark.
             self._verify(connection, end)
             with connection.cursor(name="tidelog_outbox") as cursor:
