@@ -33,6 +33,7 @@ from tidelog.client.partition_choice import PartitionChoice, named_partition
 from tidelog.client.partitioner import Partitioner, PartitionFunction
 from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.sender import Sender
+from tidelog.client.transactions.coordinator import ProducerIdentity
 from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.client.transactions.prepared import PreparedTransactionState
 from tidelog.client.transactions.states import State
@@ -223,17 +224,23 @@ class Producer:
 
     # -- transactions --------------------------------------------------------------------------------------------
 
-    async def init_transactions(self, *, keep_prepared: bool = False) -> None:
+    async def init_transactions(
+        self, *, keep_prepared: bool = False, myself: ProducerIdentity | None = None
+    ) -> ProducerIdentity:
         """Take over the transactional id: whoever had it before is fenced, and its open transaction aborted.
 
         May be called again while no transaction is open, and after `OutcomeUnknown`: the producer gets a new epoch,
         after the broker has settled what was left. `keep_prepared` leaves a prepared transaction open, to be decided
         with `complete_transaction` (KIP-939).
+
+        With `myself`, which an earlier call has returned, perhaps in another process, it goes on only if nobody has
+        taken over the id since, and raises FencedError otherwise (KIP-360).
         """
         transactions = self._need_transactions()
         if keep_prepared and not self._config.transaction_two_phase_commit_enable:
             raise WrongUse("keep_prepared needs transaction.two.phase.commit.enable=true")
-        await transactions.initialize(self._settle, keep_prepared=keep_prepared)
+        await transactions.initialize(self._settle, keep_prepared=keep_prepared, myself=myself)
+        return transactions.identity
 
     async def begin_transaction(self) -> None:
         self._need_transactions().begin()

@@ -1,18 +1,21 @@
 """Transactions that one process fills and another one ends: for systems whose workers write and whose driver decides.
 
-It works with every Kafka broker, because EndTxn asks for the producer's id and epoch and for nothing else. Unlike a
-prepared transaction (KIP-939) it does not outlive transaction.timeout.ms: then the coordinator aborts it, and ending it
-fails with FencedError.
+It works with every Kafka broker, because EndTxn asks for the producer's id and epoch and for nothing else. It does not
+outlive transaction.timeout.ms: then the coordinator aborts it, and ending it fails with FencedError. Brokers with
+prepared transactions (KIP-939) can keep it open for as long as the decision takes (`TransactionHandover.keep`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 from tidelog.client.cluster import Cluster
 from tidelog.client.config import Options, producer_config
 from tidelog.client.errors import ApiTimeout, OutcomeUnknown, TransactionError
 from tidelog.client.transactions.coordinator import Asking, ProducerIdentity, TransactionCoordinator
+from tidelog.client.transactions.transactions import SECOND_PROTOCOL
 from tidelog.client.transactions.verdicts import Request
 
 
@@ -26,15 +29,39 @@ class OpenTransaction:
     second_protocol: bool
 
 
-async def end_transaction(config: Options, transaction: OpenTransaction, *, commit: bool) -> None:
-    """End a transaction that its producer has handed over. `config` is that of a producer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Who has an id now, and the producer id and epoch of the transaction that is open under it, if there is one."""
 
-    Raises FencedError if it is not open any more, and OutcomeUnknown if nobody answers.
-    """
-    settings = producer_config({**config, "transactional.id": transaction.transactional_id})
-    asking = Asking(Request.END)
-    async with Cluster(settings) as cluster:
-        coordinator = TransactionCoordinator(cluster, settings, transaction.transactional_id)
+    begun_by: ProducerIdentity | None
+    holder: OpenTransaction
+
+
+class TransactionHandover:
+    """Ends transactions that others have begun, all over the connections of one client. `config` is a producer's."""
+
+    def __init__(self, config: Options) -> None:
+        # A transaction that waits for a decision has no timeout; a configuration that names one is refused.
+        given = {name: value for name, value in config.items() if name != "transaction.timeout.ms"}
+        # Which id it is does not matter here.
+        name = {"transactional.id": "handover"}
+        self._config = producer_config({**config, **name})
+        self._two_phase = producer_config({**given, **name, "transaction.two.phase.commit.enable": "true"})
+        self._cluster = Cluster(self._config)
+
+    async def __aenter__(self) -> Self:
+        await self._cluster.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._cluster.__aexit__(kind, error, trace)
+
+    async def end(self, transaction: OpenTransaction, *, commit: bool) -> None:
+        """Raises FencedError if it is not open any more, and OutcomeUnknown if nobody answers."""
+        asking = Asking(Request.END)
+        coordinator = TransactionCoordinator(self._cluster, self._config, transaction.transactional_id)
         try:
             await coordinator.end(
                 asking,
@@ -49,3 +76,35 @@ async def end_transaction(config: Options, transaction: OpenTransaction, *, comm
                     f"it is not known whether {transaction.transactional_id!r} is {what}: {error}", error
                 ) from error
             raise
+
+    async def keep(self, transactional_id: str) -> Kept:
+        """Take over an id together with what another producer has left open under it (KIP-939).
+
+        From then on the transaction has no timeout, and only who has the result can end it.
+        """
+        coordinator = TransactionCoordinator(self._cluster, self._two_phase, transactional_id)
+        given = await coordinator.initialize(keep_prepared=True)
+        return Kept(
+            begun_by=given.ongoing if given.ongoing.producer_id >= 0 else None,
+            holder=OpenTransaction(
+                transactional_id=transactional_id,
+                producer_id=given.identity.producer_id,
+                epoch=given.identity.epoch,
+                second_protocol=coordinator.transaction_version >= SECOND_PROTOCOL,
+            ),
+        )
+
+    async def take_fence(self, transactional_id: str) -> ProducerIdentity:
+        """Take over an id from whoever has it. Raises FatalError if the brokers do not allow prepared transactions."""
+        return (await TransactionCoordinator(self._cluster, self._two_phase, transactional_id).initialize()).identity
+
+    async def renew_fence(self, transactional_id: str, myself: ProducerIdentity) -> ProducerIdentity:
+        """The next epoch for `myself`. Raises FencedError if somebody has taken over the id since (KIP-360)."""
+        coordinator = TransactionCoordinator(self._cluster, self._two_phase, transactional_id)
+        return (await coordinator.initialize(myself=myself)).identity
+
+
+async def end_transaction(config: Options, transaction: OpenTransaction, *, commit: bool) -> None:
+    """End one transaction that its producer has handed over, as `TransactionHandover.end` does."""
+    async with TransactionHandover(config) as handover:
+        await handover.end(transaction, commit=commit)

@@ -75,12 +75,14 @@ class Transactions:
 
     # -- the producer calls --------------------------------------------------------------------------------------
 
-    async def initialize(self, settle: Settle, *, keep_prepared: bool = False) -> None:
+    async def initialize(
+        self, settle: Settle, *, keep_prepared: bool = False, myself: ProducerIdentity | None = None
+    ) -> None:
         self._call(Call.INITIALIZE)
         try:
             # An abort that was interrupted may have left something on its way.
             await settle()
-            given = await self._coordinator.initialize(keep_prepared=keep_prepared)
+            given = await self._coordinator.initialize(keep_prepared=keep_prepared, myself=myself)
         except FencedError as error:
             self._break(error)
             raise
