@@ -19,6 +19,7 @@ __all__ = ["DefaultSource"]
 
 
 @spoken
+@spoken
 class DefaultSource(DataSource):
     """Records of log directories, of tidelog and of Apache Kafka, read from their files."""
 

@@ -61,6 +61,7 @@ class SegmentPartition(InputPartition):
 
 
 @spoken
+@spoken
 class LogFilesReader(DataSourceReader):
     def __init__(self, options: LogFilesOptions, wanted: tuple[str, ...]) -> None:
         self._options = options
