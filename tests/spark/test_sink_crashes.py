@@ -21,6 +21,7 @@ from support.tidelog_process import running_tidelog
 
 from tidelog.client.cluster import CoordinatorKind
 from tidelog.spark.java import find_java
+from tidelog.spark.prepared.sink import DRIVER_CRASH_POINTS as PREPARED_CRASH_POINTS
 from tidelog.spark.publish import DRIVER_CRASH_POINTS
 
 pytestmark = [
@@ -34,6 +35,7 @@ MASTERS = ("local[2]", "local[3]", "local[1]")
 # Several batches for each partition, so that there is a half of them; files in every other run.
 OPTIONS = {"topic": "out", "kafka.batch.size": "2000"}
 STAGED = {"inlineBytes": "0"}
+TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
 # A second attempt as soon as the other task is done and this one takes longer.
 SPECULATION = {
     "spark.speculation": "true",
@@ -166,4 +168,62 @@ def test_transactions_of_tasks_are_completed_when_the_driver_dies_between_two_co
             with sink_run(tmp_path, "last", master="local[2]", source=source, options=options) as run:
                 run.wait_until_done()
             # Tasks write at the same time, so that their rows mingle.
+            watcher.expect(source.expected(3), what="what is visible in the end", in_order=False)
+
+
+# With atomicity=prepared
+
+
+def test_prepared_transactions_are_decided_once_wherever_driver_and_workers_die(tmp_path: Path) -> None:
+    points = ("in-decision", "after-half-of-the-tasks")
+    with running_tidelog(tmp_path / "broker", TWO_PHASE) as broker:
+        servers = broker.bootstrap_servers
+        source = Input(tmp_path / "input", len(points) + 2)
+        create_topic(servers, "out")
+        options = {**OPTIONS, "atomicity": "prepared", "kafka.bootstrap.servers": servers}
+        with watching(servers, "out") as watcher:
+            for number, point in enumerate(points):
+                with sink_run(
+                    tmp_path,
+                    point,
+                    master=MASTERS[number],
+                    source=source,
+                    options=options,
+                    halt_at=f"{point}:{number}",
+                ) as run:
+                    run.wait_until_halted()
+                    run.kill()
+            # A worker dies when its transaction is prepared, and its task is tried again.
+            with sink_run(
+                tmp_path,
+                "last",
+                master="local[2,3]",
+                source=source,
+                options=options,
+                halt_at=f"after-prepare:{len(points)}",
+            ) as run:
+                os.kill(run.wait_until_halted(), signal.SIGKILL)
+                run.wait_until_done()
+            expected = source.expected(len(points) + 2)
+            watcher.expect(expected, what="what is visible in the end", in_order=False)
+
+
+def test_a_driver_that_stops_after_its_decision_and_goes_on_later_does_no_harm(tmp_path: Path) -> None:
+    assert "after-decision" in PREPARED_CRASH_POINTS
+    with running_tidelog(tmp_path / "broker", TWO_PHASE) as broker:
+        servers = broker.bootstrap_servers
+        source = Input(tmp_path / "input", 3)
+        create_topic(servers, "out")
+        options = {**OPTIONS, "atomicity": "prepared", "kafka.bootstrap.servers": servers}
+        with (
+            watching(servers, "out") as watcher,
+            sink_run(
+                tmp_path, "zombie", master="local[1]", source=source, options=options, halt_at="after-decision:1"
+            ) as zombie,
+        ):
+            zombie.wait_until_halted()
+            with sink_run(tmp_path, "successor", master="local[2]", source=source, options=options) as successor:
+                successor.wait_until_done()
+            zombie.go_on()
+            zombie.wait_until_ended()
             watcher.expect(source.expected(3), what="what is visible in the end", in_order=False)

@@ -169,6 +169,10 @@ class SinkRun:
     def go_on(self) -> None:
         self._crash_file.write_text(GO)
 
+    def wait_until_ended(self) -> None:
+        """Well or not: somebody else has gone further."""
+        wait_until(lambda: self._process.poll() is not None, within_seconds=REACH_SECONDS, what="the driver's end")
+
     def wait_until_done(self) -> None:
         wait_until(lambda: self._process.poll() is not None, within_seconds=REACH_SECONDS, what="the driver's end")
         if self._process.returncode != 0:

@@ -18,6 +18,8 @@ from typing import Any
 from tidelog.spark.batch_identity import BatchIdentity, Reads
 
 MARKER_PARTITION = 0
+# With atomicity=prepared the division names the fence of the decision (`tidelog.spark.prepared.decision`).
+PREPARED = "prepared "
 # Kafka refuses longer metadata unless offset.metadata.max.bytes is raised.
 _MAX_METADATA = 4096
 # What of the offsets is written down for people; JSON may need twelve characters for one.
@@ -39,6 +41,12 @@ class Marker:
     reads: Reads | None = None
     division: str = ""
     run: str = ""
+
+    @property
+    def atomicity(self) -> str:
+        if self.division.startswith(PREPARED):
+            return PREPARED.strip()
+        return "task" if self.division else "batch"
 
     def metadata(self) -> str:
         """What is committed beside the offset, for people and for checks."""
@@ -118,6 +126,7 @@ def decide(
     marker: Marker | None,
     *,
     group: str,
+    atomicity: str = "batch",
     publish_without_marker: bool = False,
     skip_changed: bool = False,
 ) -> Decision:
@@ -139,6 +148,8 @@ def decide(
             "start the query once with the option missingMarker=publish"
         )
     if marker.batch == batch:
+        if marker.atomicity != atomicity:
+            return _other_atomicity(marker)
         return _decide_same_number(identity, marker, skip_changed=skip_changed)
     if marker.batch > batch:
         return Refuse(
@@ -155,6 +166,15 @@ _OLD_CHECKPOINT = (
     "on would lose rows or write them twice. Restore the newest checkpoint; or start with a new one, which counts from "
     "0 under a new id, and say with startingOffsets where it begins"
 )
+
+
+def _other_atomicity(marker: Marker) -> Refuse:
+    """Transactions of its tasks may be left, which only the mode that has written them knows to complete."""
+    return Refuse(
+        problem=f"micro-batch {marker.batch} was being published with atomicity={marker.atomicity} when the query "
+        f"ended, and transactions of it may be left to complete. Start the query once with "
+        f"atomicity={marker.atomicity}, and change it after this micro-batch"
+    )
 
 
 def _decide_same_number(identity: BatchIdentity, marker: Marker, *, skip_changed: bool) -> Decision:
@@ -280,6 +300,8 @@ def decide_tasks(
             )
         assert not isinstance(decision, Skip)
         return decision
+    if planned.content is not None and planned.atomicity != "task":
+        return _other_atomicity(planned)
     if not any_committed:
         return _decide_tasks_anew(planned, current)
     if planned.reads is not None and current.reads is not None and planned.reads != current.reads:

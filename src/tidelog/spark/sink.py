@@ -18,7 +18,7 @@ from tidelog.spark.sink_columns import SinkColumns, sink_columns
 from tidelog.spark.sink_delivery import delivery_mode, plan_micro_batch, planned_for
 from tidelog.spark.sink_errors import InvalidSinkOptions, PublishFailed
 from tidelog.spark.sink_modes import TaskPlace
-from tidelog.spark.sink_options import SinkOptions, sink_options
+from tidelog.spark.sink_options import Atomicity, SinkOptions, sink_options
 from tidelog.spark.sink_plan import SinkPlan
 from tidelog.spark.versions.data_sources import (
     DataSourceArrowWriter,
@@ -42,6 +42,11 @@ def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: b
     if overwrite:
         raise InvalidSinkOptions("a topic cannot be overwritten: use mode('append')")
     chosen = sink_options(options)
+    if chosen.atomicity is Atomicity.PREPARED and chosen.job_id is None:
+        raise InvalidSinkOptions(
+            "atomicity=prepared needs the option jobId: prepared transactions have no timeout, and if the driver dies, "
+            "they are found again and ended when a job with the same jobId is started"
+        )
     return JobWriter(chosen, sink_columns(schema, chosen))
 
 
@@ -62,12 +67,14 @@ class _Writer:
         self._columns = columns
         self._mode = delivery_mode(options)
         self._plan: SinkPlan | None = None
+        # The name of a job of `df.write`.
+        self._job: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark copies a writer to make a plan for tasks. Only then the topics are looked at: `commit` and `abort` get a
         # writer that is made anew, and must not depend on a broker that cannot be asked.
         if self._plan is None:
-            self._plan = plan_micro_batch(self._options, self._columns)
+            self._plan = plan_micro_batch(self._options, self._columns, job=self._job)
         return self.__dict__
 
 
@@ -104,7 +111,7 @@ class JobWriter(_Writer, DataSourceArrowWriter):
 
     def __init__(self, options: SinkOptions, columns: SinkColumns) -> None:
         super().__init__(options, columns)
-        self._job = f"job-{options.job_id or uuid.uuid4()}"
+        self._job: str = f"job-{options.job_id or uuid.uuid4()}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()

@@ -39,6 +39,7 @@ class Delivery(StrEnum):
 class Atomicity(StrEnum):
     BATCH = "batch"
     TASK = "task"
+    PREPARED = "prepared"
 
 
 class ChangedBatch(StrEnum):
@@ -186,9 +187,9 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     checkpoint_location = given.text("checkpointLocation")
     include_timestamp = given.boolean("includeTimestamp")
     topic_partitions = given.partitions("topicPartitions")
-    if delivery is Delivery.AT_LEAST_ONCE and atomicity is Atomicity.TASK:
+    if delivery is Delivery.AT_LEAST_ONCE and atomicity is not Atomicity.BATCH:
         given.problems.append(
-            "atomicity=task is a kind of exactly once: leave out delivery=at_least_once, or atomicity"
+            f"atomicity={atomicity} is a kind of exactly once: leave out delivery=at_least_once, or atomicity"
         )
     if topic == "" or not prefix or not marker_topic or job_id == "":
         given.problems.append("topic, transactionalIdPrefix, markerTopic and jobId must not be empty")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.checkpoint import PlannedBatch
+from tidelog.spark.prepared.decision import PreparedPlan
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_options import SinkOptions
 from tidelog.spark.staging import StagedFile, StagingFolder
@@ -26,6 +27,8 @@ class SinkPlan:
     folder: StagingFolder | None
     # What the checkpoint said; None for a job, or where it is not known.
     planned: PlannedBatch | None = None
+    # With atomicity=prepared.
+    prepared: PreparedPlan | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
