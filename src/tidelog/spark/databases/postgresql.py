@@ -57,10 +57,10 @@ class PostgresqlDatabase:
 
     # -- at the start of a pipeline ------------------------------------------------------------------------------
 
-    def prepare(self, columns: Sequence[Column]) -> None:
+    def prepare(self, columns: Sequence[Column], *, evolve: bool = False) -> None:
         with self._connect() as connection:
             self._lock(connection)
-            self._tables.prepare(connection, columns)
+            self._tables.prepare(connection, columns, evolve=evolve)
         self._drop_leftovers(up_to=None)
 
     def stored_state(self) -> StoredState:

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from tidelog.spark.databases.evolution import plan_columns, postgresql_holds
 from tidelog.spark.databases.options import SinkOptions, split_table
 from tidelog.spark.databases.progress import PipelineBatch
 from tidelog.spark.databases.store import (
@@ -47,11 +48,11 @@ class PostgresqlTables:
         self.schema = parts[:-1]
         self.users = sql.Identifier(*parts)
 
-    def prepare(self, connection: Connection, columns: Sequence[Column]) -> None:
+    def prepare(self, connection: Connection, columns: Sequence[Column], *, evolve: bool = False) -> None:
         """Make what is missing, and check what is there."""
         self._create_own_tables(connection)
         self._create_table(connection, columns)
-        self._check_columns(connection, columns)
+        self._fit_columns(connection, columns, evolve=evolve)
         self._check_keys(connection)
 
     def own_name(self, name: str) -> sql.Identifier:
@@ -128,15 +129,23 @@ class PostgresqlTables:
         create = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})")
         connection.execute(create.format(self.users, sql.SQL(", ").join(fields)))
 
-    def _check_columns(self, connection: Connection, columns: Sequence[Column]) -> None:
-        cursor = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self.users))
-        present = {column.name for column in cursor.description or ()}
-        missing = [column.name for column in columns if column.name not in present]
-        if missing:
-            raise DatabaseProblem(
-                f"table {self._options.table} has no column {', '.join(missing)}; it has {', '.join(sorted(present))}. "
-                "Add the column to the table, or leave it out of the rows"
-            )
+    def _fit_columns(self, connection: Connection, columns: Sequence[Column], *, evolve: bool) -> None:
+        found = connection.execute(
+            "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = %s::regclass"
+            " AND attnum > 0 AND NOT attisdropped",
+            (self.users.as_string(connection),),
+        )
+        additions = plan_columns(
+            self._options.table,
+            dict(found.fetchall()),
+            columns,
+            evolve=evolve,
+            sql_type=postgresql_type,
+            holds=postgresql_holds,
+        )
+        for column in additions:
+            add = sql.SQL("ALTER TABLE {} ADD COLUMN IF NOT EXISTS {} {}")
+            connection.execute(add.format(self.users, sql.Identifier(column.name), sql.SQL(column.type)))
 
     def _check_keys(self, connection: Connection) -> None:
         if not self._options.keys:

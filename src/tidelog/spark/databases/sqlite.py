@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.spark.crash_points import crash_point
+from tidelog.spark.databases.evolution import plan_columns, sqlite_holds
 from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, Mode, SinkOptions, split_table, table_columns
 from tidelog.spark.databases.progress import PipelineBatch, Verdict, check_spans, decide
 from tidelog.spark.databases.store import (
@@ -72,7 +73,7 @@ class SqliteDatabase:
 
     # -- at the start of a pipeline ------------------------------------------------------------------------------
 
-    def prepare(self, columns: Sequence[Column]) -> None:
+    def prepare(self, columns: Sequence[Column], *, evolve: bool = False) -> None:
         if not self._path.parent.is_dir():
             raise DatabaseProblem(f"the directory of the database does not exist: {self._path.parent}")
         with self._transaction() as connection:
@@ -86,7 +87,7 @@ class SqliteDatabase:
             if self._options.keys:
                 fields.append(f"PRIMARY KEY ({', '.join(map(_quoted, self._options.keys))})")
             connection.execute(f"CREATE TABLE IF NOT EXISTS {self._table} ({', '.join(fields)})")
-            self._check_columns(connection, columns)
+            self._fit_columns(connection, columns, evolve=evolve)
             self._check_keys(connection)
         self._staging.mkdir(exist_ok=True)
         self._remove_leftovers(up_to=None)
@@ -195,14 +196,13 @@ class SqliteDatabase:
             next_offsets={(topic, partition): offset for topic, partition, offset in offsets},
         )
 
-    def _check_columns(self, connection: sqlite3.Connection, columns: Sequence[Column]) -> None:
-        present = {row[1] for row in connection.execute(f"PRAGMA table_info({self._table})")}
-        missing = [column.name for column in columns if column.name not in present]
-        if missing:
-            raise DatabaseProblem(
-                f"table {self._options.table} has no column {', '.join(missing)}; it has {', '.join(sorted(present))}. "
-                "Add the column to the table, or leave it out of the rows"
-            )
+    def _fit_columns(self, connection: sqlite3.Connection, columns: Sequence[Column], *, evolve: bool) -> None:
+        present = {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({self._table})")}
+        additions = plan_columns(
+            self._options.table, present, columns, evolve=evolve, sql_type=sqlite_type, holds=sqlite_holds
+        )
+        for column in additions:
+            connection.execute(f"ALTER TABLE {self._table} ADD COLUMN {_quoted(column.name)} {column.type}")
 
     def _check_keys(self, connection: sqlite3.Connection) -> None:
         keys = set(self._options.keys)

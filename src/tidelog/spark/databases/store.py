@@ -100,8 +100,11 @@ def database_errors(what: str) -> Iterator[None]:
 class Database(Protocol):
     """One table of one database, seen by the sink."""
 
-    def prepare(self, columns: Sequence[Column]) -> None:
-        """Make the tables that are missing, check those that are there, remove what earlier runs left behind."""
+    def prepare(self, columns: Sequence[Column], *, evolve: bool = False) -> None:
+        """Make the tables that are missing, check those that are there, remove what earlier runs left behind.
+
+        With `evolve` the table gets the columns that it does not have; they may be null.
+        """
 
     def stored_state(self) -> StoredState: ...
 
