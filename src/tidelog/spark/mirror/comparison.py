@@ -1,0 +1,219 @@
+"""Are two partitions the same record by record? Fed with the records of both sides, in their order. Pure.
+
+Offsets differ between clusters and are not compared; keys, values, headers and timestamps are. After a difference the
+two sides are brought into step again by looking ahead, so that one missing record is told as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tidelog.client.fetched import ConsumerRecord
+from tidelog.model.ids import TopicPartition
+
+LOOK_AHEAD = 256
+MOST_DIFFERENCES = 20
+_SHOWN_BYTES = 40
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionResult:
+    """`waiting` are records of the source that the mirror has not reached yet; they are no difference."""
+
+    partition: TopicPartition
+    equal: int = 0
+    waiting: int = 0
+    # Records that one side has deleted by its retention or compaction, and that were not compared therefore.
+    left_out: int = 0
+    differences: list[str] = field(default_factory=list)
+    more_differences: int = 0
+
+    @property
+    def is_equal(self) -> bool:
+        return not self.differences
+
+    def differs(self, what: str) -> None:
+        if len(self.differences) < MOST_DIFFERENCES:
+            self.differences.append(f"{self.partition}: {what}")
+        else:
+            self.more_differences += 1
+
+
+class Places:
+    """How many records lie before given offsets: learned while the records of a partition pass by."""
+
+    def __init__(self, offsets: Iterable[int]) -> None:
+        self._coming = sorted(set(offsets), reverse=True)
+        self._before: dict[int, int] = {}
+        self.records = 0
+
+    def pass_by(self, offset: int) -> None:
+        while self._coming and self._coming[-1] <= offset:
+            self._before[self._coming.pop()] = self.records
+        self.records += 1
+
+    def before(self, offset: int) -> int:
+        """Behind the last record are all."""
+        return self._before.get(offset, self.records)
+
+
+class Comparison:
+    """Two sequences that should be the same. Records are added to either side as they come."""
+
+    def __init__(self, result: PartitionResult, *, timestamps: bool = True) -> None:
+        self._result = result
+        self._timestamps = timestamps
+        self._source: list[ConsumerRecord] = []
+        self._target: list[ConsumerRecord] = []
+
+    @property
+    def wants_source(self) -> bool:
+        return len(self._source) < 2 * LOOK_AHEAD
+
+    @property
+    def wants_target(self) -> bool:
+        return len(self._target) < 2 * LOOK_AHEAD
+
+    def add(self, source: Sequence[ConsumerRecord], target: Sequence[ConsumerRecord]) -> None:
+        self._source += source
+        self._target += target
+        # Something is kept to look ahead to.
+        self._advance(keep=LOOK_AHEAD)
+
+    def finish(self) -> None:
+        self._advance(keep=0)
+        for record in self._source:
+            self._result.differs(f"the target lacks source offset {record.offset} ({_shown(record)})")
+        for record in self._target:
+            self._result.differs(f"the target has offset {record.offset}, which the source has not ({_shown(record)})")
+
+    def _advance(self, keep: int) -> None:
+        source, target = self._source, self._target
+        here = there = 0
+        while len(source) - here > keep and len(target) - there > keep:
+            if not self._unlike(source[here], target[there]):
+                self._result.equal += 1
+                here, there = here + 1, there + 1
+                continue
+            here, there = self._step_over(here, there)
+        self._source, self._target = source[here:], target[there:]
+
+    def _step_over(self, here: int, there: int) -> tuple[int, int]:
+        """Tell the difference, and where the two sides are in step again."""
+        source, target = self._source, self._target
+        one, other = source[here], target[there]
+        for distance in range(1, LOOK_AHEAD):
+            later_here, later_there = here + distance, there + distance
+            both = later_here < len(source) and later_there < len(target)
+            if distance == 1 and both and not self._unlike(source[later_here], target[later_there]):
+                break
+            if later_here < len(source) and not self._unlike(source[later_here], other):
+                for record in source[here:later_here]:
+                    self._result.differs(f"the target lacks source offset {record.offset} ({_shown(record)})")
+                return later_here, there
+            if later_there < len(target) and not self._unlike(one, target[later_there]):
+                for record in target[there:later_there]:
+                    self._result.differs(
+                        f"the target has offset {record.offset}, which the source has not ({_shown(record)})"
+                    )
+                return here, later_there
+        what = " and ".join(self._unlike(one, other))
+        self._result.differs(
+            f"source offset {one.offset} and target offset {other.offset} differ in {what} "
+            f"({_shown(one)} / {_shown(other)})"
+        )
+        return here + 1, there + 1
+
+    def _unlike(self, one: ConsumerRecord, other: ConsumerRecord) -> list[str]:
+        found = []
+        if one.key != other.key:
+            found.append("key")
+        if one.value != other.value:
+            found.append("value")
+        if one.headers != other.headers:
+            found.append("headers")
+        if self._timestamps and one.timestamp_ms != other.timestamp_ms:
+            found.append("timestamp")
+        return found
+
+
+class LatestOfKeys:
+    """What a compacted partition says: the last record of each key. Either side may have forgotten older ones."""
+
+    def __init__(self, *, timestamps: bool = True) -> None:
+        self._timestamps = timestamps
+        self._source: dict[bytes | None, ConsumerRecord] = {}
+        self._target: dict[bytes | None, ConsumerRecord] = {}
+
+    def add(self, source: Sequence[ConsumerRecord], target: Sequence[ConsumerRecord]) -> None:
+        for record in source:
+            self._source[record.key] = record
+        for record in target:
+            self._target[record.key] = record
+
+    def finish(self, result: PartitionResult) -> None:
+        for key in {**self._source, **self._target}:
+            one, other = self._source.get(key), self._target.get(key)
+            if _content(one, self._timestamps) == _content(other, self._timestamps):
+                result.equal += 1
+                continue
+            result.differs(f"the last record of key {_bytes(key)} differs ({_shown(one)} / {_shown(other)})")
+
+
+def check_group(
+    result: PartitionResult,
+    group: str,
+    source: Places,
+    target: Places,
+    *,
+    committed: int,
+    translated: int,
+    skipped_source: int,
+    skipped_target: int,
+) -> None:
+    """A group at the target may read records again, but must not miss one."""
+    read_here = source.before(committed) - skipped_source
+    read_there = target.before(translated) - skipped_target
+    if read_there > max(0, read_here):
+        result.differs(
+            f"group {group!r} is {read_there - max(0, read_here)} records further at the target (offset {translated}) "
+            f"than at the source (offset {committed}): it would miss them, unless it has read them there"
+        )
+
+
+def describe(results: Sequence[PartitionResult]) -> list[str]:
+    """One line for each partition, then what differs."""
+    lines = []
+    for result in results:
+        notes = [f"{result.equal:,} records are equal"]
+        if result.left_out:
+            notes.append(f"{result.left_out:,} are on one side only, after retention")
+        if result.waiting:
+            notes.append(f"{result.waiting:,} are not mirrored yet")
+        count = len(result.differences) + result.more_differences
+        if count:
+            notes.append(f"{count:,} differences")
+        lines.append(f"{result.partition}: {', '.join(notes)}")
+    for result in results:
+        lines += result.differences
+        if result.more_differences:
+            lines.append(f"{result.partition}: {result.more_differences:,} more differences")
+    return lines
+
+
+def _content(record: ConsumerRecord | None, timestamps: bool) -> object:
+    # A deleted key is the same as one that was never there: compaction forgets it in the end.
+    if record is None or record.value is None:
+        return None
+    return record.value, record.headers, record.timestamp_ms if timestamps else 0
+
+
+def _shown(record: ConsumerRecord | None) -> str:
+    return "nothing" if record is None else f"key {_bytes(record.key)}, value {_bytes(record.value)}"
+
+
+def _bytes(content: bytes | None) -> str:
+    if content is None:
+        return "null"
+    return repr(content[:_SHOWN_BYTES])[1:] + ("..." if len(content) > _SHOWN_BYTES else "")
