@@ -17,8 +17,11 @@ SOAK_MINUTES ?= 10
 SOAK_FRAMES ?= 200000
 SOAK_SEEDS ?= 300
 SOAK_SEED ?= 1
+# Rows of 200 B that `make soak-spark` sends through a pipeline, twice; fifty million take about an hour on two cores.
+SOAK_SPARK_ROWS ?= 50000000
+SOAK_SPARK_EVERY ?= 60
 
-.PHONY: help setup run tour test test-fast soak check format bench clean
+.PHONY: help setup run tour test test-fast soak soak-spark check format bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -50,6 +53,10 @@ soak: setup  ## kill, pause, wipe and restart a cluster under load, fuzz it, and
 	PYTHONPATH=tests $(BIN)/python -m soak.chaos --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)
 	PYTHONPATH=tests $(BIN)/python -m soak.fuzz --frames $(SOAK_FRAMES) --seed $(SOAK_SEED)
 	$(BIN)/tidelog simulate --nodes 3 --seeds $(SOAK_SEEDS) --first-seed $$((1000 * $(SOAK_SEED))) --jobs 2
+
+soak-spark: setup  ## many rows through a pipeline on Spark, on one machine and on a cluster: memory and rate stay
+	PYTHONPATH=tests $(BIN)/python -m soak.spark --rows $(SOAK_SPARK_ROWS) --every $(SOAK_SPARK_EVERY)
+	PYTHONPATH=tests $(BIN)/python -m soak.spark --rows $(SOAK_SPARK_ROWS) --every $(SOAK_SPARK_EVERY) --cluster
 
 check: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
