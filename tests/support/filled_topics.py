@@ -6,7 +6,15 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 
 _TIMEOUT_SECONDS = 60
 _numbers = itertools.count(1)
@@ -65,6 +73,14 @@ class FilledTopics:
         self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(_TIMEOUT_SECONDS)
         # A producer that knew the topic before refuses partitions that it has not heard of yet.
         self._producer = self._new_producer()
+
+    def alter(self, topic: str, config: Mapping[str, str]) -> None:
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in config.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        for future in self._admin.incremental_alter_configs([resource]).values():
+            future.result(_TIMEOUT_SECONDS)
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         wanted = TopicPartition(topic, partition, before)

@@ -18,7 +18,7 @@ from support.processes import ProcessFailed, start_process, tail, wait_until
 from support.tidelog_process import tidelog_command
 
 import tidelog.spark.pipelines.__main__
-from tidelog.spark.crash_points import CRASH_FILE, CRASH_POINT
+from tidelog.spark.crash_points import CRASH_FILE, CRASH_POINT, GO
 from tidelog.spark.pipelines.progress import Display
 from tidelog.spark.pipelines.reading import pipeline_from
 from tidelog.spark.pipelines.run import StopRequest, plan_job, watch
@@ -71,6 +71,21 @@ class PipelineRun:
             return self._crash_file.exists()
 
         wait_until(halted, within_seconds=REACH_SECONDS, what="the crash point")
+
+    def go_on(self) -> None:
+        """Leave the crash point, alive."""
+        self._crash_file.write_text(GO)
+
+    def wait_until_shown(self, text: str, *, times: int = 1) -> None:
+        def shown() -> bool:
+            if self.process.poll() is not None:
+                raise ProcessFailed(f"the driver ended with {self.process.returncode}:\n{tail(self.output)}")
+            return self.output.read_text().count(text) >= times
+
+        try:
+            wait_until(shown, within_seconds=REACH_SECONDS, what=f"the line {text!r}")
+        except TimeoutError as error:
+            raise ProcessFailed(f"{error}; the driver said:\n{tail(self.output)}") from error
 
     def wait_until_done(self, *, code: int = 0) -> str:
         """What was shown."""

@@ -9,24 +9,48 @@ import contextlib
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from support.processes import free_port, start_process, stop_process, tail, wait_until
 
 START_TIMEOUT_SECONDS = 120
+STOP_TIMEOUT_SECONDS = 60
 _USERS = ("postgres", "nobody")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresqlServer:
-    port: int
+    """A server with a directory and a port of its own, which tests may stop and start again."""
+
+    def __init__(self, command: Sequence[str], port: int, log: Path) -> None:
+        self.port = port
+        self._command = command
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://tidelog@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        process = self._process = start_process(self._command, output=self._log, directory=Path("/"))
+        wait_until(
+            lambda: _answers(self, process, self._log), within_seconds=START_TIMEOUT_SECONDS, what="PostgreSQL's start"
+        )
+
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        """As `pg_ctl stop -m`: `fast` ends in order, `immediate` is a crash, after which the log is replayed."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGINT if mode == "fast" else signal.SIGQUIT)
+        self._process.wait(STOP_TIMEOUT_SECONDS)
+        self._process = None
+
+    def close(self) -> None:
+        if self._process is not None:
+            stop_process(self._process)
 
 
 def find_binaries() -> Path | None:
@@ -62,16 +86,12 @@ def running_postgresql(directory: Path) -> Iterator[PostgresqlServer]:
         port = free_port()
         command = [*prefix, str(binaries / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1"]
         command += ["-k", str(home), "-c", "fsync=off", "-c", "max_connections=50"]
-        log = directory / "postgresql.log"
-        process = start_process(command, output=log, directory=Path("/"))
+        server = PostgresqlServer(command, port, directory / "postgresql.log")
         try:
-            server = PostgresqlServer(port=port)
-            wait_until(
-                lambda: _answers(server, process, log), within_seconds=START_TIMEOUT_SECONDS, what="PostgreSQL's start"
-            )
+            server.start()
             yield server
         finally:
-            stop_process(process)
+            server.close()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

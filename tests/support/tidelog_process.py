@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.processes import free_port, running_server
+from support.processes import free_port, running_server, start_process, stop_process, wait_for_server
 
 START_TIMEOUT_SECONDS = 20
 
@@ -24,6 +25,36 @@ class TidelogBroker:
 def tidelog_command() -> str:
     """The `tidelog` script that belongs to the interpreter of the tests."""
     return str(Path(sys.executable).with_name("tidelog"))
+
+
+class RestartedTidelog:
+    """A broker that a test kills and starts again, with the same port and the same directory."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._output = directory / "tidelog.log"
+        self._port = free_port()
+        self._command = [tidelog_command(), "up", "--port", str(self._port), "--data-dir", str(directory / "data")]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.bootstrap_servers = f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        self._process = start_process(self._command, output=self._output)
+        wait_for_server(self._process, self._port, within_seconds=START_TIMEOUT_SECONDS, output=self._output)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            stop_process(self._process, hard=True)
+            self._process = None
+
+
+@contextmanager
+def restarted_tidelog(directory: Path) -> Iterator[RestartedTidelog]:
+    broker = RestartedTidelog(directory)
+    try:
+        yield broker
+    finally:
+        broker.kill()
 
 
 @contextmanager

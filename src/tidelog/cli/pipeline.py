@@ -11,6 +11,9 @@ import typer
 from tidelog.cli.output import print_lines
 from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, split_properties
 
+DEFAULT_RETRY = "10 minutes"
+LOOPBACK = "127.0.0.1"
+
 _HELP = """Run a ready pipeline on Spark: exactly once, and after a crash it goes on where it was.
 
 Examples:
@@ -69,13 +72,34 @@ Master = Annotated[str, typer.Option("--master", help="What Spark runs on, such 
 SparkConfig = Annotated[
     list[str] | None, typer.Option("--spark-config", metavar="NAME=VALUE", help="For Spark. Repeatable.")
 ]
+RetryFor = Annotated[
+    str,
+    typer.Option(
+        "--retry-for",
+        metavar="TIME",
+        help="How long to wait for a broker or database that is away: '10 minutes', 0 or forever.",
+    ),
+]
+ServicePort = Annotated[
+    int,
+    typer.Option("--service-port", metavar="PORT", help="Serve /healthz and /metrics here; 0 takes any free port."),
+]
+ServiceHost = Annotated[str, typer.Option("--service-host", help="The address to serve them on.")]
 
 
 @pipeline.command("run")
-def run_file(file: Annotated[Path, typer.Argument(help="A TOML file that describes a pipeline.")]) -> None:
+def run_file(
+    file: Annotated[Path, typer.Argument(help="A TOML file that describes a pipeline.")],
+    retry_for: Annotated[str, typer.Option("--retry-for", metavar="TIME", help="Instead of that in the file.")] = "",
+    service_port: Annotated[
+        int | None, typer.Option("--service-port", metavar="PORT", help="Instead of that in the file.")
+    ] = None,
+    service_host: Annotated[str, typer.Option("--service-host", help="Instead of that in the file.")] = "",
+) -> None:
     """Run the pipeline that a TOML file describes."""
     reading = _spark_module("tidelog.spark.pipelines.reading")
-    _run(lambda: reading.read_pipeline_file(file))
+    instead = reading.instead_of_file(retry_for=retry_for, service_port=service_port, service_host=service_host)
+    _run(lambda: reading.read_pipeline_file(file, instead=instead))
 
 
 @pipeline.command("entry-point")
@@ -110,9 +134,15 @@ def sink_db(
     deduplicate: Annotated[
         str, typer.Option("--deduplicate", metavar="SQL", help="The id of an event, such as header:id; each once.")
     ] = "",
+    evolve_table: Annotated[
+        bool, typer.Option("--evolve-table", help="Add columns that the rows have and the table has not.")
+    ] = False,
     checkpoint: Checkpoint = "",
     once: Once = False,
     interval: Interval = "1 second",
+    retry_for: RetryFor = DEFAULT_RETRY,
+    service_port: ServicePort = -1,
+    service_host: ServiceHost = LOOPBACK,
     master: Master = "",
     spark_config: SparkConfig = None,
 ) -> None:
@@ -126,7 +156,7 @@ def sink_db(
     _run_settings(
         "sink-db",
         {
-            "run": _run_table(name, checkpoint, once, interval),
+            "run": _run_table(name, checkpoint, once, interval, retry_for),
             "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
             "value": _value(schema, skip_malformed),
             "database": {
@@ -138,8 +168,10 @@ def sink_db(
                 "where": where,
                 "delete_when": delete_when,
                 "deduplicate": deduplicate,
+                "evolve_table": evolve_table,
             },
             "spark": _spark(master, spark_config),
+            "service": {"port": service_port, "host": service_host},
         },
     )
 
@@ -155,6 +187,17 @@ def transform(
         str, typer.Option("--function", metavar="MODULE:FUNCTION", help="Takes a DataFrame and gives one.")
     ] = "",
     path: Annotated[str, typer.Option("--path", metavar="DIR", help="Where the module of --function is.")] = "",
+    output_mode: Annotated[
+        str,
+        typer.Option("--output-mode", help="What aggregations write: append (finished windows), update or complete."),
+    ] = "append",
+    watermark: Annotated[
+        str,
+        typer.Option("--watermark", metavar="'COLUMN DELAY'", help="How late records may be: 'at 10 minutes'."),
+    ] = "",
+    state_store: Annotated[
+        str, typer.Option("--state-store", help="Where state is kept: memory or rocksdb.")
+    ] = "memory",
     bootstrap_server: Servers = DEFAULT_SERVERS,
     to_bootstrap_server: TargetServers = "",
     start: From = "earliest",
@@ -166,6 +209,9 @@ def transform(
     checkpoint: Checkpoint = "",
     once: Once = False,
     interval: Interval = "1 second",
+    retry_for: RetryFor = DEFAULT_RETRY,
+    service_port: ServicePort = -1,
+    service_host: ServiceHost = LOOPBACK,
     master: Master = "",
     spark_config: SparkConfig = None,
 ) -> None:
@@ -179,12 +225,20 @@ def transform(
     _run_settings(
         "transform",
         {
-            "run": _run_table(name, checkpoint, once, interval),
+            "run": _run_table(name, checkpoint, once, interval, retry_for),
             "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
             "value": _value(schema, skip_malformed),
-            "query": {"sql": sql, "function": function, "path": path},
+            "query": {
+                "sql": sql,
+                "function": function,
+                "path": path,
+                "output_mode": output_mode,
+                "watermark": watermark,
+                "state_store": state_store,
+            },
             "target": _target(to_bootstrap_server or bootstrap_server, target_option, topic=to),
             "spark": _spark(master, spark_config),
+            "service": {"port": service_port, "host": service_host},
         },
     )
 
@@ -220,6 +274,9 @@ def outbox(
     checkpoint: Checkpoint = "",
     once: Once = False,
     interval: Interval = "1 second",
+    retry_for: RetryFor = DEFAULT_RETRY,
+    service_port: ServicePort = -1,
+    service_host: ServiceHost = LOOPBACK,
     master: Master = "",
     spark_config: SparkConfig = None,
 ) -> None:
@@ -232,7 +289,7 @@ def outbox(
     _run_settings(
         "outbox",
         {
-            "run": _run_table(name, checkpoint, once, interval),
+            "run": _run_table(name, checkpoint, once, interval, retry_for),
             "outbox": {
                 "url": url,
                 "table": table,
@@ -247,6 +304,7 @@ def outbox(
             },
             "target": _target(bootstrap_server, target_option),
             "spark": _spark(master, spark_config),
+            "service": {"port": service_port, "host": service_host},
         },
     )
 
@@ -265,11 +323,17 @@ def mirror(
     ] = ".*",
     translate_groups: Annotated[bool, typer.Option(help="Translate offsets of consumer groups.")] = True,
     topic_prefix: Annotated[str, typer.Option("--topic-prefix", help="Before the names of topics at the target.")] = "",
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare both sides record by record, say what differs, and end.")
+    ] = False,
     source_option: SourceOptions = None,
     target_option: TargetOptions = None,
     checkpoint: Checkpoint = "",
     once: Once = False,
     interval: Interval = "1 second",
+    retry_for: RetryFor = DEFAULT_RETRY,
+    service_port: ServicePort = -1,
+    service_host: ServiceHost = LOOPBACK,
     master: Master = "",
     spark_config: SparkConfig = None,
 ) -> None:
@@ -279,15 +343,20 @@ def mirror(
 
     tidelog pipeline mirror --name to-backup -b live:9092 --to-bootstrap-server backup:9092
     --topic-pattern 'orders.*'
+
+    With --verify nothing is copied, and Spark is not started: status 0 says that everything that was mirrored is the
+    same on both sides, 1 that something differs.
     """
-    _run_settings(
+    run = _verify_settings if verify else _run_settings
+    run(
         "mirror",
         {
-            "run": _run_table(name, checkpoint, once, interval),
+            "run": _run_table(name, checkpoint, once, interval, retry_for),
             "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
             "target": _target(to_bootstrap_server, target_option),
             "mirror": {"groups": groups, "translate_groups": translate_groups, "topic_prefix": topic_prefix},
             "spark": _spark(master, spark_config),
+            "service": {"port": service_port, "host": service_host},
         },
     )
 
@@ -296,8 +365,8 @@ def mirror(
 # Options into the tables of settings.
 
 
-def _run_table(name: str, checkpoint: str, once: bool, interval: str) -> dict[str, Any]:
-    return {"name": name, "checkpoint": checkpoint, "once": once, "interval": interval}
+def _run_table(name: str, checkpoint: str, once: bool, interval: str, retry_for: str) -> dict[str, Any]:
+    return {"name": name, "checkpoint": checkpoint, "once": once, "interval": interval, "retry_for": retry_for}
 
 
 def _source(
@@ -336,6 +405,19 @@ def _spark(master: str, config: list[str] | None) -> dict[str, Any]:
 def _run_settings(kind: str, tables: Mapping[str, Any]) -> None:
     reading = _spark_module("tidelog.spark.pipelines.reading")
     _run(lambda: reading.pipeline_from(kind, tables))
+
+
+def _verify_settings(kind: str, tables: Mapping[str, Any]) -> None:
+    expected = _spark_module("tidelog.spark.pipelines.__main__").EXPECTED
+    comparison = _spark_module("tidelog.spark.mirror.comparison")
+    try:
+        settings = _spark_module("tidelog.spark.pipelines.reading").pipeline_from(kind, tables)
+        results = _spark_module("tidelog.spark.pipelines.mirror").verify(settings)
+    except expected as error:
+        raise CommandFailure(str(error)) from error
+    print_lines(comparison.describe(results))
+    if not all(result.is_equal for result in results):
+        raise CommandFailure("the target differs from the source")
 
 
 def _run(read: Any) -> None:

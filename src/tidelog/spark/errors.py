@@ -127,7 +127,9 @@ def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             answer = method(*arguments, **named)
         except BaseException as error:
             if name in _CALLED_TO_END and isinstance(error, Exception):
-                logger.warning("%s has failed: %s", name, one_line(str(error)), exc_info=error)
+                # A database that is away is no mistake in the code either.
+                mistake = error if said(error) is None else None
+                logger.warning("%s has failed: %s", name, one_line(str(error)), exc_info=mistake)
                 return None
             shown = said(error)
             if shown is None:

@@ -143,7 +143,7 @@ async def _publish_once(publication: Publication, times: Times) -> Outcome:
     except BROKER_ERRORS as error:
         took_ms = (time.monotonic() - started) * 1000
         if isinstance(error, TransactionError) and took_ms >= options.transaction_timeout_ms:
-            raise _timed_out(publication) from error
+            raise _timed_out(publication, f"; the last problem: {error}") from error
         if may_be_repeated(error):
             raise _Repeatable(str(error)) from error
         raise explain(f"micro-batch {publication.batch}", options, error) from error
@@ -203,11 +203,11 @@ def _batches(outputs: Sequence[TaskOutput]) -> Iterator[tuple[str, int, Buffer]]
             yield entry.topic, entry.partition, view[entry.position : entry.position + entry.size]
 
 
-def _timed_out(publication: Publication) -> TransactionTimedOut:
+def _timed_out(publication: Publication, last_problem: str = "") -> TransactionTimedOut:
     size = sum(entry.size for output in publication.outputs for entry in output.entries)
     return TransactionTimedOut(
         f"publishing micro-batch {publication.batch} ({publication.rows} rows, {size} bytes) takes longer than "
         f"kafka.transaction.timeout.ms={publication.options.transaction_timeout_ms}, after which brokers abort a "
         "transaction. Raise it (brokers allow up to transaction.max.timeout.ms, 15 minutes unless changed), or make "
-        "micro-batches smaller, such as with maxOffsetsPerTrigger"
+        f"micro-batches smaller, such as with maxOffsetsPerTrigger{last_problem}"
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from tidelog.model.ids import TopicPartition
 from tidelog.spark.pipelines.failure import explain
 from tidelog.spark.pipelines.progress import BatchReport, Display, Totals, describe, read_report
 
@@ -25,8 +26,31 @@ def progress(batch: int, rows: int, **changes: Any) -> dict[str, Any]:
 
 def test_a_report_is_read_from_sparks_progress() -> None:
     assert read_report(progress(3, 1000)) == BatchReport(
-        batch=3, rows=1000, rows_per_second=1234.5, seconds=0.81, write_seconds=0.5, lag=7
+        batch=3,
+        rows=1000,
+        rows_per_second=1234.5,
+        seconds=0.81,
+        write_seconds=0.5,
+        lag=7,
+        partition_lag={
+            TopicPartition("orders", 0): 3,
+            TopicPartition("orders", 1): 0,
+            TopicPartition("orders", 2): 4,
+        },
     )
+
+
+@pytest.mark.parametrize(
+    ("sink", "written"),
+    [
+        (None, None),
+        ({"description": "x"}, None),
+        ({"metrics": {"rows": "3", "bytes": "1234"}}, 1234),
+        ({"metrics": {"bytes": "many"}}, None),
+    ],
+)
+def test_bytes_are_known_where_the_sink_tells_them(sink: object, written: int | None) -> None:
+    assert read_report(progress(1, 1, sink=sink)).bytes_written == written
 
 
 @pytest.mark.parametrize(

@@ -174,10 +174,19 @@ def test_whatever_is_written_the_answer_is_settings_or_problems(content: object,
 
 def test_the_settings_of_the_guide_are_settings() -> None:
     guide = (Path(__file__).parents[3] / "docs" / "guide" / "pipelines.md").read_text()
-    common, *blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)]
-    kinds = re.findall(r"^## (transform|sink-db|outbox|mirror)$", guide, re.MULTILINE)
+    start, *sections = re.split(r"^## (transform|sink-db|outbox|mirror)$", guide, flags=re.MULTILINE)
+    (common,) = toml_blocks(start)
+    kinds = sections[::2]
     assert sorted(kinds) == sorted(PIPELINES)
-    for kind, block in zip(kinds, blocks, strict=True):
-        known = {field.name for field in fields(PIPELINES[kind])} | {"name", "checkpoint", "once", "interval"}
-        shared = {name: value for name, value in common.items() if name in known}
-        assert isinstance(pipeline_from(kind, {**shared, **block}), PIPELINES[kind])
+    for kind, section in zip(kinds, sections[1::2], strict=True):
+        known = {field.name for field in fields(PIPELINES[kind])}
+        known |= {"name", "checkpoint", "once", "interval", "retry_for"}
+        tables = {name: value for name, value in common.items() if name in known}
+        # A second block of a section changes what the first one says.
+        for block in toml_blocks(section):
+            tables |= block
+            assert isinstance(pipeline_from(kind, tables), PIPELINES[kind])
+
+
+def toml_blocks(text: str) -> list[dict[str, Any]]:
+    return [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)]

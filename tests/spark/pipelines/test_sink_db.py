@@ -11,6 +11,7 @@ from support.database_rows import query
 from support.filled_topics import FilledTopics
 from support.pipeline_runs import run_in_session
 
+from tidelog.spark.databases.store import DatabaseProblem
 from tidelog.spark.pipelines.failure import explain
 from tidelog.testing.broker_thread import BrokerThread
 
@@ -98,3 +99,20 @@ def test_values_that_do_not_fit_the_schema_are_told_with_their_place_or_left_out
     tables["value"]["malformed"] = "skip"
     run_in_session(spark, "sink-db", tables, tmp_path / "checkpoint")
     assert query(sqlite_url, "SELECT id FROM orders ORDER BY id") == [(1,), (2,)]
+
+
+def test_a_schema_with_another_field_adds_a_column_when_asked_to(
+    spark: SparkSession, broker: BrokerThread, database_url: str, tmp_path: Path
+) -> None:
+    topics = FilledTopics(broker.bootstrap_servers)
+    topic = topics.create("grown")
+    topics.fill(topic, [order(1, "a")])
+    tables = settings(broker, topic, database_url)
+    run_in_session(spark, "sink-db", tables, tmp_path / "checkpoint")
+    topics.fill(topic, [json.dumps({"id": 2, "name": "b", "tags": [], "total": 2.5})])
+    tables["value"]["schema"] = f"{SCHEMA}, total DOUBLE"
+    with pytest.raises(DatabaseProblem, match=r"has no column total.*evolve_table = true"):
+        run_in_session(spark, "sink-db", tables, tmp_path / "checkpoint")
+    tables["database"]["evolve_table"] = True
+    run_in_session(spark, "sink-db", tables, tmp_path / "checkpoint")
+    assert query(database_url, "SELECT id, name, total FROM orders ORDER BY id") == [(1, "a", None), (2, "b", 2.5)]

@@ -19,7 +19,7 @@ from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.outbox.routing import InvalidRoute
 from tidelog.spark.pipelines.failure import PipelineFailed
 from tidelog.spark.pipelines.progress import Display
-from tidelog.spark.pipelines.reading import read_pipeline_file
+from tidelog.spark.pipelines.reading import instead_of_file, read_pipeline_file
 from tidelog.spark.pipelines.run import run_pipeline
 from tidelog.spark.pipelines.settings import InvalidSettings
 
@@ -42,8 +42,15 @@ EXPECTED = (
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run a pipeline that a TOML file describes, under spark-submit.")
     parser.add_argument("file", type=Path, help="the TOML file")
+    parser.add_argument("--retry-for", default="", help="instead of that in the file")
+    parser.add_argument("--service-port", type=int, help="instead of that in the file")
+    parser.add_argument("--service-host", default="", help="instead of that in the file")
+    given = parser.parse_args()
+    instead = instead_of_file(
+        retry_for=given.retry_for, service_port=given.service_port, service_host=given.service_host
+    )
     try:
-        pipeline = read_pipeline_file(parser.parse_args().file)
+        pipeline = read_pipeline_file(given.file, instead=instead)
         run_pipeline(pipeline, Display(pipeline.run.name))
     except EXPECTED as error:
         sys.stderr.write(f"tidelog: {error}\n")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.client.admin import Admin
 from tidelog.client.errors import ApiError, ClientError, ConnectionProblem
+from tidelog.spark.mirror.comparison import PartitionResult
 from tidelog.spark.mirror.groups import translate_groups
 from tidelog.spark.mirror.sink import (
     FORMAT,
@@ -24,6 +25,7 @@ from tidelog.spark.mirror.sink import (
     mirror_group,
 )
 from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
+from tidelog.spark.mirror.verify import verify_mirror
 from tidelog.spark.pipelines.records import client_options, read_topics, starting_from
 from tidelog.spark.pipelines.run import Job, start_query
 from tidelog.spark.pipelines.settings import Mirror
@@ -39,12 +41,7 @@ CLUSTER_PROBLEMS = (ApiError, ClientError, ConnectionProblem, OSError)
 def plan_mirror(session: SparkSession, pipeline: Mirror) -> Job:
     rules = pipeline.mirror
     group = mirror_group(pipeline.run.name)
-    topics = MirroredTopics(
-        source=client_options(pipeline.source.bootstrap_servers, pipeline.source.options),
-        names=pipeline.source.topics,
-        pattern=pipeline.source.topic_pattern,
-        prefix=rules.topic_prefix,
-    )
+    topics = mirrored_topics(pipeline)
     target = client_options(pipeline.target.bootstrap_servers, pipeline.target.options)
     asyncio.run(keep_topics_in_step(topics, target))
     positions = asyncio.run(_positions(target, group))
@@ -65,6 +62,28 @@ def plan_mirror(session: SparkSession, pipeline: Mirror) -> Job:
         start=lambda: start_query(records, FORMAT, pipeline.run, options),
         beside=beside if rules.translate_groups else None,
         beside_every_seconds=rules.every_seconds,
+    )
+
+
+def mirrored_topics(pipeline: Mirror) -> MirroredTopics:
+    return MirroredTopics(
+        source=client_options(pipeline.source.bootstrap_servers, pipeline.source.options),
+        names=pipeline.source.topics,
+        pattern=pipeline.source.topic_pattern,
+        prefix=pipeline.mirror.topic_prefix,
+    )
+
+
+def verify(pipeline: Mirror) -> list[PartitionResult]:
+    """Compare both sides record by record, as far as the mirror is."""
+    rules = pipeline.mirror
+    return asyncio.run(
+        verify_mirror(
+            mirrored_topics(pipeline),
+            client_options(pipeline.target.bootstrap_servers, pipeline.target.options),
+            mirror_group=mirror_group(pipeline.run.name),
+            groups=rules.groups if rules.translate_groups else "",
+        )
     )
 
 

@@ -9,13 +9,14 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from tidelog.model.ids import TopicPartition
 from tidelog.spark.source_offsets import offsets_from_json
 from tidelog.spark.source_ranges import lag
 
@@ -31,6 +32,9 @@ class BatchReport:
     # Running the tasks and committing at the target.
     write_seconds: float
     lag: int | None
+    partition_lag: Mapping[TopicPartition, int] = field(default_factory=dict)
+    # Of the record batches that were written; None where the target does not tell.
+    bytes_written: int | None = None
 
 
 @dataclass(slots=True)
@@ -52,13 +56,16 @@ class Totals:
 def read_report(progress: Mapping[str, Any]) -> BatchReport:
     """From Spark's StreamingQueryProgress, as a dictionary."""
     durations = progress.get("durationMs") or {}
+    behind = _lag(progress.get("sources") or ())
     return BatchReport(
         batch=int(progress["batchId"]),
         rows=int(progress.get("numInputRows") or 0),
         rows_per_second=_number(progress.get("processedRowsPerSecond")),
         seconds=_number(durations.get("triggerExecution")) / 1000,
         write_seconds=_number(durations.get("addBatch")) / 1000,
-        lag=_lag(progress.get("sources") or ()),
+        lag=None if behind is None else sum(behind.values()),
+        partition_lag=behind or {},
+        bytes_written=_bytes_written(progress.get("sink")),
     )
 
 
@@ -96,10 +103,21 @@ class Display:
         else:
             self._console.print(line, soft_wrap=True)
 
-    def show(self, progress: Mapping[str, Any]) -> None:
+    def tell(self, text: str) -> None:
+        """Something that should still be there when the next line comes."""
+        if self._live is not None:
+            self._live.console.print(Text(f"{self._name}: {text}"), soft_wrap=True)
+        else:
+            self.say(text)
+
+    def show(self, progress: Mapping[str, Any]) -> BatchReport | None:
+        """Returns the report if it is news."""
         report = read_report(progress)
-        if self.totals.add(report) and (report.rows or self._live is not None):
+        if not self.totals.add(report):
+            return None
+        if report.rows or self._live is not None:
             self.say(describe(report, self.totals))
+        return report
 
 
 def _number(value: Any) -> float:
@@ -111,15 +129,24 @@ def _number(value: Any) -> float:
     return number if number == number and abs(number) != float("inf") else 0.0
 
 
-def _lag(sources: Iterable[Mapping[str, Any]]) -> int | None:
-    """Of all sources whose offsets are those of topics."""
-    lags = []
+def _bytes_written(sink: Any) -> int | None:
+    """What the sink says in its metrics (`tidelog.spark.query_progress`)."""
+    metrics = sink.get("metrics") if isinstance(sink, Mapping) else None
+    text = metrics.get("bytes") if isinstance(metrics, Mapping) else None
+    return int(text) if isinstance(text, str) and text.isdigit() else None
+
+
+def _lag(sources: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, int] | None:
+    """Of all sources whose offsets are those of topics; None if there is none."""
+    lags: dict[TopicPartition, int] = {}
+    known = False
     for source in sources:
         # Spark gives offsets as JSON inside of a text; other sources have other shapes.
         with suppress(ValueError, TypeError, AttributeError):
             end, latest = (_parsed(source.get(name)) for name in ("endOffset", "latestOffset"))
-            lags.append(sum(lag(offsets_from_json(end), offsets_from_json(latest)).values()))
-    return sum(lags) if lags else None
+            lags |= lag(offsets_from_json(end), offsets_from_json(latest))
+            known = True
+    return lags if known else None
 
 
 def _parsed(offsets: Any) -> Any:

@@ -11,26 +11,39 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from tidelog.spark.pipelines.durations import Duration, parse_duration
 from tidelog.spark.pipelines.settings import PIPELINES, InvalidSettings, Pipeline
 
 _ENVIRONMENT = re.compile(r"\$\{env:(\w+)\}")
 
 # Settings of `run` may stand at the top of the file: it reads better.
-_TOP = ("name", "checkpoint", "once", "interval")
+_TOP = ("name", "checkpoint", "once", "interval", "retry_for")
 
 
-def read_pipeline_file(path: Path, environment: Mapping[str, str] = os.environ) -> Pipeline:
+def instead_of_file(*, retry_for: str, service_port: int | None, service_host: str) -> dict[str, dict[str, Any]]:
+    """What a command line says about a file's settings; what it leaves out stays as in the file."""
+    run = {"retry_for": retry_for} if retry_for else {}
+    service = {"port": service_port, "host": service_host or None}
+    return {"run": run, "service": {name: value for name, value in service.items() if value is not None}}
+
+
+def read_pipeline_file(
+    path: Path, environment: Mapping[str, str] = os.environ, *, instead: Mapping[str, Mapping[str, Any]] | None = None
+) -> Pipeline:
+    """`instead` are settings by table that count more than those in the file."""
     try:
         text = path.read_text()
     except OSError as error:
         raise InvalidSettings(f"cannot read {path}: {error.strerror}") from error
     try:
-        return parse_pipeline(text, environment)
+        return parse_pipeline(text, environment, instead=instead)
     except InvalidSettings as error:
         raise InvalidSettings(*(f"{path}: {problem}" for problem in error.problems)) from error
 
 
-def parse_pipeline(text: str, environment: Mapping[str, str] = os.environ) -> Pipeline:
+def parse_pipeline(
+    text: str, environment: Mapping[str, str] = os.environ, *, instead: Mapping[str, Mapping[str, Any]] | None = None
+) -> Pipeline:
     """The pipeline that a TOML text describes. `${env:NAME}` stands for a variable of the environment."""
     try:
         content = tomllib.loads(text)
@@ -43,16 +56,23 @@ def parse_pipeline(text: str, environment: Mapping[str, str] = os.environ) -> Pi
         raise InvalidSettings(*problems)
     if kind not in PIPELINES:
         raise InvalidSettings(f"pipeline = {kind!r} is missing or unknown; known are {', '.join(PIPELINES)}")
-    return pipeline_from(kind, content)
+    return pipeline_from(kind, content, instead=instead)
 
 
-def pipeline_from(kind: str, content: Mapping[str, Any]) -> Pipeline:
+def pipeline_from(
+    kind: str, content: Mapping[str, Any], *, instead: Mapping[str, Mapping[str, Any]] | None = None
+) -> Pipeline:
     """Settings from nested dictionaries, as TOML gives them. Raises InvalidSettings with all problems."""
     problems: list[str] = []
     tables = dict(content)
     run = tables.setdefault("run", {})
     if isinstance(run, Mapping):
-        tables["run"] = {**run, **{name: tables.pop(name) for name in _TOP if name in tables}}
+        at_top = {written: tables.pop(written) for written in list(tables) if written.replace("-", "_") in _TOP}
+        tables["run"] = {**run, **at_top}
+    for name, settings in (instead or {}).items():
+        given = tables.get(name, {})
+        if isinstance(given, Mapping):
+            tables[name] = {**given, **settings}
     made = _read_table(PIPELINES[kind], tables, "", problems)
     if problems:
         raise InvalidSettings(*problems)
@@ -87,6 +107,12 @@ def _read_table(cls: type[Any], content: Mapping[str, Any], place: str, problems
 
 
 def _read_value(wanted: Any, value: Any, place: str, problems: list[str]) -> Any:
+    if wanted is Duration:
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            problems.append(f"{place} = {value!r} {error}")
+            return None
     if isinstance(wanted, type) and is_dataclass(wanted):
         if isinstance(value, Mapping):
             return _read_table(wanted, value, f"{place}.", problems)

@@ -2,6 +2,9 @@
 
 The first Ctrl-C (or SIGTERM) lets the current batch finish, within a bound; the second one abandons it. Both are safe:
 a batch that was abandoned is either at the target as a whole or not at all, and the next start finds out which.
+
+A query that fails because a broker or a database is away is started again in the same session, which is the same as
+starting the pipeline again: `retrying` decides, and `health` tells others.
 """
 
 from __future__ import annotations
@@ -17,8 +20,12 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.spark.pipelines.failure import PipelineFailed, explain
+from tidelog.client.system import SystemRandomness
+from tidelog.spark.pipelines.failure import PipelineFailed, understand
+from tidelog.spark.pipelines.health import PipelineHealth
 from tidelog.spark.pipelines.progress import Display
+from tidelog.spark.pipelines.retrying import GiveUp, Retries, TryAgain
+from tidelog.spark.pipelines.service import serving
 from tidelog.spark.pipelines.settings import Mirror, Outbox, Pipeline, Run, SinkDatabase, Spark, Transform
 
 if TYPE_CHECKING:
@@ -30,6 +37,12 @@ logger = logging.getLogger(__name__)
 
 FINISH_BATCH_SECONDS = 30.0
 POLL_SECONDS = 0.2
+# What Spark says of a query whose trigger has ended well: "Waiting for data to arrive", "Waiting for next trigger".
+WAITING = "Waiting for"
+SPARK_IS_GONE = (
+    "Spark has ended: its JVM was killed (is the machine short of memory?), or the master has removed the job. Start "
+    "the pipeline again: it goes on where it was"
+)
 
 _SETTINGS: Mapping[str, str] = {
     # What matters is told by the pipeline itself, in one line instead of a stack trace.
@@ -50,35 +63,101 @@ class Job:
 
 def run_pipeline(pipeline: Pipeline, display: Display) -> None:
     """Run until everything is done (`once`), until a signal, or until a failure: PipelineFailed."""
-    from pyspark.errors import PySparkException
-
-    with display:
+    health = PipelineHealth(pipeline.run.name, stalled_after=pipeline.service.stalled_after)
+    with display, serving(pipeline.service, health) as address:
+        if address is not None:
+            display.tell(f"health at {address}/healthz, metrics at {address}/metrics")
         session = _session(pipeline.run, pipeline.spark)
         try:
             with _stop_signals() as stop:
-                watch(plan_job(session, pipeline), display, stop)
-        except PySparkException as error:
-            raise PipelineFailed(explain(str(error))) from error
+                keep_running(
+                    lambda: watch(_planned(session, pipeline, stop), display, stop, health),
+                    Retries(pipeline.run.retry_for, SystemRandomness()),
+                    display=display,
+                    health=health,
+                    stop=stop,
+                    is_alive=lambda: _is_alive(session),
+                )
         finally:
             # The JVM may be gone, which is then not what is wrong.
             with suppress(Exception):
                 session.stop()
 
 
-def watch(job: Job, display: Display, stop: StopRequest) -> None:
+def keep_running(
+    attempt: Callable[[], None],
+    retries: Retries,
+    *,
+    display: Display,
+    health: PipelineHealth,
+    stop: StopRequest,
+    is_alive: Callable[[], bool] = lambda: True,
+) -> None:
+    """Start the query again, from its checkpoint, as long as what failed is only away."""
+    while not stop.count:
+        before = health.signs_of_work
+        health.query_starts()
+        try:
+            attempt()
+            return
+        except StopAsked:
+            break
+        except Exception as error:
+            if health.signs_of_work > before:
+                retries.progressed()
+            pause = _pause_after(error, retries, display=display, health=health, is_alive=is_alive)
+        until = time.monotonic() + pause
+        # In small steps: a signal must not have to wait.
+        while not stop.count and time.monotonic() < until:
+            time.sleep(min(POLL_SECONDS, max(0.0, until - time.monotonic())))
+    health.stops()
+    display.say(_ended(display))
+
+
+def _pause_after(
+    error: Exception, retries: Retries, *, display: Display, health: PipelineHealth, is_alive: Callable[[], bool]
+) -> float:
+    """How long to wait before the next try. Raises where there is none."""
+    failure = understand(error)
+    if not is_alive():
+        health.fails(SPARK_IS_GONE)
+        raise PipelineFailed(SPARK_IS_GONE) from error
+    if not failure.again:
+        health.fails(failure.reason)
+        raise failure.exception from error
+    match retries.failed(time.monotonic()):
+        case GiveUp(tried=0):
+            health.fails(failure.reason)
+            raise failure.exception from error
+        case GiveUp(tried=tried, seconds=seconds):
+            health.fails(failure.reason)
+            raise PipelineFailed(
+                f"{failure.reason}. It was tried again {tried} times in {seconds:.0f} s, which is what retry_for "
+                "allows without progress. Start the pipeline when what it needs is back: it goes on where it was"
+            ) from error
+        case TryAgain(pause_seconds=pause, number=number):
+            display.tell(f"{failure.reason} · try {number} follows in {pause:.1f} s ({retries.bound_in_words})")
+            health.retries(failure.reason, pause)
+            return pause
+
+
+def watch(job: Job, display: Display, stop: StopRequest, health: PipelineHealth | None = None) -> None:
     """Follow a query to its end."""
+    health = health or PipelineHealth("")
     query = job.start()
     beside_at = time.monotonic() + job.beside_every_seconds
     stop_at: float | None = None
     stopping_batch = -1
     while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]
-        _show(query, display)
+        _show(query, display, health)
         if job.beside is not None and time.monotonic() >= beside_at:
             job.beside()
             beside_at = time.monotonic() + job.beside_every_seconds
         if stop.count and stop_at is None:
-            stop_at = time.monotonic() + FINISH_BATCH_SECONDS
+            # While what the batch needs is away, it would not finish.
+            stop_at = time.monotonic() + (0.0 if health.is_retrying else FINISH_BATCH_SECONDS)
             stopping_batch = _last_batch(display)
+            health.stops()
             display.say("finishing the batch; press Ctrl-C again to leave it to the next start")
         if stop_at is not None and (
             stop.count > 1
@@ -88,30 +167,59 @@ def watch(job: Job, display: Display, stop: StopRequest) -> None:
         ):
             query.stop()
             break
-    _show(query, display)
+    _show(query, display, health)
     if job.beside is not None and stop.count < 2:
         job.beside()
-    display.say(f"ended; {display.totals.rows:,} rows in {display.totals.batches} batches")
+    health.stops()
+    display.say(_ended(display))
+
+
+def _ended(display: Display) -> str:
+    return f"ended; {display.totals.rows:,} rows in {display.totals.batches} batches"
+
+
+class StopAsked(BaseException):
+    """Somebody asked to stop while nothing was running that would have to finish."""
 
 
 class StopRequest:
-    """How often somebody asked to stop."""
+    """How often somebody asked to stop. While `at_once` is set, asking interrupts what is being done."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.at_once = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         del number, frame
         self.count += 1
+        if self.at_once:
+            raise StopAsked
 
 
-def start_query(frame: DataFrame, format_name: str, run: Run, options: Mapping[str, str]) -> StreamingQuery:
-    writer: DataStreamWriter = (
-        frame.writeStream.format(format_name)
-        .queryName(run.name)
-        .options(**options)
-        .option("checkpointLocation", run.checkpoint_location)
-    )
+def _planned(session: SparkSession, pipeline: Pipeline, stop: StopRequest) -> Job:
+    """Planning asks brokers and databases, which may be away and silent for a minute."""
+    stop.at_once = True
+    try:
+        return plan_job(session, pipeline)
+    finally:
+        stop.at_once = False
+
+
+def start_query(
+    frame: DataFrame, format_name: str, run: Run, options: Mapping[str, str], output_mode: str = "append"
+) -> StreamingQuery:
+    return _start(frame.writeStream.format(format_name).outputMode(output_mode).options(**options), run)
+
+
+def start_batches(
+    frame: DataFrame, each: Callable[[DataFrame, int], None], run: Run, output_mode: str
+) -> StreamingQuery:
+    """With a function that writes each micro-batch: Spark knows output mode `update` for no sink in Python."""
+    return _start(frame.writeStream.foreachBatch(each).outputMode(output_mode), run)
+
+
+def _start(unnamed: DataStreamWriter, run: Run) -> StreamingQuery:
+    writer = unnamed.queryName(run.name).option("checkpointLocation", run.checkpoint_location)
     trigger = writer.trigger(availableNow=True) if run.once else writer.trigger(processingTime=run.interval)
     return trigger.start()
 
@@ -148,16 +256,31 @@ def _session(run: Run, spark: Spark) -> SparkSession:
     )
 
 
-def _show(query: StreamingQuery, display: Display) -> None:
+def _show(query: StreamingQuery, display: Display, health: PipelineHealth) -> None:
+    was_away = health.is_retrying
+    status: Any = query.status
+    if not status["isTriggerActive"] and str(status["message"]).startswith(WAITING):
+        health.waits_for_records()
     last: Any = query.lastProgress
-    if last is None:
-        return
+    news: list[Any] = [] if last is None else [last]
     known = display.totals.last
-    if known is not None and last["batchId"] > known.batch + 1:
+    if last is not None and known is not None and last["batchId"] > known.batch + 1:
         # Several batches ended since we looked.
-        for progress in query.recentProgress:
-            display.show(progress)
-    display.show(last)
+        news = [*query.recentProgress, last]
+    for progress in news:
+        report = display.show(progress)
+        if report is not None:
+            health.batch_done(report)
+    if was_away and not health.is_retrying:
+        display.tell("it works again")
+
+
+def _is_alive(session: SparkSession) -> bool:
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()
+    except Exception:
+        # Whatever a JVM that is gone makes of a call.
+        return False
 
 
 def _last_batch(display: Display) -> int:

@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+from tidelog.spark.pipelines.durations import Duration
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
+_WATERMARK = re.compile(r"\S+\s+\d+\s+\w+")
 
 KINDS = ("transform", "mirror", "outbox", "sink-db")
+NO_PORT = -1
+TEN_MINUTES = Duration(600.0)
 
 
 class InvalidSettings(ValueError):
@@ -40,6 +44,8 @@ class Run:
     # Stop when everything that is there now has been processed.
     once: bool = False
     interval: str = "1 second"
+    # How long to wait for a broker or database that is away, since the last progress. 0 is not at all.
+    retry_for: Duration = TEN_MINUTES
 
     def problems(self) -> list[str]:
         if not _NAME.fullmatch(self.name):
@@ -108,8 +114,15 @@ class Query:
     function: str = ""
     # Where modules are looked for besides the current directory.
     path: str = ""
+    output_mode: Literal["append", "update", "complete"] = "append"
+    # `column delay`, such as "at 10 minutes": how late records may be. Windows end by it, and state is dropped.
+    watermark: str = ""
+    # Where the state of aggregations is kept while the query runs; Spark's default is memory.
+    state_store: Literal["memory", "rocksdb"] = "memory"
 
     def problems(self) -> list[str]:
+        if self.watermark and not _WATERMARK.fullmatch(self.watermark):
+            return [f'watermark = {self.watermark!r} is not a column and a delay, such as "at 10 minutes"']
         if bool(self.sql) == bool(self.function):
             return ['give either sql ("SELECT key, value FROM records") or function ("module:function")']
         if self.function and not re.fullmatch(r"[\w.]+:[\w.]+", self.function):
@@ -131,6 +144,8 @@ class Table:
     delete_when: str = ""
     # An expression that gives the id of an event; each id is written once.
     deduplicate: str = ""
+    # Add columns that the rows have and the table has not.
+    evolve_table: bool = False
 
     def problems(self) -> list[str]:
         found = []
@@ -185,6 +200,21 @@ class Spark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """Where probes and Prometheus find the pipeline: /healthz and /metrics. 0 takes any free port."""
+
+    port: int = NO_PORT
+    host: str = "127.0.0.1"
+    # Without a finished batch for longer than this, /healthz says so.
+    stalled_after: Duration = TEN_MINUTES
+
+    def problems(self) -> list[str]:
+        if not NO_PORT <= self.port <= 65535:
+            return [f"port = {self.port} is not a port; a number from 1 to 65535, or 0 for any that is free"]
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorRules:
     """Which consumer groups are translated, and how topics are called on the other side."""
 
@@ -203,6 +233,7 @@ class Transform:
     target: Target
     value: Value = Value()
     spark: Spark = Spark()
+    service: Service = Service()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +243,7 @@ class Mirror:
     target: Target
     mirror: MirrorRules = MirrorRules()
     spark: Spark = Spark()
+    service: Service = Service()
 
     def problems(self) -> list[str]:
         if self.target.topic:
@@ -229,6 +261,7 @@ class Outbox:
     outbox: OutboxTable
     target: Target
     spark: Spark = Spark()
+    service: Service = Service()
 
     def problems(self) -> list[str]:
         if self.target.topic:
@@ -248,6 +281,7 @@ class SinkDatabase:
     database: Table
     value: Value = Value()
     spark: Spark = Spark()
+    service: Service = Service()
 
 
 Pipeline = Transform | Mirror | Outbox | SinkDatabase

@@ -42,7 +42,8 @@ def plan_sink_db(session: SparkSession, pipeline: SinkDatabase) -> Job:
     chosen = choose_columns(records, pipeline.database)
     fields = [field for field in chosen.schema if not _beside(field.name)]
     with database_errors(f"table {pipeline.database.table} cannot be prepared"):
-        database.prepare([Column(name=field.name, type=field.dataType.simpleString()) for field in fields])
+        columns = [Column(name=field.name, type=field.dataType.simpleString()) for field in fields]
+        database.prepare(columns, evolve=pipeline.database.evolve_table)
     session.dataSource.register(DatabaseSink)
     return Job(start=lambda: start_query(_flattened(chosen), FORMAT, pipeline.run, options))
 

@@ -9,20 +9,29 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tidelog.spark.pipelines.records import parse_values, read_topics
-from tidelog.spark.pipelines.run import Job, start_query
+from tidelog.spark.pipelines.run import Job, start_batches, start_query
 from tidelog.spark.pipelines.settings import InvalidSettings, Query, Target, Transform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VIEW = "records"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 def plan_transform(session: SparkSession, pipeline: Transform) -> Job:
+    query = pipeline.query
+    if query.state_store == "rocksdb":
+        session.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     records = parse_values(read_topics(session, pipeline.source), pipeline.value)
-    rows = apply_query(session, records, pipeline.query)
+    rows = apply_query(session, with_watermark(records, query.watermark), query)
     options = target_options(pipeline.target, pipeline.run.name)
-    return Job(start=lambda: start_query(rows, "tidelog", pipeline.run, options))
+    if query.output_mode == "update":
+        from tidelog.spark.foreach_batch import exactly_once_batch
+
+        each = exactly_once_batch(options)
+        return Job(start=lambda: start_batches(rows, each, pipeline.run, query.output_mode))
+    return Job(start=lambda: start_query(rows, "tidelog", pipeline.run, options, query.output_mode))
 
 
 def target_options(target: Target, name: str) -> dict[str, str]:
@@ -31,6 +40,26 @@ def target_options(target: Target, name: str) -> dict[str, str]:
     if target.topic:
         options["topic"] = target.topic
     return {**options, **dict(target.options)}
+
+
+def with_watermark(records: DataFrame, watermark: str) -> DataFrame:
+    """SQL has no words for a watermark, so that it is a setting: `column delay`.
+
+    Spark takes only columns, not fields of them: `record.timestamp` becomes the column `record_timestamp`.
+    """
+    if not watermark:
+        return records
+    from pyspark.errors import AnalysisException
+
+    column, _, delay = watermark.partition(" ")
+    name = column.replace(".", "_")
+    try:
+        if name != column:
+            records = records.selectExpr("*", f"{column} AS {name}")
+        return records.withWatermark(name, delay.strip())
+    except AnalysisException as error:
+        first = str(error).strip().splitlines()[0]
+        raise InvalidSettings(f"[query] watermark = {watermark!r}: {first}") from error
 
 
 def apply_query(session: SparkSession, records: DataFrame, query: Query) -> DataFrame:

@@ -1,0 +1,200 @@
+"""How a pipeline is: what probes and Prometheus are told. Fed by the loop that watches the query; threads may read.
+
+Healthy is a pipeline that has shown that it works: a batch was finished, or the query waits for records, which it does
+only after its source has answered. It is not healthy before that, while it retries, and when nothing of the kind has
+been seen for longer than `stalled_after`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from tidelog.spark.pipelines.durations import Duration
+from tidelog.spark.pipelines.progress import BatchReport
+from tidelog.spark.pipelines.settings import TEN_MINUTES
+
+REASON_CHARACTERS = 300
+
+_BATCH_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+
+class Stage(Enum):
+    STARTING = "starting"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    STALLED = "stalled"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReport:
+    """`last_error` is kept after the pipeline has recovered; `reason` says why it is not healthy now."""
+
+    pipeline: str
+    healthy: bool
+    status: str
+    reason: str
+    batch: int | None
+    rows: int
+    lag: int | None
+    seconds_since_progress: float | None
+    next_attempt_in_seconds: float | None
+    retries: int
+    restarts: int
+    last_error: str
+
+
+class PipelineHealth:
+    def __init__(
+        self,
+        name: str,
+        *,
+        stalled_after: Duration = TEN_MINUTES,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._name = name
+        self._stalled_after = stalled_after
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._stage = Stage.STARTING
+        self._reason = "Spark and the query are starting"
+        self._last_error = ""
+        self._last: BatchReport | None = None
+        self._rows = 0
+        self._starts = 0
+        self._retries = 0
+        self._progress_at: float | None = None
+        self._next_attempt_at: float | None = None
+        # How often the pipeline has shown that it works.
+        self.signs_of_work = 0
+        self.registry = CollectorRegistry()
+        self._make_metrics()
+
+    # -- what happens --------------------------------------------------------------------------------------------
+
+    def query_starts(self) -> None:
+        if self._starts:
+            self._restarts_total.inc()
+        self._starts += 1
+        self._next_attempt_at = None
+
+    def batch_done(self, report: BatchReport) -> None:
+        self._rows_total.inc(report.rows)
+        self._batches_total.inc()
+        self._bytes_total.inc(report.bytes_written or 0)
+        self._batch_seconds.observe(report.seconds)
+        self._write_seconds.observe(report.write_seconds)
+        for partition, behind in report.partition_lag.items():
+            self._lag.labels(self._name, partition.topic, str(partition.partition)).set(behind)
+        self._last = report
+        self._rows += report.rows
+        self._works()
+
+    def waits_for_records(self) -> None:
+        """The source has answered, and there is nothing new."""
+        self._works()
+
+    def retries(self, reason: str, pause_seconds: float) -> None:
+        self._retries += 1
+        self._retries_total.inc()
+        self._note_error(reason)
+        self._stage, self._reason = Stage.RETRYING, reason
+        self._next_attempt_at = self._clock() + pause_seconds
+
+    def fails(self, reason: str) -> None:
+        self._note_error(reason)
+        self._stage, self._reason = Stage.STOPPING, reason
+
+    def stops(self) -> None:
+        self._stage, self._reason = Stage.STOPPING, "it was asked to stop"
+
+    # -- what is seen --------------------------------------------------------------------------------------------
+
+    @property
+    def is_retrying(self) -> bool:
+        """Since a failure, until the pipeline has shown that it works again."""
+        return self._stage is Stage.RETRYING
+
+    def report(self) -> HealthReport:
+        now = self._clock()
+        stage, reason = self._stage, self._reason
+        since = None if self._progress_at is None else now - self._progress_at
+        if stage is Stage.RUNNING and since is not None and since > self._stalled_after.seconds:
+            stage = Stage.STALLED
+            reason = f"no batch was finished for {since:.0f} s, which is longer than stalled_after"
+        coming = self._next_attempt_at
+        return HealthReport(
+            pipeline=self._name,
+            healthy=stage is Stage.RUNNING,
+            status=stage.value,
+            reason=reason,
+            batch=None if self._last is None else self._last.batch,
+            rows=self._rows,
+            lag=None if self._last is None else self._last.lag,
+            seconds_since_progress=None if since is None else round(since, 3),
+            next_attempt_in_seconds=None if coming is None else round(max(0.0, coming - now), 3),
+            retries=self._retries,
+            restarts=max(0, self._starts - 1),
+            last_error=self._last_error,
+        )
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _works(self) -> None:
+        self.signs_of_work += 1
+        self._progress_at = self._clock()
+        self._progress_timestamp.set(self._wall_clock())
+        if self._stage is not Stage.STOPPING:
+            self._stage, self._reason = Stage.RUNNING, ""
+
+    def _note_error(self, reason: str) -> None:
+        self._last_error = reason
+        # One reason at a time: each would be a time series of its own for ever.
+        self._errors.clear()
+        self._errors.labels(self._name, reason[:REASON_CHARACTERS]).set(self._wall_clock())
+
+    def _make_metrics(self) -> None:
+        labels, registry = ["pipeline"], self.registry
+
+        def counter(name: str, description: str) -> Counter:
+            made = Counter(f"tidelog_pipeline_{name}", description, labels, registry=registry)
+            return made.labels(self._name)
+
+        def gauge(name: str, description: str) -> Gauge:
+            return Gauge(f"tidelog_pipeline_{name}", description, labels, registry=registry).labels(self._name)
+
+        def histogram(name: str, description: str) -> Histogram:
+            made = Histogram(f"tidelog_pipeline_{name}", description, labels, registry=registry, buckets=_BATCH_BUCKETS)
+            return made.labels(self._name)
+
+        gauge("up", "1 while the pipeline works, 0 while it starts, retries, is stalled or stops").set_function(
+            lambda: float(self.report().healthy)
+        )
+        self._rows_total = counter("rows", "Rows that were read from the source")
+        self._bytes_total = counter("written_bytes", "Bytes of record batches that were written to topics")
+        self._batches_total = counter("batches", "Micro-batches that were finished")
+        self._batch_seconds = histogram("batch_seconds", "How long micro-batches took")
+        self._write_seconds = histogram("batch_write_seconds", "Of that, running the tasks and committing")
+        self._retries_total = counter("retries", "How often the pipeline waited for a broker or database")
+        self._restarts_total = counter("restarts", "How often the query was started again")
+        self._progress_timestamp = gauge(
+            "last_progress_timestamp_seconds", "When a batch was finished or the source said that there is nothing new"
+        )
+        self._lag = Gauge(
+            "tidelog_pipeline_lag_records",
+            "Records that wait in a partition, at the end of the last batch",
+            ["pipeline", "topic", "partition"],
+            registry=registry,
+        )
+        self._errors = Gauge(
+            "tidelog_pipeline_last_error_timestamp_seconds",
+            "When the last failure was, with its reason",
+            ["pipeline", "reason"],
+            registry=registry,
+        )
