@@ -8,10 +8,12 @@ import pyarrow as pa
 import pytest
 from support.database_rows import query
 
+from tidelog.records.content_digest import ContentDigest
+from tidelog.spark.batch_identity import BEGINNING, BatchIdentity, Reads
 from tidelog.spark.databases.evolution import Addition, plan_columns, postgresql_holds, sqlite_affinity, sqlite_holds
 from tidelog.spark.databases.options import OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.postgresql_tables import postgresql_type
-from tidelog.spark.databases.progress import BatchIdentity
+from tidelog.spark.databases.progress import PipelineBatch
 from tidelog.spark.databases.store import Column, Database, DatabaseProblem, open_database
 
 OLD = [Column(name="id", type="bigint"), Column(name="note", type="string")]
@@ -37,7 +39,11 @@ def write(database: Database, batch: int, **columns: pa.Array) -> None:
         }
     )
     staged = database.stage(iter([rows]), rows.schema.names, batch)
-    database.apply([staged], rows.schema.names, BatchIdentity(pipeline="p", query_id="q", batch=batch))
+    digest = ContentDigest.of_all([staged.digest])
+    reads = Reads(start=BEGINNING if batch == 0 else f"at {batch - 1}", end=f"at {batch}", until="")
+    identity = BatchIdentity(batch=batch, rows=digest.rows, content=str(digest), reads=reads, run="run")
+    written = PipelineBatch(pipeline="p", query_id="q", identity=identity, takes_over=None, starting="[1]")
+    database.apply([staged], rows.schema.names, written)
 
 
 def as_text(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
