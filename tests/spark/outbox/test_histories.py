@@ -388,6 +388,8 @@ def test_roles_without_rights_are_told_what_to_grant(node: PostgresqlNode) -> No
         for statement in str(problem.value).split("As an administrator: ")[1].split("; "):
             node.query(statement)
         outbox(url).check()
+        with pytest.raises(DatabaseProblem, match="GRANT SELECT, DELETE ON outbox") as problem:
+            outbox(url, deletes=True).check()
         write(url, 1)
         end = outbox(url).latest(outbox(url).initial(), None, None)
         assert len(list(outbox(url).rows(outbox(url).initial(), end))) == 1

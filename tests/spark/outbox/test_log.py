@@ -469,6 +469,17 @@ def test_a_partitioned_outbox_is_read_as_one_table(empty: PostgresqlNode) -> Non
     assert relay.run() == ["1"]
 
 
+def test_a_table_without_a_key_can_still_be_updated_and_cleaned(empty: PostgresqlNode) -> None:
+    empty.query("CREATE TABLE outbox (id uuid, aggregatetype text, aggregateid text, type text, payload jsonb)")
+    outbox(empty.url).create()
+    outbox(empty.url).check()
+    relay = Relay(empty.url)
+    write(empty.url, 1, delete=False)
+    empty.query("UPDATE outbox SET type = 'other'")
+    empty.query("DELETE FROM outbox")
+    assert relay.run() == ["1"]
+
+
 def confirmed(node: PostgresqlNode) -> int:
     row = node.query(
         "SELECT (confirmed_flush_lsn - '0/0')::bigint FROM pg_replication_slots WHERE slot_name = %s", SLOT

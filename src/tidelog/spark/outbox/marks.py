@@ -123,8 +123,9 @@ def explain_standing(standing: Standing, mark: Mark, here: Place, table: str, wh
         case _:
             what = (
                 f"this database has lost what was committed at transaction {mark.transaction} of timeline "
-                f"{mark.place.timeline} (it is on timeline {here.timeline} now): it was restored from a backup, or a "
-                "replica took over that lacked it"
+                f"{mark.place.timeline} (it is on timeline {here.timeline} now): it was restored from a backup, a "
+                "replica took over that lacked it, or the checkpoint is an old copy (marks of the last "
+                f"{MARKS_KEPT} batches are kept)"
             )
     return f"{what}. {what_to_do}"
 

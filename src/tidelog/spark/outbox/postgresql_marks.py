@@ -183,6 +183,19 @@ class PostgresqlMarks:
                 f'ALTER ROLE "{self._user()}" BYPASSRLS, or use another role'
             )
 
+    def check_table(self, *, deletes: bool) -> None:
+        """What the role needs on the outbox itself."""
+        wanted = ["SELECT", "DELETE"] if deletes else ["SELECT"]
+        row = self._connection.execute(
+            "SELECT bool_and(has_table_privilege(%s::oid, privilege)) FROM unnest(%s::text[]) AS privilege",
+            (self._oid, wanted),
+        ).fetchone()
+        if not row[0]:
+            raise DatabaseProblem(
+                f"{self._user()} may not read {self._table}{' and delete its rows' if deletes else ''}. As an "
+                f'administrator: GRANT {", ".join(wanted)} ON {self._table} TO "{self._user()}"'
+            )
+
     def _check_privileges(self) -> None:
         row = self._connection.execute(
             "SELECT bool_and(has_table_privilege(name, privilege)) FROM unnest(%s::text[]) AS name,"

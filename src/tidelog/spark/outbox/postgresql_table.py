@@ -67,6 +67,7 @@ class PostgresqlOutbox:
             check_columns(self._settings.table, columns, self._settings.columns)
             self._check_transaction(columns.get(TRANSACTION))
             self._check_sequence(columns.get(SEQUENCE))
+            marks.check_table(deletes=self._settings.delete_relayed)
             marks.ensure()
             marks.here()
             self._check_ids(connection)
