@@ -34,7 +34,7 @@ class DefaultSource(DataSource):
         return "tidelog"
 
     def schema(self) -> StructType:
-        from tidelog.spark.source import source_schema
+        from tidelog.spark.schema import source_schema
 
         return source_schema(self.options)
 

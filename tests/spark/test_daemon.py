@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,22 +10,30 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tidelog.spark.daemon import LOADED
-
 _LOOK = """
 import os, sys
-from tidelog.spark.daemon import load_for
-load_for(sys.argv[1])
-print(len(os.listdir("/proc/self/task")), sorted({"numpy", "pandas", "pyarrow"} & sys.modules.keys()))
+from tidelog.spark.daemon import load
+load()
+loaded = {"numpy", "pandas", "pyarrow", "tidelog.spark.encode"} & sys.modules.keys()
+print(len(os.listdir("/proc/self/task")), sorted(loaded))
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted with Linux's /proc")
-@pytest.mark.parametrize("kind", LOADED)
-def test_loading_the_daemon_starts_no_thread(kind: str) -> None:
-    done = subprocess.run([sys.executable, "-c", _LOOK, kind], capture_output=True, text=True, timeout=120, check=True)
+@pytest.mark.parametrize(
+    ("threads_of_a_task", "loaded"), [("1", "['numpy', 'pandas', 'pyarrow', 'tidelog.spark.encode']"), ("2", "[]")]
+)
+def test_loading_the_daemon_starts_no_thread(threads_of_a_task: str, loaded: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _LOOK],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": threads_of_a_task},
+    )
 
-    assert done.stdout.split(maxsplit=1) == ["1", "[]\n"]
+    assert done.stdout.split(maxsplit=1) == ["1", f"{loaded}\n"]
 
 
 def test_workers_are_forked_with_the_client_in_them(spark: SparkSession) -> None:
@@ -33,7 +42,7 @@ def test_workers_are_forked_with_the_client_in_them(spark: SparkSession) -> None
 
         import pyarrow as pa
 
-        found = "tidelog.client.producer" in sys.modules
+        found = {"tidelog.client.producer", "tidelog.spark.encode"} <= sys.modules.keys()
         for _ in batches:  # type: ignore[attr-defined]
             yield pa.RecordBatch.from_pydict({"found": [found]})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -22,3 +23,19 @@ def test_workers_run_on_the_python_of_the_driver(spark: SparkSession) -> None:
     found = spark.range(1).mapInArrow(interpreter, "path string").collect()
 
     assert {row.path for row in found} == {sys.executable}
+
+
+def test_workers_load_spark_from_files_and_not_from_its_archive(spark: SparkSession) -> None:
+    """Python compiles what is in an archive each time that it starts."""
+
+    def place(batches: object) -> object:
+        import py4j
+        import pyarrow as pa
+        import pyspark
+
+        for _ in batches:  # type: ignore[attr-defined]
+            yield pa.RecordBatch.from_pydict({"path": [pyspark.__file__, py4j.__file__]})
+
+    found = spark.range(1).mapInArrow(place, "path string").collect()
+
+    assert all(Path(row.path).is_file() for row in found), found

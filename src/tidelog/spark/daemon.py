@@ -2,54 +2,55 @@
 
 Spark starts this with `spark.python.daemon.module` (see `tidelog.spark.session`) and forks every worker from it, two or
 more for each micro-batch. What is imported here costs nothing in them. Only modules that start no thread may be: a fork
-copies one thread, and locks that others hold stay locked for ever. That is why Spark's own daemon loads nothing, and
-why numpy and pyarrow are not loaded here.
+copies one thread, and locks that others hold stay locked for ever. That is why Spark's own daemon loads nothing. numpy
+starts threads unless OMP_NUM_THREADS is 1, which Spark sets to the cores of a task; pyarrow starts one of an allocator
+that it does not use, which is told not to.
 
-Spark starts a daemon for each kind of worker, one after the other while a query starts, and names the kind as the first
-argument. So each loads what its own workers use: a lookup of data sources needs nothing of ours, and must not wait for
-the client.
+Spark forks the workers that plan queries from daemons of its own, whatever this setting says.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import sys
-from collections.abc import Mapping, Sequence
+import os
+from contextlib import suppress
 
 from pyspark.daemon import manager
 
-from tidelog.spark.versions.refusals import NoDataSources
+# All that tasks use, of the source and of the sink.
+LOADED = (
+    "asyncio",
+    "concurrent.futures.thread",
+    "ssl",
+    "uvloop",
+    "tidelog.client.admin",
+    "tidelog.client.offsets",
+    "tidelog.client.producer",
+    "tidelog.spark.options",
+    "tidelog.spark.sink",
+    "tidelog.spark.source_ranges",
+)
+# With numpy and pyarrow. pandas is loaded by pyarrow when Spark hands a task's answer to it.
+LOADED_WITH_ARROW = (
+    "pandas",
+    "pyarrow.compute",
+    "tidelog.client.arrow",
+    "tidelog.spark.encode",
+    "tidelog.spark.source",
+)
 
-_READING = ("asyncio", "ssl", "tidelog.client.offsets", "tidelog.spark.options", "tidelog.spark.source_cluster")
-_COMMITTING = ("asyncio", "concurrent.futures.thread", "ssl", "uvloop", "tidelog.client.admin", "tidelog.spark.sink")
 
-# What workers of a kind use. Kinds that are not here begin with Spark's own modules alone.
-LOADED: Mapping[str, Sequence[str]] = {
-    "pyspark.worker": (
-        *_COMMITTING,
-        *_READING,
-        "tidelog.client.arrow",
-        "tidelog.client.fetched",
-        "tidelog.spark.foreach_batch",
-    ),
-    "pyspark.sql.worker.create_data_source": ("tidelog.spark.options",),
-    "pyspark.sql.worker.plan_data_source_read": _READING,
-    "pyspark.sql.worker.data_source_pushdown_filters": _READING,
-    "pyspark.sql.worker.write_into_data_source": _COMMITTING,
-    "pyspark.sql.worker.python_streaming_sink_runner": _COMMITTING,
-    "pyspark.sql.worker.commit_data_source_write": _COMMITTING,
-}
-
-
-def load_for(kind: str) -> None:
-    for module in LOADED.get(kind, ()):
-        # Spark 3.5 has no data sources, and only `tidelog.spark.foreach_batch` writes there.
-        with contextlib.suppress(NoDataSources):
+def load() -> None:
+    for module in LOADED:
+        importlib.import_module(module)
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        return
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
+    for module in LOADED_WITH_ARROW:
+        with suppress(ModuleNotFoundError):
             importlib.import_module(module)
 
 
 if __name__ == "__main__":
-    # Spark 3.5 has one kind, and does not name it.
-    load_for(sys.argv[1] if len(sys.argv) > 1 else "pyspark.worker")
+    load()
     manager()

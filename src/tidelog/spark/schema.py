@@ -5,10 +5,19 @@ The same as Arrow's types are in `tidelog.client.arrow`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from tidelog.spark.options import check_options, includes_headers
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+
+def source_schema(options: Mapping[str, str]) -> StructType:
+    """Spark asks for it at `load()`, which is the first moment at which options can be refused."""
+    check_options(options)
+    return source_columns(include_headers=includes_headers(options))
 
 
 def source_columns(*, include_headers: bool) -> StructType:

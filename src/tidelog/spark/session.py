@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.spark.java import require_java
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOPBACK = "127.0.0.1"
+
+_WORKER_PYTHON = Path(__file__).with_name("worker-python")
 
 _SETTINGS: Mapping[str, str] = {
     # Workers are forked with tidelog's modules in them, which saves them half of the time that they need to start.
@@ -40,10 +44,24 @@ def local_settings(*, driver_memory: str = "1g") -> dict[str, str]:
     return {**_LOCAL_SETTINGS, "spark.driver.memory": driver_memory}
 
 
-def use_this_python() -> None:
-    """Let workers run on this interpreter. Spark takes `python3` from the path otherwise, which may be another one."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+def use_this_python(*, on_this_machine: bool = False) -> None:
+    """Let workers run on this interpreter. Spark takes `python3` from the path otherwise, which may be another one.
+
+    Workers that run `on_this_machine` start faster from the files of Spark's modules than from its archives.
+    """
+    started_as = sys.executable
+    if on_this_machine and os.access(_WORKER_PYTHON, os.X_OK) and _spark_is_installed_as_files():
+        os.environ["TIDELOG_WORKER_PYTHON"] = sys.executable
+        started_as = str(_WORKER_PYTHON)
+    os.environ.setdefault("PYSPARK_PYTHON", started_as)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def _spark_is_installed_as_files() -> bool:
+    return all(
+        spec is not None and spec.origin is not None and Path(spec.origin).is_file()
+        for spec in (find_spec("pyspark"), find_spec("py4j"))
+    )
 
 
 def spark_session(
@@ -58,13 +76,13 @@ def spark_session(
     Under `spark-submit` the master is the one that was given there, unless another is asked for here.
     """
     require_java()
-    use_this_python()
+    chosen = master if master is not None or _was_submitted() else "local[*]"
+    use_this_python(on_this_machine=chosen is not None and chosen.startswith("local"))
     from pyspark.sql import SparkSession
 
     from tidelog.spark.query_progress import report_metrics
 
     builder = SparkSession.builder.appName(name)
-    chosen = master if master is not None or _was_submitted() else "local[*]"
     options = dict(_SETTINGS)
     if chosen is not None:
         builder = builder.master(chosen)

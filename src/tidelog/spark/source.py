@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.spark.errors import spoken
-from tidelog.spark.options import SourceOptions, batch_options, check_options, includes_headers, stream_options
+from tidelog.spark.options import SourceOptions, batch_options, includes_headers, stream_options
 from tidelog.spark.schema import source_columns
 from tidelog.spark.source_cluster import Selected, SourceCluster, SourceProblem
 from tidelog.spark.source_fetch import INSTRUCTION, DataLost, ReadTask, read_range
@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SparkOffset = dict[str, dict[str, int]]
-
-
-def source_schema(options: Mapping[str, str]) -> StructType:
-    """Spark asks for it at `load()`, which is the first moment at which options can be refused."""
-    check_options(options)
-    return _columns(options)
 
 
 def _columns(options: Mapping[str, str]) -> StructType:
