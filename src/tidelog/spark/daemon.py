@@ -19,6 +19,7 @@ from pyspark.daemon import manager
 
 # All that tasks use, of the source and of the sink.
 LOADED = (
+    "pyspark.worker",
     "asyncio",
     "concurrent.futures.thread",
     "ssl",

@@ -54,7 +54,8 @@ def use_this_python(*, on_this_machine: bool = False) -> None:
         os.environ["TIDELOG_WORKER_PYTHON"] = sys.executable
         started_as = str(_WORKER_PYTHON)
     os.environ.setdefault("PYSPARK_PYTHON", started_as)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # Spark plans with data sources on this one.
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", started_as)
 
 
 def _spark_is_installed_as_files() -> bool:
