@@ -234,6 +234,11 @@ SINK: dict[str, Callable[[Here], None]] = {
     "a topic cannot be overwritten: use mode('append')": lambda here: batch_writer(
         here.sink_options({"topic": "t"}), StructType([StructField("value", StringType())]), overwrite=True
     ),
+    "atomicity=prepared needs the option jobId": lambda here: batch_writer(
+        here.sink_options({"topic": "t", "atomicity": "prepared"}),
+        StructType([StructField("value", StringType())]),
+        overwrite=False,
+    ),
     "jobId is for df.write": lambda here: here.writer(jobId="x"),
     "no broker answers at ...": lambda here: here.write(topic="t", kafka__bootstrap__servers=nobody()),
 }
@@ -295,7 +300,7 @@ _MARK = Mark(token="t", reader="r", transaction=7, place=_PLACE)
 
 
 def stands(standing: Standing) -> None:
-    raise PositionLost(explain_standing(standing, _MARK, Place(system="2", timeline=1, table=2), "outbox"))
+    raise PositionLost(explain_standing(standing, _MARK, Place(system="2", timeline=1, table=2), "outbox", ""))
 
 
 def unproved(text: str) -> None:
@@ -308,6 +313,27 @@ _ELSEWHERE = {
     "is a hot standby": ("outbox", "hot standby"),
     "does not fit the schema": ("pipelines", "does not fit the schema"),
     "holds ... rows instead of ...": ("databases", "holds 0 rows instead of 1"),
+    "the replication slot ... is not there": ("outbox", "is not there"),
+    "the replication slot ... was invalidated": ("outbox", "was invalidated"),
+    "the replication slot ... begins at ...": ("outbox", "begins at"),
+    "the replication slot ... is read by another pipeline": ("outbox", "is read by another pipeline"),
+    "something else reads the slot": ("outbox", "something else reads the slot"),
+    "has too little in it with wal_level = ...": ("outbox", "has too little in it with wal_level"),
+    "was taken out of the publication ... and put back": ("outbox", "was taken out of the publication"),
+    "atomicity=prepared needs brokers with prepared transactions (KIP-939) ...": (
+        "prepared",
+        "needs brokers with prepared transactions",
+    ),
+    "atomicity=prepared needs the option checkpointLocation ...": ("prepared", "needs the option checkpointLocation"),
+    "micro-batch ... stops, because another driver runs the same query": (
+        "prepared",
+        "another driver runs the same query",
+    ),
+    "micro-batch ... was being published with atomicity=...": ("prepared", "Start the query once with atomicity="),
+    "... transactions of tasks of ... are open, but there is no marker": (
+        "prepared",
+        "are open, but there is no marker",
+    ),
 }
 
 PIPELINES: dict[str, Callable[[Here], None]] = {

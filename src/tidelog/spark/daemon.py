@@ -24,7 +24,6 @@ LOADED = (
     "concurrent.futures.thread",
     "ssl",
     "uvloop",
-    "tidelog.client.admin",
     "tidelog.client.offsets",
     "tidelog.client.producer",
     "tidelog.spark.options",

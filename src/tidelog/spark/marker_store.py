@@ -6,7 +6,6 @@ own so that nobody's retention, deletion or reset of offsets touches it by accid
 
 from __future__ import annotations
 
-from tidelog.client.admin import Admin
 from tidelog.client.cluster import Cluster
 from tidelog.client.committed import fetch_committed
 from tidelog.client.config import client_config
@@ -31,14 +30,20 @@ async def fetch_marker(options: SinkOptions, group: str) -> Marker | None:
 
 async def ensure_marker_topic(options: SinkOptions) -> None:
     """Create the topic if it is missing; two drivers may do so at once."""
+    topic = options.marker_topic
+    async with Cluster(client_config(options.connection())) as cluster:
+        metadata = await cluster.retry("looking for the marker topic", lambda: cluster.fetch_metadata((topic,)))
+    if topic in metadata.topics:
+        return
+    code = metadata.topic_errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        raise ApiError(code, f"topic {topic!r}")
+    # Only here: loading it takes longer than a commit should, and nearly always the topic is there.
+    from tidelog.client.admin import Admin
+
     async with Admin(config=options.connection()) as admin:
-        described = (await admin.describe_topics([options.marker_topic]))[options.marker_topic]
-        if not isinstance(described, ApiError):
-            return
-        if described.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise described
         try:
-            await admin.create_topic(options.marker_topic, partitions=1)
+            await admin.create_topic(topic, partitions=1)
         except ApiError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 
-from tidelog.client.admin import Admin, ConfigResource, ResourceType
 from tidelog.client.cluster import Cluster
 from tidelog.client.config import client_config, producer_config
 from tidelog.client.errors import ClientError
@@ -94,6 +93,9 @@ async def _look(cluster: Cluster, topics: tuple[str, ...] | None, *, auto_create
 
 
 async def _create(options: SinkOptions, topic: str, partitions: int) -> None:
+    # Only here and below: loading it takes a moment, and nearly always the topic is there.
+    from tidelog.client.admin import Admin
+
     async with Admin(config=options.connection()) as admin:
         try:
             await admin.create_topic(topic, partitions=partitions)
@@ -106,6 +108,8 @@ async def _create(options: SinkOptions, topic: str, partitions: int) -> None:
 
 async def _creates_topics(options: SinkOptions, metadata: ClusterMetadata) -> bool | None:
     """Whether the broker creates topics by itself; None where it does not tell. Saves waiting for what cannot come."""
+    from tidelog.client.admin import Admin, ConfigResource, ResourceType
+
     brokers = [ConfigResource(ResourceType.BROKER, str(node)) for node in sorted(metadata.brokers)][:1]
     try:
         async with Admin(config=options.connection()) as admin:
