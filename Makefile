@@ -21,7 +21,10 @@ SOAK_SEED ?= 1
 SOAK_SPARK_ROWS ?= 50000000
 SOAK_SPARK_EVERY ?= 60
 
-.PHONY: help setup run tour test test-fast soak soak-spark check format bench clean
+# The lines of Spark that tidelog works with, each in an environment of its own inside of .venv.
+SPARK_VERSIONS ?= 3.5 4.0 4.1 4.2 4.3
+
+.PHONY: help setup run tour test test-fast test-spark-versions soak soak-spark check format bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -48,6 +51,9 @@ test: setup  ## the whole test suite
 
 test-fast: setup  ## the suite without its slow tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+test-spark-versions: setup  ## source, sink and exactly_once_batch on every version of Spark from 3.5 on
+	PYTHONPATH=tests $(BIN)/python -m support.spark_versions $(SPARK_VERSIONS)
 
 soak: setup  ## kill, pause, wipe and restart a cluster under load, fuzz it, and simulate many more
 	PYTHONPATH=tests $(BIN)/python -m soak.chaos --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)

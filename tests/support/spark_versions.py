@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from support.class_archives import NO_ARCHIVE
@@ -32,11 +34,18 @@ def environment(version: str) -> Path:
     return folder / "bin" / "python"
 
 
-def run_tests(version: str, *, arguments: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    """All tests of `tests/spark/versions` on this version, one after another. Raises Unavailable."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    succeeded: bool
+    passed: int
+    output: str
+
+
+def run_tests(version: str, *, arguments: Sequence[str] = ()) -> Report:
+    """The tests of `tests/spark/versions` on this version, one after another. Raises Unavailable."""
     python = environment(version)
     command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:rerunfailures", *arguments, _TESTS]
-    return subprocess.run(
+    done = subprocess.run(
         command,
         cwd=_ROOT,
         # Workers take the interpreter of the environment, whatever the shell says.
@@ -48,6 +57,8 @@ def run_tests(version: str, *, arguments: Sequence[str] = ()) -> subprocess.Comp
         timeout=RUN_TIMEOUT_SECONDS,
         check=False,
     )
+    passed = re.search(r"^(?:.* )?(\d+) passed", done.stdout, re.MULTILINE)
+    return Report(succeeded=done.returncode == 0, passed=int(passed[1]) if passed else 0, output=done.stdout)
 
 
 def _fill(folder: Path, *, version: str) -> None:
@@ -65,13 +76,13 @@ def main() -> int:
     for version in sys.argv[1:] or VERSIONS:
         print(f"Spark {version}:", flush=True)
         try:
-            done = run_tests(version, arguments=("-q",))
+            report = run_tests(version, arguments=("-q",))
         except Unavailable as problem:
             print(f"not tested: {problem}", flush=True)
             failed.append(version)
             continue
-        print(done.stdout, flush=True)
-        if done.returncode != 0:
+        print(report.output, flush=True)
+        if not report.succeeded:
             failed.append(version)
     if failed:
         print(f"failed, or not tested: Spark {', '.join(failed)}")

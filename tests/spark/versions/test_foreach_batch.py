@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +57,15 @@ class Query:
         finally:
             query.stop()
 
+    def run_data_source(self) -> None:
+        lines = self._spark.readStream.format("text").option("maxFilesPerTrigger", "1").load(str(self._input))
+        writer = lines.writeStream.format("tidelog").options(**self._options)
+        query = writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True).start()
+        try:
+            assert query.awaitTermination(QUERY_SECONDS)
+        finally:
+            query.stop()
+
     def forget_commit(self, batch: int) -> None:
         """As if the driver had died before Spark took note of the commit."""
         for name in (str(batch), f".{batch}.crc"):
@@ -86,6 +96,21 @@ def test_update_mode_writes_what_has_changed_once(query: Query, topic: str, read
     query.run("update", counts)
 
     assert sorted(read(topic)) == ["a1", "a3", "b1", "b2", "c1"]
+
+
+@pytest.mark.skipif(pyspark.__version__ < "4", reason="Spark has data sources in Python since 4.0")
+def test_query_of_the_data_source_can_be_continued(query: Query, topic: str, read: Read) -> None:
+    query.add("a", "b")
+    query.run_data_source()
+    query.forget_commit(0)
+    query.add("c")
+    query.run("append", lambda lines: lines.coalesce(1))
+    query.forget_commit(1)
+    query.add("d")
+
+    query.run_data_source()
+
+    assert read(topic) == ["a", "b", "c", "d"]
 
 
 def test_append_mode_keeps_the_order_and_stages_large_outputs(query: Query, topic: str, read: Read) -> None:

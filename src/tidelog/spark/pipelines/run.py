@@ -27,6 +27,7 @@ from tidelog.spark.pipelines.progress import Display
 from tidelog.spark.pipelines.retrying import GiveUp, Retries, TryAgain
 from tidelog.spark.pipelines.service import serving
 from tidelog.spark.pipelines.settings import Mirror, Outbox, Pipeline, Run, SinkDatabase, Spark, Transform
+from tidelog.spark.pipelines.spark_version import check_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -226,6 +227,7 @@ def _start(unnamed: DataStreamWriter, run: Run) -> StreamingQuery:
 
 def plan_job(session: SparkSession, pipeline: Pipeline) -> Job:
     """The query of a pipeline, with everything checked that can be checked before it starts."""
+    check_spark(once=pipeline.run.once)
     # Imported when needed: each brings its own drivers.
     match pipeline:
         case SinkDatabase():
