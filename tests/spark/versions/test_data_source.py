@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from support.filled_topics import FilledTopics
 
+from tidelog.spark import explain
 from tidelog.testing.broker_thread import BrokerThread
 
 QUERY_SECONDS = 180
@@ -103,6 +104,29 @@ def test_available_now_moves_everything_exactly_once(
 
     written = spark.read.format("tidelog").options(subscribe=target, **servers).load().collect()
     assert sorted(int(row.value) for row in written) == list(range(150))
+
+
+@needs_data_sources
+def test_update_mode_is_refused_by_spark_and_explained_by_us(
+    spark: SparkSession, servers: dict[str, str], topics: FilledTopics, tmp_path: Path
+) -> None:
+    rows = stream(spark, {"subscribe": topics.create(), **servers}).groupBy("value").count().select("value")
+    writer = rows.writeStream.format("tidelog").outputMode("update").options(topic=topics.create(), **servers)
+
+    with pytest.raises(Exception, match="tidelog does not support Update mode") as refused:
+        writer.option("checkpointLocation", str(tmp_path)).start().awaitTermination(QUERY_SECONDS)
+
+    assert "exactly_once_batch" in explain(refused.value)
+
+
+@pytest.mark.skipif(VERSION >= (4, 0), reason="about a Spark without data sources in Python")
+def test_spark_without_data_sources_finds_no_tidelog_and_we_explain_it(
+    spark: SparkSession, servers: dict[str, str]
+) -> None:
+    with pytest.raises(Exception, match="Failed to find the data source: tidelog") as refused:
+        spark.read.format("tidelog").options(subscribe="t", **servers).load()
+
+    assert "exactly_once_batch" in explain(refused.value)
 
 
 @pytest.mark.skipif(VERSION >= (4, 0), reason="about a Spark without data sources in Python")
