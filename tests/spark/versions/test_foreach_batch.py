@@ -127,6 +127,24 @@ def test_append_mode_keeps_the_order_and_stages_large_outputs(query: Query, topi
     assert not list((query.checkpoint / "tidelog-staging").iterdir())
 
 
+@pytest.mark.parametrize("atomicity", ["task", "prepared"])
+def test_other_kinds_of_delivery_go_through_the_same_entrance(
+    spark: SparkSession, tmp_path: Path, atomicity: str
+) -> None:
+    with BrokerThread(properties={"transaction.two.phase.commit.enable": "true"}) as broker:
+        topic = FilledTopics(broker.bootstrap_servers).create()
+        query = Query(spark, tmp_path, broker, topic)
+        query.add("a", "b")
+        query.add("c")
+        query.run("append", lambda lines: lines.coalesce(1), atomicity=atomicity)
+        query.forget_commit(1)
+        query.add("d")
+
+        query.run("append", lambda lines: lines.coalesce(1), atomicity=atomicity)
+
+        assert committed_values(broker.bootstrap_servers, topic) == ["a", "b", "c", "d"]
+
+
 def test_complete_mode_writes_the_whole_result_every_time(query: Query, topic: str, read: Read) -> None:
     query.add("a", "b")
     query.add("a")
