@@ -48,7 +48,8 @@ class Relay:
             if self._chance.random() < 0.2:
                 # It dies before the plan is written down.
                 return True
-            self._table.relayed(self._committed)
+            if self._chance.random() < 0.3:
+                self._table.relayed(self._committed)
             self._planned = end
         elif self._published is None:
             self._published = self._rows()
@@ -91,7 +92,8 @@ def write(node: PostgresqlNode, chance: random.Random, first: int) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["poll", "log"])
 def test_what_survives_is_what_is_relayed(mode: str, tmp_path: Path) -> None:
-    chance = random.Random(f"outbox {mode}")
+    # With this seed a reader is found out whose marks are neither durable nor looked for.
+    chance = random.Random(f"outbox {mode}5")
     with postgresql_node(tmp_path, "wal_level=logical") as node:
         table = open_outbox(
             OutboxSettings(
