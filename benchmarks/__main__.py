@@ -19,6 +19,7 @@ ALL = (
     "bombs",
     "coordinators",
     "spark",
+    "spark_prepared",
 )
 
 

@@ -68,7 +68,9 @@ def run() -> Iterator[Row]:
             settings={"spark.log.level": "ERROR", "spark.jars": ",".join(map(str, jars))},
         )
         try:
-            bench = _Bench(spark, server.bootstrap_servers, Path(folder), (OURS, *([THEIRS] if jars else [])), version)
+            bench = SparkBench(
+                spark, server.bootstrap_servers, Path(folder), (OURS, *([THEIRS] if jars else [])), version
+            )
             yield from bench.source()
             yield from bench.sink()
         finally:
@@ -77,13 +79,13 @@ def run() -> Iterator[Row]:
 
 def _start(servers: str, jars: Sequence[Path], version: str) -> Iterator[Row]:
     """Before the session of the others, since a JVM that waits needs memory too."""
-    _create(servers, "read-first")
+    create_topic(servers, "read-first")
     _fill(servers, "read-first", START_ROWS)
     seconds: dict[str, list[float]] = {name: [] for name in (OURS, *([THEIRS] if jars else []))}
     for turn in range(START_TURNS):
         for name, values in seconds.items():
             target = f"written-first-{name}-{turn}"
-            _create(servers, target)
+            create_topic(servers, target)
             values.append(measured(name, servers, "read-first", target, jars))
     typical = {name: statistics.median(values) for name, values in seconds.items()}
     what = "start() to the end of the first micro-batch, local[2]"
@@ -92,7 +94,7 @@ def _start(servers: str, jars: Sequence[Path], version: str) -> Iterator[Row]:
         yield (f"{what}: Spark's connector {version}", f"{typical[THEIRS]:.1f} s", "")
 
 
-class _Bench:
+class SparkBench:
     def __init__(
         self, spark: SparkSession, servers: str, folder: Path, connectors: tuple[str, ...], version: str
     ) -> None:
@@ -104,7 +106,7 @@ class _Bench:
 
     def source(self) -> Iterator[Row]:
         topic = "read"
-        _create(self._servers, topic)
+        create_topic(self._servers, topic)
         _fill(self._servers, topic, SOURCE_ROWS)
         rates: dict[str, list[float]] = {name: [] for name in self._connectors}
         for turn in range(TURNS + 1):
@@ -117,7 +119,7 @@ class _Bench:
 
     def sink(self) -> Iterator[Row]:
         files = self._folder / "input"
-        self._write_files(files)
+        self.write_files(files)
         ways: dict[str, tuple[str, Mapping[str, str]]] = {
             "exactly once": (OURS, {}),
             "at least once": (OURS, {"delivery": "at_least_once"}),
@@ -128,8 +130,8 @@ class _Bench:
         for turn in range(2):
             for label, (name, options) in ways.items():
                 target = f"written-{label.replace(' ', '-')}-{turn}"
-                _create(self._servers, target)
-                rates[label] += self._write(name, files, target, options)
+                create_topic(self._servers, target)
+                rates[label] += self.write(name, files, target, options)
         yield from self._rows("sink", rates, "exactly once", SINK_GOAL, SINK_RATIO_GOAL)
 
     def _rows(
@@ -157,7 +159,7 @@ class _Bench:
         table.write.format("noop").mode("overwrite").save()
         return SOURCE_ROWS / (time.perf_counter() - started)
 
-    def _write(self, name: str, files: Path, target: str, options: Mapping[str, str]) -> list[float]:
+    def write(self, name: str, files: Path, target: str, options: Mapping[str, str]) -> list[float]:
         """Rows per second of each micro-batch but the first."""
         checkpoint = self._folder / f"checkpoint-{target}"
         query = (
@@ -189,11 +191,12 @@ class _Bench:
             .parquet(str(files))
         )
 
-    def _write_files(self, files: Path) -> None:
+    def write_files(
+        self, files: Path, *, batches: int = SINK_BATCHES, rows_per_batch: int = SINK_ROWS_PER_BATCH
+    ) -> None:
         """Each micro-batch takes as many files as there are partitions."""
-        total = SINK_BATCHES * SINK_ROWS_PER_BATCH
         (
-            self._spark.range(0, total, numPartitions=SINK_BATCHES * PARTITIONS)
+            self._spark.range(0, batches * rows_per_batch, numPartitions=batches * PARTITIONS)
             .selectExpr(
                 "CAST(CAST(id AS STRING) AS BINARY) AS key", f"CAST(lpad(id, {VALUE_BYTES}, 'v') AS BINARY) AS value"
             )
@@ -201,7 +204,7 @@ class _Bench:
         )
 
 
-def _create(servers: str, topic: str) -> None:
+def create_topic(servers: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(60)
 

@@ -48,6 +48,25 @@ def test_a_schema_chooses_columns_and_several_paths_are_one_table(spark: SparkSe
     assert counts == {"txn": len(rows_of(copied / "txn-0")), "compacted": len(rows_of(copied / "compacted-0"))}
 
 
+def test_the_files_say_who_wrote_a_record(spark: SparkSession, copied: Path) -> None:
+    """As the guide does it: by the producer id, through the files of __transaction_state."""
+    ids = (
+        spark.read.format("tidelog-log")
+        .load(str(copied / "__transaction_state-*"))
+        .where("controlType IS NULL AND value IS NOT NULL")
+        .selectExpr(
+            "CAST(substring(key, 5) AS STRING) AS transactionalId",
+            "CAST(conv(hex(substring(value, 3, 8)), 16, 10) AS BIGINT) AS producerId",
+        )
+        .distinct()
+    )
+    log = spark.read.format("tidelog-log").load(str(copied / "txn-0"))
+    written = log.where("controlType IS NULL").join(ids, "producerId").select("transactionalId", "value").collect()
+    assert written
+    # The transactional ids are tx0, tx1 and tx2; only one of the two partitions of __transaction_state is here.
+    assert {(row.transactionalId, bytes(row.value)[:2]) for row in written} == {("tx1", b"t1")}
+
+
 def test_damage_is_rows_and_mistakes_are_told_at_load(spark: SparkSession, copied: Path) -> None:
     segment = copied / "txn-0" / "00000000000000000000.log"
     content = bytearray(segment.read_bytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 from support.checkpoint_files import CheckpointFiles
 from support.filled_topics import FilledTopics
 
+import tidelog
 from tidelog.client.admin import Admin
 from tidelog.spark.checkpoint import planned_batch
 from tidelog.spark.prepared import decision, settling, sink
@@ -363,6 +365,30 @@ def test_a_task_of_a_dead_driver_cannot_end_what_it_finds_under_its_ids(
     query().run(1, rows(1))
     assert visible() == rows(0) + rows(1)
     assert successor.open_transactions() == []
+
+
+def test_what_is_never_started_again_can_be_aborted_by_hand(query: Queries, topic: str, visible: Visible) -> None:
+    (left,) = query().tasks(0, rows(0))
+    assert isinstance(left, TaskPrepared)
+    assert left.begun is not None
+    begun = left.begun
+    other = query()
+    other.options = replace(other.options, transactional_id_prefix="another")
+    other.run(0, rows(5))
+    # Readers wait behind it.
+    assert visible() == []
+
+    async def abort() -> None:
+        async with Admin(config=other.options.connection()) as admin:
+            at = tidelog.TopicPartition(topic, 0)
+            epochs = {"producer_epoch": begun.epoch, "coordinator_epoch": 0}
+            await admin.abort_transaction(at, producer_id=begun.producer_id, **epochs)
+
+    asyncio.run(abort())
+    assert visible() == rows(5)
+    # And if it is started all the same, it begins with the micro-batch that was lost.
+    query().run(0, rows(0))
+    assert visible() == rows(0) + rows(5)
 
 
 # Refusals

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from pyspark import TaskContext
+
 from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.errors import FencedError
 from tidelog.client.producer import Producer
@@ -214,8 +216,11 @@ class _TaskTransaction:
 
 async def _take_slot(options: SinkOptions, query: str, task: int) -> tuple[Slot, ProducerIdentity]:
     """A transactional id under which nothing is open. A task never aborts what it finds: it may have been decided."""
+    # Attempts that run at the same time begin with different ids, and so do not get in each other's way.
+    context = TaskContext.get()
+    first = 0 if context is None else context.attemptNumber()
     async with TransactionHandover(options.client) as handover:
-        for number in range(MAX_SLOTS):
+        for number in range(first, first + MAX_SLOTS):
             slot = Slot(task, number)
             kept = await handover.keep(slot_name(query, slot))
             if kept.begun_by is None:
