@@ -87,6 +87,7 @@ def test_what_only_a_stream_refuses_is_said_when_it_starts(
     shown(lambda: run_query(rows, tmp_path, "noop"), "endingOffsets is for batch reads")
 
 
+@pytest.mark.slow
 def test_what_the_driver_finds_out_is_said(
     spark: SparkSession, broker: BrokerThread, topics: FilledTopics, tmp_path: Path
 ) -> None:
@@ -108,6 +109,7 @@ def test_what_a_reading_task_finds_out_is_said(spark: SparkSession, broker: Brok
     shown(table.collect, f"partition {topic}-0 begins at offset 2: 0 to 1 are gone")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "options", "sentence"),
     [
@@ -134,6 +136,7 @@ def test_what_the_sink_finds_out_is_said(
     shown(lambda: rows.write.format("tidelog").options(**given).mode("append").save(), sentence)
 
 
+@pytest.mark.slow
 def test_a_missing_topic_is_created_where_the_broker_creates_topics(
     spark: SparkSession, broker: BrokerThread, records: DataFrame, tmp_path: Path
 ) -> None:
@@ -149,6 +152,7 @@ def test_a_missing_topic_is_created_where_the_broker_creates_topics(
         assert sorted(row.value for row in rows) == [b"a", b"b"]
 
 
+@pytest.mark.slow
 def test_a_database_that_is_away_is_said_and_not_that_the_abort_failed_too(
     spark: SparkSession, records: DataFrame, tmp_path: Path
 ) -> None:
@@ -163,6 +167,7 @@ def test_a_database_that_is_away_is_said_and_not_that_the_abort_failed_too(
     )
 
 
+@pytest.mark.slow
 def test_the_outbox_and_the_mirror_speak_in_the_same_way(
     spark: SparkSession, broker: BrokerThread, records: DataFrame, tmp_path: Path
 ) -> None:
