@@ -274,3 +274,48 @@ def test_scenario_28_the_target_equals_the_source_wherever_the_mirror_dies(tmp_p
         found = asyncio.run(read_all(target.bootstrap_servers, "orders", isolation_level="read_committed"))
         found.sort(key=lambda record: (record.partition, record.offset))
         assert [(record.partition, (record.value or b"").decode()) for record in found] == expected
+
+
+COUNTS = """
+pipeline = "transform"
+name = "counts"
+checkpoint = "{checkpoint}"
+once = true
+[source]
+bootstrap_servers = "{servers}"
+topics = ["words"]
+max_records_per_batch = 30
+[query]
+sql = '''
+SELECT CAST(value AS STRING) AS key, CAST(count(*) AS STRING) AS value FROM records
+WHERE record.offset >= 0 GROUP BY CAST(value AS STRING)
+'''
+output_mode = "{mode}"
+[target]
+bootstrap_servers = "{servers}"
+topic = "counts"
+"""
+WORDS = ("a", "b", "c")
+
+
+@pytest.mark.parametrize("mode", ["complete", "update"])
+def test_counts_are_exact_wherever_a_stateful_transform_dies(mode: str, tmp_path: Path) -> None:
+    with running_tidelog(tmp_path / "broker") as broker:
+        topics = FilledTopics(broker.bootstrap_servers)
+        for name in ("words", "counts"):
+            topics.create(name=name)
+        # Each batch of 30 has ten of each word.
+        topics.fill("words", [WORDS[number % len(WORDS)] for number in range(120)])
+        toml = COUNTS.format(checkpoint=tmp_path / "checkpoint", servers=broker.bootstrap_servers, mode=mode)
+        # Once the batch is published and Spark does not know it, once the state is written and nothing is published.
+        for number, point in enumerate(["after-end-txn:1", "before-end-txn:2"]):
+            with pipeline_run(tmp_path, f"run{number}", toml, halt_at=point) as run:
+                run.wait_until_halted()
+                run.kill()
+        with pipeline_run(tmp_path, "last", toml) as run:
+            run.wait_until_done()
+        records = asyncio.run(read_all(broker.bootstrap_servers, "counts", isolation_level="read_committed"))
+    found = [((record.key or b"").decode(), int(record.value or b"0")) for record in records]
+    # Four batches, each with all words and their counts so far.
+    batches = [sorted(found[begin : begin + len(WORDS)]) for begin in range(0, len(found), len(WORDS))]
+    assert batches == [[(word, 10 * number) for word in WORDS] for number in range(1, 5)]

@@ -5,16 +5,20 @@ Each test is one process that lives through all of its outages; none of them is 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from support.client_reading import read_all
 from support.database_rows import query
 from support.filled_topics import FilledTopics
 from support.pipeline_runs import REACH_SECONDS, PipelineRun, pipeline_run
@@ -22,7 +26,9 @@ from support.postgresql import PostgresqlServer, running_postgresql
 from support.processes import free_port, wait_until
 from support.tidelog_process import RestartedTidelog, restarted_tidelog
 
+from tidelog.spark.databases.options import parse_url
 from tidelog.spark.java import find_java
+from tidelog.spark.outbox.tables import OutboxSettings, open_outbox
 
 pytestmark = [
     pytest.mark.slow,
@@ -170,3 +176,115 @@ def test_rows_reach_the_table_once_while_database_and_broker_come_and_go(
     assert len(rows) >= len(wanted) - 5
     (next_offset,) = query(database.url(), "SELECT next_offset FROM tidelog_offsets")
     assert next_offset == (len(rows),)
+
+
+TRANSFORM = """
+pipeline = "transform"
+name = "louder"
+checkpoint = "{checkpoint}"
+interval = "100 milliseconds"
+retry_for = "forever"
+[source]
+bootstrap_servers = "{servers}"
+topics = ["quiet"]
+{impatient_source}
+[query]
+sql = "SELECT upper(CAST(value AS STRING)) AS value FROM records"
+[target]
+bootstrap_servers = "{servers}"
+topic = "loud"
+{impatient_target}
+"""
+
+
+def test_a_transform_writes_each_record_once_while_its_broker_dies_in_the_middle_of_a_transaction(
+    broker: RestartedTidelog, tmp_path: Path
+) -> None:
+    topics = FilledTopics(broker.bootstrap_servers)
+    for name in ("quiet", "loud"):
+        topics.create(name=name)
+    topics.fill("quiet", [f"a {number}" for number in range(40)])
+    toml = TRANSFORM.format(checkpoint=tmp_path / "checkpoint", servers=broker.bootstrap_servers, **IMPATIENT)
+    with pipeline_run(tmp_path, "transform", toml, halt_at="after-marker") as run:
+        outages = Outages(run)
+        run.wait_until_halted()
+        broker.kill()
+        run.go_on()
+        outages.noticed()
+        broker.start()
+        outages.over()
+        topics.fill("quiet", [f"b {number}" for number in range(40)])
+        run.wait_until_shown("80 rows in all")
+        broker.kill()
+        outages.noticed()
+        broker.start()
+        outages.over()
+        topics.fill("quiet", [f"c {number}" for number in range(40)])
+        run.wait_until_shown("120 rows in all")
+        os.kill(run.process.pid, signal.SIGTERM)
+        run.wait_until_done()
+    records = asyncio.run(read_all(broker.bootstrap_servers, "loud", isolation_level="read_committed"))
+    expected = [f"{letter} {number}".encode() for letter in "ABC" for number in range(40)]
+    assert [record.value for record in records] == expected
+
+
+OUTBOX = """
+pipeline = "outbox"
+name = "relay"
+checkpoint = "{checkpoint}"
+interval = "100 milliseconds"
+retry_for = "1 hour"
+[outbox]
+url = "{url}"
+delete_relayed = true
+[target]
+bootstrap_servers = "{servers}"
+{impatient_target}
+"""
+
+
+def test_events_arrive_once_while_the_database_and_the_broker_of_the_relay_come_and_go(
+    database: PostgresqlServer, broker: RestartedTidelog, tmp_path: Path
+) -> None:
+    url = database.url()
+    settings = OutboxSettings(url=parse_url(url), table="outbox", columns=("id",), route_by="aggregatetype")
+    open_outbox(settings).create()
+    wanted: list[str] = []
+
+    def sell(count: int) -> None:
+        with psycopg.connect(url) as connection:
+            for _ in range(count):
+                event = str(uuid.uuid4())
+                connection.execute(
+                    "INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload)"
+                    " VALUES (%s, 'order', '1', 'made', '{}')",
+                    (event,),
+                )
+                connection.commit()
+                wanted.append(event)
+
+    sell(10)
+    toml = OUTBOX.format(checkpoint=tmp_path / "checkpoint", url=url, servers=broker.bootstrap_servers, **IMPATIENT)
+    with pipeline_run(tmp_path, "outbox", toml, halt_at="after-half-of-the-batches") as run:
+        outages = Outages(run)
+        run.wait_until_halted()
+        database.stop("immediate")
+        broker.kill()
+        run.go_on()
+        outages.noticed()
+        database.start()
+        broker.start()
+        outages.over()
+        sell(10)
+        run.wait_until_shown("20 rows in all")
+        database.stop("fast")
+        outages.noticed()
+        database.start()
+        outages.over()
+        sell(10)
+        run.wait_until_shown("30 rows in all")
+        os.kill(run.process.pid, signal.SIGTERM)
+        run.wait_until_done()
+    topic = "outbox.event.order"
+    records = asyncio.run(read_all(broker.bootstrap_servers, topic, isolation_level="read_committed"))
+    assert [(dict(record.headers)["id"] or b"").decode() for record in records] == wanted

@@ -87,6 +87,14 @@ def test_a_batch_is_counted_once() -> None:
     assert "batch 1 · 5 rows" in describe(totals.last, totals)
 
 
+def test_rows_count_that_come_under_the_number_of_a_batch_that_was_empty() -> None:
+    totals = Totals()
+    reports = [(4, 0), (4, 0), (4, 7), (4, 7), (4, 0), (5, 0), (5, 2), (6, 1)]
+    news = [totals.add(read_report(progress(batch, rows))) for batch, rows in reports]
+    assert news == [True, False, True, False, False, True, True, True]
+    assert (totals.rows, totals.batches) == (10, 3)
+
+
 def test_without_a_terminal_every_batch_with_rows_is_a_line() -> None:
     shown = io.StringIO()
     with Display("orders", shown) as display:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.spark.pipelines.reading import parse_pipeline, pipeline_from, read_pipeline_file
+from tidelog.spark.pipelines.records import client_options
 from tidelog.spark.pipelines.settings import (
     PIPELINES,
     InvalidSettings,
@@ -190,3 +191,13 @@ def test_the_settings_of_the_guide_are_settings() -> None:
 
 def toml_blocks(text: str) -> list[dict[str, Any]]:
     return [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)]
+
+
+def test_producers_options_do_not_reach_clients_that_only_look_at_topics() -> None:
+    given = {
+        "kafka.compression.type": "zstd",
+        "kafka.security.protocol": "SSL",
+        "kafka.isolation.level": "x",
+        "topic": "t",
+    }
+    assert client_options("h:1", given) == {"security.protocol": "SSL", "bootstrap.servers": "h:1"}

@@ -86,7 +86,8 @@ class PipelineHealth:
 
     def batch_done(self, report: BatchReport) -> None:
         self._rows_total.inc(report.rows)
-        self._batches_total.inc()
+        if self._last is None or report.batch > self._last.batch:
+            self._batches_total.inc()
         self._bytes_total.inc(report.bytes_written or 0)
         self._batch_seconds.observe(report.seconds)
         self._write_seconds.observe(report.write_seconds)

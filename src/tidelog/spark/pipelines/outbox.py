@@ -19,6 +19,7 @@ from tidelog.spark.outbox.source import (
     parse_outbox_options,
 )
 from tidelog.spark.outbox.tables import open_outbox
+from tidelog.spark.pipelines.records import client_options
 from tidelog.spark.pipelines.run import Job, start_query
 from tidelog.spark.pipelines.settings import Outbox
 from tidelog.spark.pipelines.transform import target_options
@@ -45,10 +46,9 @@ def plan_outbox(session: SparkSession, pipeline: Outbox) -> Job:
 
 def source_options(pipeline: Outbox) -> dict[str, str]:
     outbox = pipeline.outbox
-    connection = {name: text for name, text in pipeline.target.options.items() if name.startswith("kafka.")}
+    connection = client_options(pipeline.target.bootstrap_servers, pipeline.target.options)
     return {
-        **connection,
-        "kafka.bootstrap.servers": pipeline.target.bootstrap_servers,
+        **{f"kafka.{name}": text for name, text in connection.items()},
         URL: outbox.url,
         TABLE: outbox.table,
         MAX_EVENTS: str(outbox.max_events_per_batch),

@@ -44,10 +44,15 @@ class Totals:
     last: BatchReport | None = None
 
     def add(self, report: BatchReport) -> bool:
-        """Whether this one is news: Spark repeats the last batch while it waits for rows."""
-        if self.last is not None and report.batch <= self.last.batch:
+        """Whether this one is news: Spark repeats the last batch while it waits for rows.
+
+        A query that finds nothing when it is started reports an empty batch, and later rows under the same number.
+        """
+        last = self.last
+        if last is not None and (report.batch, report.rows > 0) <= (last.batch, last.rows > 0):
             return False
-        self.batches += 1
+        if last is None or report.batch > last.batch:
+            self.batches += 1
         self.rows += report.rows
         self.last = report
         return True

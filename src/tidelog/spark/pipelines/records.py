@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tidelog.client.admin import Admin, TopicDescription
+from tidelog.client.options import CLIENT_OPTIONS, CONSUMER_OPTIONS, PRODUCER_OPTIONS
 from tidelog.spark.pipelines.settings import InvalidSettings, Source, Value
 
 if TYPE_CHECKING:
@@ -25,11 +26,16 @@ EARLIEST_OFFSET = -2
 _CORRUPT = "_tidelog_corrupt"
 _PARSED = "_tidelog_parsed"
 _FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp", "headers")
+_OF_OTHER_CLIENTS = (PRODUCER_OPTIONS.keys() | CONSUMER_OPTIONS.keys()) - CLIENT_OPTIONS.keys()
 
 
 def client_options(servers: str, options: Mapping[str, str]) -> dict[str, str]:
-    """What a client of ours needs to reach the cluster, from the options for Spark."""
-    given = {name.removeprefix("kafka."): text for name, text in options.items() if name.startswith("kafka.")}
+    """What a client of ours needs to reach the cluster, from the options for Spark.
+
+    Only that: whoever looks at topics knows no options of producers and consumers, such as compression.type.
+    """
+    named = {name.removeprefix("kafka."): text for name, text in options.items() if name.startswith("kafka.")}
+    given = {name: text for name, text in named.items() if name not in _OF_OTHER_CLIENTS}
     return {**given, "bootstrap.servers": servers}
 
 
