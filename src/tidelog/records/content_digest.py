@@ -48,7 +48,9 @@ class RowStates:
 
     def mix_fields(self, starts: memoryview, lengths: memoryview, data: memoryview) -> None:
         """Of int32 each. The caller has checked that they are within the data; a length of -1 is null."""
-        row_digest.mix_fields(starts, lengths, data, self._count, self._states)
+        # As numbers they are in the order of the machine, and only this one is also that of single bytes.
+        words = data[: len(data) & ~7 if byteorder == "little" else 0].cast("Q")
+        row_digest.mix_fields(starts, lengths, data, words, self._count, self._states)
 
     def mix_numbers(self, numbers: Buffer) -> None:
         """An int64 for each row."""

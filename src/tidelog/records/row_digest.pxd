@@ -21,11 +21,18 @@ cdef unsigned long long _NULL
     word="unsigned long long",
     last="unsigned long long",
     shift="int",
+    whole="Py_ssize_t",
+    index="Py_ssize_t",
+    right="int",
+    left="int",
+    this="unsigned long long",
+    following="unsigned long long",
 )
 cpdef object mix_fields(
     const int[::1] starts,
     const int[::1] lengths,
     const unsigned char[::1] data,
+    const unsigned long long[::1] words,
     Py_ssize_t count,
     unsigned long long[::1] states,
 )
@@ -46,4 +53,8 @@ cpdef object add_up(const unsigned long long[::1] states, Py_ssize_t count, unsi
     b6="unsigned long long",
     b7="unsigned long long",
 )
-cdef inline unsigned long long word_at(const unsigned char[::1] data, Py_ssize_t position) noexcept
+cdef unsigned long long word_at(const unsigned char[::1] data, Py_ssize_t position) noexcept
+
+cdef unsigned long long joined(
+    unsigned long long first, unsigned long long second, unsigned long long third, unsigned long long fourth
+) noexcept

@@ -20,8 +20,15 @@ _FOURTH = 0xA54FF53A5F1D36F1
 _NULL = 0xFFFFFFFFFFFFFFFF
 
 
-def mix_fields(starts: memoryview, lengths: memoryview, data: memoryview, count: int, states: memoryview) -> None:
-    """One field of each row. A length of -1 is null; the others are within the data, which the caller has checked."""
+def mix_fields(
+    starts: memoryview, lengths: memoryview, data: memoryview, words: memoryview, count: int, states: memoryview
+) -> None:
+    """One field of each row. A length of -1 is null; the others are within the data, which the caller has checked.
+
+    `words` are the same data as numbers of eight bytes, as many as there are whole ones. Where a field does not begin
+    with one of them, its words are put together from two each.
+    """
+    whole = len(words) - 1
     for row in range(count):
         length = lengths[row]
         state = states[row]
@@ -33,27 +40,52 @@ def mix_fields(starts: memoryview, lengths: memoryview, data: memoryview, count:
         end = position + length
         state = (state ^ length) * _M & _MASK
         state ^= state >> 32
-        if length >= 64:
-            # Four at a time do not wait for each other.
-            second = state ^ _SECOND
-            third = state ^ _THIRD
-            fourth = state ^ _FOURTH
-            while position + 32 <= end:
-                state = (state ^ word_at(data, position)) * _M & _MASK
-                second = (second ^ word_at(data, position + 8)) * _M & _MASK
-                third = (third ^ word_at(data, position + 16)) * _M & _MASK
-                fourth = (fourth ^ word_at(data, position + 24)) * _M & _MASK
+        index = position >> 3
+        if length >= 8 and index < whole:
+            right = (position & 7) << 3
+            # Shifted by one and then by the rest, because C does not define what a shift by 64 is.
+            left = 63 - right
+            this = words[index]
+            if length >= 64:
+                # Four at a time do not wait for each other.
+                second = state ^ _SECOND
+                third = state ^ _THIRD
+                fourth = state ^ _FOURTH
+                while position + 32 <= end and index + 3 < whole:
+                    following = words[index + 1]
+                    state = (state ^ (this >> right | (following << 1 & _MASK) << left & _MASK)) * _M & _MASK
+                    this = words[index + 2]
+                    second = (second ^ (following >> right | (this << 1 & _MASK) << left & _MASK)) * _M & _MASK
+                    following = words[index + 3]
+                    third = (third ^ (this >> right | (following << 1 & _MASK) << left & _MASK)) * _M & _MASK
+                    this = words[index + 4]
+                    fourth = (fourth ^ (following >> right | (this << 1 & _MASK) << left & _MASK)) * _M & _MASK
+                    state ^= state >> 32
+                    second ^= second >> 32
+                    third ^= third >> 32
+                    fourth ^= fourth >> 32
+                    index += 4
+                    position += 32
+                # The last words of the data have none behind them. What comes here ends with the data.
+                while position + 32 <= end:
+                    state = (state ^ word_at(data, position)) * _M & _MASK
+                    second = (second ^ word_at(data, position + 8)) * _M & _MASK
+                    third = (third ^ word_at(data, position + 16)) * _M & _MASK
+                    fourth = (fourth ^ word_at(data, position + 24)) * _M & _MASK
+                    state ^= state >> 32
+                    second ^= second >> 32
+                    third ^= third >> 32
+                    fourth ^= fourth >> 32
+                    index += 4
+                    position += 32
+                state = joined(state, second, third, fourth)
+            while position + 8 <= end and index < whole:
+                following = words[index + 1]
+                state = (state ^ (this >> right | (following << 1 & _MASK) << left & _MASK)) * _M & _MASK
                 state ^= state >> 32
-                second ^= second >> 32
-                third ^= third >> 32
-                fourth ^= fourth >> 32
-                position += 32
-            state = (state ^ second) * _M & _MASK
-            state ^= state >> 32
-            state = (state ^ third) * _M & _MASK
-            state ^= state >> 32
-            state = (state ^ fourth) * _M & _MASK
-            state ^= state >> 32
+                this = following
+                index += 1
+                position += 8
         while position + 8 <= end:
             state = (state ^ word_at(data, position)) * _M & _MASK
             state ^= state >> 32
@@ -69,6 +101,15 @@ def mix_fields(starts: memoryview, lengths: memoryview, data: memoryview, count:
             state = (state ^ word) * _M & _MASK
             state ^= state >> 32
         states[row] = state
+
+
+def joined(first: int, second: int, third: int, fourth: int) -> int:
+    first = (first ^ second) * _M & _MASK
+    first ^= first >> 32
+    first = (first ^ third) * _M & _MASK
+    first ^= first >> 32
+    first = (first ^ fourth) * _M & _MASK
+    return first ^ first >> 32
 
 
 def mix_numbers(numbers: memoryview, count: int, states: memoryview) -> None:
@@ -96,7 +137,7 @@ def add_up(states: memoryview, count: int, totals: memoryview) -> None:
 
 
 def word_at(data: memoryview, position: int) -> int:
-    """Eight bytes as a number; the compiler makes one instruction of it."""
+    """Eight bytes as a number, for where they cannot be read at once."""
     b0 = data[position]
     b1 = data[position + 1]
     b2 = data[position + 2]
