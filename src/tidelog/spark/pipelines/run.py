@@ -28,6 +28,8 @@ from tidelog.spark.pipelines.retrying import GiveUp, Retries, TryAgain
 from tidelog.spark.pipelines.service import serving
 from tidelog.spark.pipelines.settings import Mirror, Outbox, Pipeline, Run, SinkDatabase, Spark, Transform
 from tidelog.spark.pipelines.spark_version import check_spark
+from tidelog.spark.query_progress import with_metrics
+from tidelog.spark.sink_reports import read_reports
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -269,8 +271,9 @@ def _show(query: StreamingQuery, display: Display, health: PipelineHealth) -> No
     if last is not None and known is not None and last["batchId"] > known.batch + 1:
         # Several batches ended since we looked.
         news = [*query.recentProgress, last]
+    reports = read_reports(str(query.id)) if news else {}
     for progress in news:
-        report = display.show(progress)
+        report = display.show(with_metrics(progress, reports))
         if report is not None:
             health.batch_done(report)
     if was_away and not health.is_retrying:
