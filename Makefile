@@ -20,6 +20,8 @@ SOAK_SEED ?= 1
 # Rows of 200 B that `make soak-spark` sends through a pipeline, twice; fifty million take about an hour on two cores.
 SOAK_SPARK_ROWS ?= 50000000
 SOAK_SPARK_EVERY ?= 60
+# How often it restores checkpoints and kills things before that; about ten seconds each.
+SOAK_ROUNDS ?= 200
 
 # The lines of Spark that tidelog works with, each in an environment of its own inside of .venv.
 SPARK_VERSIONS ?= 3.5 4.0 4.1 4.2 4.3
@@ -60,7 +62,8 @@ soak: setup  ## kill, pause, wipe and restart a cluster under load, fuzz it, and
 	PYTHONPATH=tests $(BIN)/python -m soak.fuzz --frames $(SOAK_FRAMES) --seed $(SOAK_SEED)
 	$(BIN)/tidelog simulate --nodes 3 --seeds $(SOAK_SEEDS) --first-seed $$((1000 * $(SOAK_SEED))) --jobs 2
 
-soak-spark: setup  ## many rows through a pipeline on Spark, on one machine and on a cluster: memory and rate stay
+soak-spark: setup  ## restore checkpoints and kill everything at random; many rows through Spark, alone and on a cluster
+	PYTHONPATH=tests $(BIN)/python -m soak.restores --rounds $(SOAK_ROUNDS) --seed $(SOAK_SEED)
 	PYTHONPATH=tests $(BIN)/python -m soak.spark --rows $(SOAK_SPARK_ROWS) --every $(SOAK_SPARK_EVERY)
 	PYTHONPATH=tests $(BIN)/python -m soak.spark --rows $(SOAK_SPARK_ROWS) --every $(SOAK_SPARK_EVERY) --cluster
 
