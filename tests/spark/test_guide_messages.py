@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from tidelog.spark.databases.progress import PipelineBatch, Progress
 from tidelog.spark.databases.progress import decide as decide_database
 from tidelog.spark.encode import TaskEncoder
 from tidelog.spark.marker import Marker, Refuse, decide, decide_tasks, overtaken
-from tidelog.spark.mirror.progress import Offsets
+from tidelog.spark.mirror.progress import Noted, Offsets, is_last_batch
 from tidelog.spark.mirror.progress import decide as decide_mirror
 from tidelog.spark.outbox.marks import (
     Mark,
@@ -336,6 +336,11 @@ _ELSEWHERE = {
     ),
 }
 
+
+def mirrored(batch: int = 3, **changed: Any) -> Noted:
+    return replace(Noted(query_id="a", batch=batch, reads=reads("b", "c")), **changed)
+
+
 PIPELINES: dict[str, Callable[[Here], None]] = {
     "this database has lost what was committed at transaction ...": lambda here: stands(Standing.LOST),
     "this is another PostgreSQL server": lambda here: stands(Standing.OTHER_SYSTEM),
@@ -346,6 +351,11 @@ PIPELINES: dict[str, Callable[[Here], None]] = {
     ),
     "the checkpoint ... was rolled back": lambda here: apply(stored(), micro_batch(2)),
     "is older than what was written": lambda here: apply(stored(reads=reads("b", "d")), micro_batch()),
+    "with other input": lambda here: is_last_batch(mirrored(reads=reads("b", "d")), mirrored(), group="m"),
+    "does not begin where the last one at the target ended": lambda here: is_last_batch(
+        mirrored(), mirrored(2, reads=reads("a", "elsewhere")), group="m"
+    ),
+    "the checkpoint is not the one of the target": lambda here: is_last_batch(mirrored(), mirrored(1), group="m"),
     "begins elsewhere": lambda here: apply(stored(2, reads=reads("a", "elsewhere")), micro_batch()),
     "those between are missing": lambda here: apply(stored(1), micro_batch()),
     "an earlier version of tidelog has written it": lambda here: apply(stored(content=None, reads=None), micro_batch()),
@@ -374,7 +384,9 @@ def said_in(guide: Path) -> Iterator[str]:
         elif not line.startswith("|"):
             inside = False
         elif inside and not line.startswith("|---"):
-            cell = line.split(" | ")[0].removeprefix("| ").removeprefix("`sink-db`: ").strip()
+            cell = (
+                line.split(" | ")[0].removeprefix("| ").removeprefix("`sink-db`: ").removeprefix("`mirror`: ").strip()
+            )
             whole = cell[1:-1] if cell.startswith("`") and cell.count("`") == 2 else cell
             yield from whole.split(" / ")
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tidelog.client.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
+from tidelog.spark.batch_identity import BEGINNING, Reads
 from tidelog.spark.mirror.groups import translated
-from tidelog.spark.mirror.progress import MirrorRefused, Offsets, Verdict, decide
+from tidelog.spark.mirror.progress import MirrorRefused, Noted, Offsets, Verdict, decide, is_last_batch
 from tidelog.spark.mirror.runs import Run
 from tidelog.spark.mirror.topics import MirroredTopics
 
@@ -49,3 +52,45 @@ def test_offsets_of_groups_are_translated_where_something_is_mirrored() -> None:
     committed = {A: OffsetAndMetadata(offset=12, metadata="mine"), B: OffsetAndMetadata(offset=3)}
     there = translated(committed, runs, topics)
     assert there == {TopicPartition("backup.a", 0): OffsetAndMetadata(offset=2, metadata="mine")}
+
+
+def reads(start: int | None, end: int) -> Reads:
+    return Reads(start=BEGINNING if start is None else f"at {start}", end=f"at {end}", until=f"{{{end}}}")
+
+
+LAST = Noted(query_id="a", batch=4, reads=reads(30, 40))
+
+
+@pytest.mark.parametrize(
+    ("coming", "last", "outcome"),
+    [
+        # Nobody has noted anything: the offsets decide alone.
+        (Noted(query_id="a", batch=0, reads=reads(None, 0)), None, False),
+        (Noted(query_id="a", batch=7, reads=None), None, False),
+        # The driver died after the commit.
+        (LAST, LAST, True),
+        # The next one.
+        (Noted(query_id="a", batch=5, reads=reads(40, 50)), LAST, False),
+        (Noted(query_id="a", batch=5, reads=reads(40, 50)), replace(LAST, reads=None), False),
+        (Noted(query_id="a", batch=5, reads=reads(39, 50)), LAST, "does not begin where"),
+        (Noted(query_id="a", batch=5, reads=None), LAST, "does not begin where"),
+        (Noted(query_id="a", batch=6, reads=reads(40, 50)), LAST, "is 4: the checkpoint is not the one"),
+        # The checkpoint is old.
+        (Noted(query_id="a", batch=4, reads=reads(30, 41)), LAST, "with other input"),
+        (Noted(query_id="a", batch=4, reads=None), LAST, "with other input"),
+        (Noted(query_id="a", batch=4, reads=None), replace(LAST, reads=None), False),
+        (Noted(query_id="a", batch=3, reads=reads(20, 30)), LAST, "the checkpoint is not the one"),
+        # A new checkpoint takes over, an old one of another run does not.
+        (Noted(query_id="b", batch=0, reads=reads(None, 50)), LAST, False),
+        (Noted(query_id="b", batch=5, reads=reads(40, 50)), LAST, "another run of this mirror has gone further"),
+    ],
+)
+def test_batch_is_the_last_one_or_the_next_one_or_refused(
+    coming: Noted, last: Noted | None, outcome: bool | str
+) -> None:
+    if isinstance(outcome, bool):
+        assert is_last_batch(coming, last, group="g") is outcome
+        return
+    with pytest.raises(MirrorRefused, match="Delete the checkpoint") as refused:
+        is_last_batch(coming, last, group="g")
+    assert outcome in str(refused.value)

@@ -1,4 +1,4 @@
-"""Every order of crashes, restores, lost files, deleted checkpoints and second drivers, for the database sink."""
+"""Every order of crashes, restores, lost files, deleted checkpoints and second drivers: databases and the mirror."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from tidelog.spark.databases.progress import BatchRefused, PipelineBatch, Progress, Verdict, decide
 from tidelog.spark.protocol.database_model import DatabaseModel
+from tidelog.spark.protocol.mirror_model import MirrorModel
 from tidelog.spark.protocol.spark_model import Bounds
 from tidelog.testing.exhaustive import explore
 
@@ -28,6 +29,26 @@ def test_every_row_is_written_once_or_the_pipeline_stops(model: DatabaseModel, d
     assert found.counterexample is None, found
     assert found.states > least, found
     assert found.complete is (depth == 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bounds", "depth", "least"),
+    [pytest.param(Bounds(), 9, 50_000, id="usual"), pytest.param(SMALL, 60, 50_000, id="all of it")],
+)
+def test_every_record_is_mirrored_once_or_the_mirror_stops(bounds: Bounds, depth: int, least: int) -> None:
+    found = explore(MirrorModel(bounds), depth=depth)
+
+    assert found.counterexample is None, found
+    assert found.states > least, found
+    assert found.complete is (depth == 60)
+
+
+def test_mirror_that_looks_only_at_offsets_is_found_to_lose_records() -> None:
+    found = explore(MirrorModel(SMALL, checks_order=False), depth=14)
+
+    assert found.counterexample is not None, found
+    assert "is taken for done, but row" in found.counterexample.problem
 
 
 def by_number(stored: Progress | None, coming: PipelineBatch) -> Verdict:

@@ -1,7 +1,9 @@
 """Is this micro-batch at the target already? Decided by the source offsets that are committed there. Pure.
 
 The mirror's group at the target holds the next source offset of each partition, committed in the transactions that hold
-the records. It says more than the number of a batch: it outlives the checkpoint.
+the records. It says more than the number of a batch: it outlives the checkpoint. But it does not show a gap, because
+source offsets have gaps of their own. So a second group holds what the last batch was, and each one must go on where
+the one before it ended; or begin with a new checkpoint, at the offsets of the target.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.model.ids import TopicPartition
+from tidelog.spark.batch_identity import Reads
 
 
 class Verdict(Enum):
@@ -28,6 +31,49 @@ class Offsets:
 
     first: int
     last: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """The last batch that is at the target, of which query. `reads` is None where nobody knew."""
+
+    query_id: str
+    batch: int
+    reads: Reads | None
+
+
+def is_last_batch(coming: Noted, last: Noted | None, *, group: str) -> bool:
+    """Whether this is the batch that was mirrored last. Raises MirrorRefused unless it is, or is the next one."""
+    if last is None:
+        # An earlier version did not note it, or Kafka has forgotten it; the offsets of the target decide alone.
+        return False
+    begin = f"batch {coming.batch} is to be mirrored, but the last one at the target, as group {group!r} says, is"
+    if coming.query_id != last.query_id:
+        if coming.batch == 0:
+            return False
+        raise MirrorRefused(
+            f"{begin} {last.batch} of another one: another run of this mirror has gone further. {_DELETE_IT}"
+        )
+    if coming.batch == last.batch:
+        if coming.reads is not None and coming.reads == last.reads:
+            return True
+        if coming.reads is None and last.reads is None:
+            return False
+        raise MirrorRefused(
+            f"batch {coming.batch} is at the target already, but with other input: the checkpoint is older than what "
+            f"was written. It was restored from a copy, or its newest files were lost. {_DELETE_IT}"
+        )
+    if coming.batch != last.batch + 1:
+        raise MirrorRefused(f"{begin} {last.batch}: the checkpoint is not the one of the target. {_DELETE_IT}")
+    if last.reads is not None and (coming.reads is None or coming.reads.start != last.reads.end):
+        raise MirrorRefused(
+            f"batch {coming.batch} does not begin where the last one at the target ended, at "
+            f"{last.reads.until or last.reads.end}: the checkpoint is not the one of the target. {_DELETE_IT}"
+        )
+    return False
+
+
+_DELETE_IT = "Delete the checkpoint: the mirror then goes on from the offsets at the target"
 
 
 def decide(
@@ -53,6 +99,6 @@ def decide(
     part = sorted(spans.keys() - new)[0]
     raise MirrorRefused(
         f"batch {batch} begins at source offset {spans[part].first} of {part}, but the target is complete up to "
-        f"{committed[part]}: another run of this mirror has gone further, or the checkpoint is an old copy. Delete the "
-        "checkpoint: the mirror then goes on from the offsets at the target"
+        f"{committed[part]}: another run of this mirror has gone further, or the checkpoint is an old copy. "
+        f"{_DELETE_IT}"
     )

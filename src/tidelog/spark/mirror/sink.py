@@ -19,16 +19,18 @@ from tidelog.client.config import client_config
 from tidelog.client.delivery import Delivery
 from tidelog.client.producer import Producer
 from tidelog.model.ids import TopicPartition
+from tidelog.spark.batch_identity import BatchIdentity
 from tidelog.spark.crash_points import crash_point
 from tidelog.spark.errors import spoken
-from tidelog.spark.mirror.progress import Offsets, Verdict, decide
+from tidelog.spark.marker_store import fetch_marker, marker_partition
+from tidelog.spark.mirror.progress import Noted, Offsets, Verdict, decide, is_last_batch
 from tidelog.spark.mirror.runs import Stretch, extend, joined, match, read_runs, stretches, write_runs
 from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
 from tidelog.spark.publish import Publication
 from tidelog.spark.sink import MicroBatchWriter
 from tidelog.spark.sink_batch import BatchMode
 from tidelog.spark.sink_columns import SinkColumns, sink_columns
-from tidelog.spark.sink_modes import TaskPlace
+from tidelog.spark.sink_modes import TaskPlace, identity_of
 from tidelog.spark.sink_options import SinkOptions, sink_options
 from tidelog.spark.sink_plan import SinkPlan, TaskOutput
 from tidelog.spark.versions.data_sources import DataSource
@@ -80,14 +82,28 @@ class MirrorPublication(Publication):
                 found.setdefault(partition, []).extend(parts)
         return {partition: joined(parts) for partition, parts in found.items()}
 
-    async def prepare(self) -> None:
-        """The offsets belong to the mirrored topics; there is no topic for markers."""
+    @property
+    def marker_group(self) -> str:
+        """What the last batch was is noted apart from the offsets, which belong to the mirrored topics."""
+        return f"{self.name}.batch"
+
+    def identity(self) -> BatchIdentity:
+        """Whether it is the same start of the query does not matter here, but whether it is the same query does."""
+        return replace(identity_of([output.written for output in self.outputs]), run=self.outputs[0].written.query_id)
 
     async def is_published(self) -> bool:
         committed = await self._committed()
+        marker = await fetch_marker(self.options, self.marker_group)
         crash_point("after-offset-fetch", self.batch)
+        one = self.identity()
+        last = None if marker is None else Noted(query_id=marker.run, batch=marker.batch, reads=marker.reads)
+        coming = Noted(query_id=one.run, batch=one.batch, reads=one.reads)
+        if is_last_batch(coming, last, group=self.marker_group):
+            return True
         offsets = {partition: position.offset for partition, position in committed.items()}
-        return decide(self.batch, self.spans(), offsets, group=self.name) is Verdict.SKIP
+        spans = self.spans()
+        # A batch without records is noted, so that the next one goes on behind it.
+        return bool(spans) and decide(self.batch, spans, offsets, group=self.name) is Verdict.SKIP
 
     async def leave_marker(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
         placed: dict[TopicPartition, list[Stretch]] = {}
@@ -102,7 +118,11 @@ class MirrorPublication(Publication):
             runs = extend(history, match(parts, placed[partition]))
             following = parts[-1].first + parts[-1].count
             positions[partition] = OffsetAndMetadata(offset=following, metadata=write_runs(runs))
-        await producer.send_offsets(positions, self.name)
+        if positions:
+            await producer.send_offsets(positions, self.name)
+        marker = self.marker()
+        noted = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
+        await producer.send_offsets({marker_partition(self.options): noted}, self.marker_group)
 
     async def _committed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         async with Cluster(client_config(self.options.connection())) as cluster:

@@ -68,11 +68,13 @@ class DatabaseModel:
         decide: Decide = decide,
         contents: int = 1,
         checks_spans: bool = True,
+        remembers_starting: bool = True,
     ) -> None:
         self._bounds = bounds
         self._decide = decide
         self._contents = range(contents)
         self._checks_spans = checks_spans
+        self._remembers_starting = remembers_starting
 
     def initial(self) -> Iterator[DatabaseState]:
         checkpoint = new_checkpoint(self._bounds)
@@ -99,7 +101,7 @@ class DatabaseModel:
         run = state.starts + 1
         known = state.progress
         first = state.ends
-        if known is not None and known.query_id == str(state.checkpoint.query):
+        if self._remembers_starting and known is not None and known.query_id == str(state.checkpoint.query):
             first = state.starting if known.batch == 0 else first
         driver = restarted(state.checkpoint, run, first)
         if driver is None:
@@ -139,13 +141,8 @@ class DatabaseModel:
 
     def _apply(self, state: DatabaseState, slot: int, driver: Driver) -> Iterator[tuple[str, DatabaseState]]:
         """One transaction: it happens, or not; and the driver may not learn which, and repeats it."""
-        coming = self._coming(driver)
-        try:
-            verdict = self._decide(state.progress, coming)
-            if verdict is Verdict.APPLY and self._checks_spans:
-                known = {("t", number): end for number, end in enumerate(state.ends)}
-                check_spans("p", _spans(driver), known)
-        except BatchRefused:
+        verdict = self.verdict(state, driver)
+        if verdict is None:
             yield f"is refused batch {driver.batch}, and stops with an error", _with(state, slot, None)
             return
         if verdict is Verdict.ALREADY_APPLIED:
@@ -157,13 +154,28 @@ class DatabaseModel:
             for end, before, after in zip(state.ends, driver.start, driver.end, strict=True)
         )
         applied = state._replace(
-            progress=coming.progress(),
+            progress=self.progress(driver),
             starting=driver.seen[1],
             ends=(ends[0], ends[1]),
             output=written(state.output, driver.start, driver.end, self._bounds),
         )
         yield f"writes batch {driver.batch}", _with(applied, slot, driver._replace(phase=DONE))
         yield f"writes batch {driver.batch}, and does not get the answer", _with(applied, slot, driver)
+
+    def verdict(self, state: DatabaseState, driver: Driver) -> Verdict | None:
+        """What is decided; None if the batch is refused."""
+        try:
+            verdict = self._decide(state.progress, self._coming(driver))
+            if verdict is Verdict.APPLY and self._checks_spans:
+                known = {("t", number): end for number, end in enumerate(state.ends)}
+                check_spans("p", spans_of(driver), known)
+        except BatchRefused:
+            return None
+        return verdict
+
+    def progress(self, driver: Driver) -> Progress:
+        """What is noted beside the offsets."""
+        return self._coming(driver).progress()
 
     def _coming(self, driver: Driver) -> PipelineBatch:
         assert isinstance(driver.seen, tuple)
@@ -180,7 +192,7 @@ class DatabaseModel:
         return PipelineBatch(pipeline="p", query_id=str(driver.query), identity=identity, takes_over=driver.seen[0])
 
 
-def _spans(driver: Driver) -> list[Span]:
+def spans_of(driver: Driver) -> list[Span]:
     return [
         Span("t", number, first, until - 1)
         for number, (first, until) in enumerate(zip(driver.start, driver.end, strict=True))
