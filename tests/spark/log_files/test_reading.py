@@ -115,7 +115,9 @@ def test_transactions_of_apache_kafka() -> None:
     for row in rows:
         outcome = {"COMMIT": "committed", "ABORT": "aborted"}.get(row["controlType"] or "")
         assert outcome is None or row["transactionState"] == outcome
-    assert {row["transactionState"] for row in rows if row["controlType"] is None} >= {"committed", "aborted"}
+    of_records = {row["transactionState"] for row in rows if row["controlType"] is None}
+    assert of_records == {"committed", "aborted", "open"}
+    assert [row["value"] for row in rows if row["transactionState"] == "open"] == [b"open"]
 
 
 async def test_a_broker_that_runs_is_read_as_it_is(tmp_path: Path) -> None:
