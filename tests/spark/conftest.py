@@ -1,4 +1,7 @@
-"""One JVM for all Spark tests: they run one after another in one worker, in one session, on loopback."""
+"""One JVM for all Spark tests: they run one after another in one worker, in one session, on loopback.
+
+Tests that start drivers of their own may be in another group, which runs beside them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ _TEST_SETTINGS = {
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Here and not when all are collected: by then xdist has looked at the groups already."""
-    item.add_marker(pytest.mark.xdist_group("spark"))
+    if item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

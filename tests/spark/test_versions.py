@@ -17,6 +17,7 @@ _NOT_ON_4_0 = "not remotely and not every_update_arrives_once"
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("spark-drivers")
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize(
     ("version", "selection", "least"), [("3.5", "", 10), ("4.0", _NOT_ON_4_0, 15)], ids=["3.5", "4.0"]

@@ -17,6 +17,8 @@ from contextlib import suppress
 
 from pyspark.daemon import manager
 
+from tidelog.spark.versions.refusals import NoDataSources
+
 # All that tasks use, of the source and of the sink.
 LOADED = (
     "pyspark.worker",
@@ -26,6 +28,7 @@ LOADED = (
     "uvloop",
     "tidelog.client.offsets",
     "tidelog.client.producer",
+    "tidelog.spark.foreach_batch",
     "tidelog.spark.options",
     "tidelog.spark.sink",
     "tidelog.spark.source_ranges",
@@ -42,12 +45,14 @@ LOADED_WITH_ARROW = (
 
 def load() -> None:
     for module in LOADED:
-        importlib.import_module(module)
+        # Spark 3.5 has none, and only `tidelog.spark.foreach_batch` writes there.
+        with suppress(NoDataSources):
+            importlib.import_module(module)
     if os.environ.get("OMP_NUM_THREADS") != "1":
         return
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     for module in LOADED_WITH_ARROW:
-        with suppress(ModuleNotFoundError):
+        with suppress(ModuleNotFoundError, NoDataSources):
             importlib.import_module(module)
 
 

@@ -19,6 +19,7 @@ JOB_SECONDS = 400
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.xdist_group("spark-drivers"),
     pytest.mark.timeout(500),
     pytest.mark.skipif(pyspark.__version__ < "4", reason="pyspark brings the server of Spark Connect since 4.0"),
     pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect needs grpcio"),

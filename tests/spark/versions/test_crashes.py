@@ -19,6 +19,7 @@ from tidelog.testing.broker_thread import BrokerThread
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.xdist_group("spark-drivers"),
     pytest.mark.timeout(1500),
     pytest.mark.skipif(find_java(dict(os.environ)) is None, reason="Spark needs Java 17 or newer"),
 ]

@@ -159,9 +159,12 @@ def test_query_stops_loudly_when_its_marker_is_lost(query: Query, topic: str, re
     query.run("update", counts)
     query.add("a")
 
-    with pytest.raises(PySparkException, match="missingMarker=publish"):
+    with pytest.raises(PySparkException, match="missingMarker=publish") as refused:
         query.run("update", counts, transactionalIdPrefix="another")
 
+    said = tidelog.spark.explain(refused.value)
+    assert said.startswith("micro-batch 1 is to be published, but group 'another-")
+    assert said.endswith("start the query once with the option missingMarker=publish")
     assert read(topic) == ["a1"]
 
 
