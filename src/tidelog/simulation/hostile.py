@@ -2,7 +2,7 @@
 
 The hostile one asks about groups and a transactional id of its own. What it sends is well-formed, and one number in it
 is as large or as small as it can be. The bystander keeps offsets in all partitions of the group coordinator's topic, so
-that whoever harms a shard harms it. What they are told is judged in `tidelog.simulation.disturbance`.
+that whoever harms a shard harms it. Their replies are judged in `tidelog.simulation.disturbance`.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def hostile_requests(name: str, topic: str) -> list[tuple[int, Message]]:
 
 
 class _CoordinatorClient(Work):
-    """Asks coordinators, without the patience of a real client: what it is told first is what counts."""
+    """Asks coordinators, without the patience of a real client: the first reply is what counts."""
 
     def __init__(
         self,

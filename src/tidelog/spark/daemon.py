@@ -3,8 +3,8 @@
 Spark starts this with `spark.python.daemon.module` (see `tidelog.spark.session`) and forks every worker from it, two or
 more for each micro-batch. What is imported here costs nothing in them. Only modules that start no thread may be: a fork
 copies one thread, and locks that others hold stay locked for ever. That is why Spark's own daemon loads nothing. numpy
-starts threads unless OMP_NUM_THREADS is 1, which Spark sets to the cores of a task; pyarrow starts one of an allocator
-that it does not use, which is told not to.
+starts threads unless OMP_NUM_THREADS is 1, which Spark sets to the cores of a task; pyarrow starts one for an allocator
+that it does not use, and a setting prevents that.
 
 Spark forks the workers that plan queries from daemons of its own, whatever this setting says.
 """

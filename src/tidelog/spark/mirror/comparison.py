@@ -1,7 +1,7 @@
 """Are two partitions the same record by record? Fed with the records of both sides, in their order. Pure.
 
 Offsets differ between clusters and are not compared; keys, values, headers and timestamps are. After a difference the
-two sides are brought into step again by looking ahead, so that one missing record is told as one.
+two sides are brought into step again by looking ahead, so that one missing record is reported as one.
 """
 
 from __future__ import annotations

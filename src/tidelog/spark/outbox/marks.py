@@ -10,7 +10,7 @@ is everything that was written before it: log records are replayed in order, and
 it. If it is absent, history was taken back behind the position, and nothing may be read, relayed or deleted.
 
 A dump that is loaded elsewhere copies the mark's row into a database with other ids. In PostgreSQL every row says which
-transaction wrote it (`xmin`), so that such a copy is told apart. This module decides; `postgresql_marks` and
+transaction wrote it (`xmin`), so that such a copy is recognised. This module decides; `postgresql_marks` and
 `sqlite_table` keep the rows.
 """
 

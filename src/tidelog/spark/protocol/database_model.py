@@ -1,7 +1,7 @@
 """A model of the database sink: drivers that write rows and progress in one transaction of the database. Pure.
 
-As `tidelog.spark.protocol.sink_model`, with one thing more: the checkpoint may be deleted, which is what users are told
-to do, and the next query takes over where the database ends. The decisions are those of
+As `tidelog.spark.protocol.sink_model`, with one thing more: the checkpoint may be deleted, which the messages
+recommend, and the next query takes over where the database ends. The decisions are those of
 `tidelog.spark.databases.progress`; `DatabaseModel` takes others, so that a test can plant a mistake and see it found.
 """
 
