@@ -124,12 +124,16 @@ class Chaos:
                 self._wait_for_progress("records after healing")
             self._tell("reading everything")
             written = self._feeder.written
-            wait_until(
-                lambda: len(self._copies()) >= written,
-                within_seconds=3 * PROGRESS_SECONDS,
-                what=f"the last of {written} copies",
-                every_seconds=1,
-            )
+            try:
+                wait_until(
+                    lambda: len(self._copies()) >= written,
+                    within_seconds=PROGRESS_SECONDS,
+                    what=f"the last of {written} copies",
+                    every_seconds=1,
+                )
+            except TimeoutError as problem:
+                copier = self._copier
+                raise Violated(f"{problem}: {copier.copied} copied, last restart for {copier.restarted!r}") from None
         self._check_contents()
 
     def _break_things(self) -> None:

@@ -9,11 +9,44 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 STEP_SECONDS = 60
+TRANSACTION_SECONDS = 10
+
+
+class Unanswered(Exception):
+    """The client never came back from a call, long after the time it was given."""
+
+
+def answered(call: Callable[[], object]) -> None:
+    """Wait for a call of a transaction for twice as long as the broker keeps the transaction open.
+
+    librdkafka 2.16 throws away a broker that is not in the metadata, which is so while it is fenced. It then waits for
+    ever to send a group's offsets to the one that it threw away, whatever timeout it was given: nothing wakes up the
+    request (`creq_ts_timeout` is never read). An application that does not move is restarted by whoever runs it, and
+    so is ours: what hangs is left to itself, and fenced by the next producer of its name.
+    """
+    outcome: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as problem:
+            outcome.set_exception(problem)
+        else:
+            outcome.set_result(None)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        outcome.result(2 * TRANSACTION_SECONDS)
+    except TimeoutError:
+        raise Unanswered from None
 
 
 class Application(threading.Thread):
@@ -50,7 +83,7 @@ class Application(threading.Thread):
             {
                 "bootstrap.servers": self.bootstrap_servers,
                 "transactional.id": transactional_id,
-                "transaction.timeout.ms": 10_000,
+                "transaction.timeout.ms": TRANSACTION_SECONDS * 1000,
                 "socket.timeout.ms": 5000,
                 # When all brokers are away, librdkafka 2.16 otherwise throws away what it knew of them, but goes on to
                 # send the offsets of a transaction through the broker that it threw away, and waits for ever.
@@ -133,14 +166,15 @@ class Copier(Application):
         self._source = source
         self._target = target
         self.copied = 0
+        # Why it began again with new clients, the last time.
+        self.restarted: BaseException | None = None
 
     def work(self) -> None:
         while not self.stopping:
             try:
                 self._copy()
-            except KafkaException:
-                # As an application does that starts anew.
-                continue
+            except (KafkaException, Unanswered) as problem:
+                self.restarted = problem
 
     def _copy(self) -> None:
         producer = self.producer("copier")
@@ -164,9 +198,8 @@ class Copier(Application):
                 producer.begin_transaction()
                 for message in messages:
                     producer.produce(self._target, message.value(), partition=message.partition())
-                producer.send_offsets_to_transaction(
-                    consumer.position(consumer.assignment()), consumer.consumer_group_metadata(), STEP_SECONDS
-                )
+                positions, group = consumer.position(consumer.assignment()), consumer.consumer_group_metadata()
+                answered(partial(producer.send_offsets_to_transaction, positions, group, STEP_SECONDS))
                 producer.commit_transaction(STEP_SECONDS)
                 self.copied += len(messages)
         finally:
