@@ -225,7 +225,7 @@ def test_an_unclean_election_makes_a_partition_available_whose_in_sync_replicas_
     nodes.start(2)
     nodes.wait_for(topic, lambda one: one.leader is None, at=1)
     # A node listens before the controller takes it for alive.
-    wait_until(lambda: statuses(tidelog, nodes)[2] == "unfenced", within_seconds=30, what="that node 2 is back")
+    wait_until(lambda: statuses(tidelog, nodes)[2] == "unfenced", what="that node 2 is back")
     elect = ("--topic", topic, "--partition", "0")
     refused = tidelog("cluster", "-b", nodes.address(1), "--elect-leaders", "preferred", *elect, code=1).stderr
     assert f"{topic}-0" in refused
@@ -245,7 +245,7 @@ def test_a_dead_node_is_shown_as_fenced_and_can_be_unregistered(
     nodes.wait_for_in_sync(topic, (1, 2), at=1)
     # It is out of the in-sync set when it lags, and fenced when its session has ended.
     expected = {1: "unfenced", 2: "unfenced", 3: "fenced"}
-    wait_until(lambda: statuses(tidelog, nodes) == expected, within_seconds=30, what="that the dead node is fenced")
+    wait_until(lambda: statuses(tidelog, nodes) == expected, what="that the dead node is fenced")
     state = state_of(tidelog, nodes)
     assert topic in [one["topic"] for one in state["partitions"]["underReplicated"]]
     lines = tidelog("cluster", "-b", nodes.address(1), "--under-replicated-partitions").stdout
@@ -253,7 +253,6 @@ def test_a_dead_node_is_shown_as_fenced_and_can_be_unregistered(
     tidelog("cluster", "-b", nodes.address(1), "--unregister", "3")
     wait_until(
         lambda: list(statuses(tidelog, nodes)) == [1, 2],
-        within_seconds=30,
         what="that node 1 has forgotten the dead one",
     )
 

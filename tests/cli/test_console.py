@@ -209,7 +209,6 @@ def test_slow_input_is_sent_line_by_line(at_broker: Command, broker: TidelogBrok
                     check=False,
                 ).stdout
             ),
-            within_seconds=30,
             what=f"{offset!r}",
         )
         process.stdin.close()

@@ -34,10 +34,9 @@ def test_every_disk_is_replaced_one_after_another_and_every_node_leads_again(
     check_nothing_lost(producer, read_values(cluster.bootstrap_servers, topics[1]))
     wait_until(
         lambda: len({log_bytes(cluster.log_directory(number), topics[1]) for number in NUMBERS}) == 1,
-        within_seconds=20,
         what="that all replicas are equal",
     )
 
 
 def wait_for_records(producer: SteadyProducer, count: int) -> None:
-    wait_until(lambda: len(producer.acknowledged) > count, within_seconds=40, what=f"{count} records")
+    wait_until(lambda: len(producer.acknowledged) > count, what=f"{count} records")

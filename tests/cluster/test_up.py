@@ -16,9 +16,6 @@ from support.tidelog_process import tidelog_command
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
-START_SECONDS = 60
-REJOIN_SECONDS = 40
-
 
 def cluster_state(servers: str) -> dict[str, object]:
     state: dict[str, object] = json.loads(run_tidelog("cluster", "-b", servers, "--json").stdout)
@@ -45,24 +42,24 @@ def test_a_node_that_died_is_started_again_alone_and_rejoins(tmp_path: Path) -> 
     up = start_process(command, output=output)
     again = None
     try:
-        wait_until(lambda: "Ctrl-C" in output.read_text(), within_seconds=START_SECONDS, what="the announcement")
+        wait_until(lambda: "Ctrl-C" in output.read_text(), what="the announcement")
         servers = output.read_text().split("bootstrap.servers=")[1].split()[0]
         second = servers.split(",")[1]
         first = servers.split(",")[0]
         run_tidelog("topics", "-b", first, "--create", "--topic", "kept", "--replication-factor", "3")
         (node,) = [each for each in psutil.Process(up.pid).children() if "node-2.properties" in str(each.cmdline())]
         with SteadyProducer(servers, "kept") as producer:
-            wait_until(lambda: len(producer.acknowledged) > 50, within_seconds=20, what="the first records")
+            wait_until(lambda: len(producer.acknowledged) > 50, what="the first records")
             node.kill()
-            wait_until(lambda: status_of(first, 2) == "fenced", within_seconds=20, what="that node 2 is fenced")
+            wait_until(lambda: status_of(first, 2) == "fenced", what="that node 2 is fenced")
             before = len(producer.acknowledged)
-            wait_until(lambda: len(producer.acknowledged) > before, within_seconds=20, what="records without node 2")
+            wait_until(lambda: len(producer.acknowledged) > before, what="records without node 2")
         # What the command says is what has to be typed.
-        wait_until(lambda: "start it again with" in output.read_text(), within_seconds=10, what="the advice")
+        wait_until(lambda: "start it again with" in output.read_text(), what="the advice")
         advice = output.read_text().split("start it again with: tidelog ")[1].splitlines()[0]
         again = start_process((tidelog_command(), *advice.split()), output=again_output)
-        wait_for_server(again, int(second.rpartition(":")[2]), within_seconds=START_SECONDS, output=again_output)
-        wait_until(lambda: is_whole(first), within_seconds=REJOIN_SECONDS, what="that node 2 is in sync again")
+        wait_for_server(again, int(second.rpartition(":")[2]), output=again_output)
+        wait_until(lambda: is_whole(first), what="that node 2 is in sync again")
         assert producer.failures == []
         check_nothing_lost(producer, read_values(servers, "kept"))
         children = psutil.Process(up.pid).children()

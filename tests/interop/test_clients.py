@@ -121,7 +121,7 @@ def test_topics_are_created_described_and_deleted(client: ForeignClient, topic: 
     assert described["cleanup.policy"] == "compact"
     assert described["segment.bytes"] == "1073741824"
     assert client.delete_topic(topic) == 0
-    wait_until(lambda: client.partition_count(topic) == 0, within_seconds=10, what="the end of the deleted topic")
+    wait_until(lambda: client.partition_count(topic) == 0, what="the end of the deleted topic")
 
 
 def test_a_refused_topic_is_reported_with_its_error(client: ForeignClient, topic: str) -> None:

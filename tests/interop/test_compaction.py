@@ -99,7 +99,6 @@ def compacted(target: str, folder: Path, request: pytest.FixtureRequest) -> Iter
         checkpoint = broker.log_directory / "cleaner-offset-checkpoint"
         wait_until(
             lambda: checkpoint.exists() and f"{TOPIC} 0 {end}" in checkpoint.read_text().splitlines(),
-            within_seconds=60,
             what=f"the cleaner to reach offset {end}",
         )
         yield Compacted(

@@ -141,5 +141,5 @@ def test_log_directories_and_api_versions_are_listed(java: JavaClient, topic: st
         return [partition["partition"] for partition in directory["partitions"]]
 
     # The topic exists a moment before its directory does.
-    assert wait_until(listed, within_seconds=60, what="the directory of the partition") == [f"{topic}-0"]
+    assert wait_until(listed, what="the directory of the partition") == [f"{topic}-0"]
     assert "Produce(0): 0 to 13" in java.run_tool(API_VERSIONS)

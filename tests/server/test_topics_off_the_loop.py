@@ -23,7 +23,7 @@ from tidelog.storage.filesystem import StorageFailure
 from tidelog.storage.local_filesystem import LocalFileSystem
 
 # Nobody waits so long unless the test fails.
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 MANY = 120
 
 

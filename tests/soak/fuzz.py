@@ -80,7 +80,7 @@ def fuzz(directory: Path, *, frames: int, seed: int, progress: Callable[[str], N
     for name, value in properties.items():
         command += ["--override", f"{name}={value}"]
     log = directory / "tidelog.log"
-    with running_server(command, port=port, output=log, within_seconds=30):
+    with running_server(command, port=port, output=log):
         process = _process_at(port)
         report_file = directory / "bystander.json"
         bystander = subprocess.Popen(

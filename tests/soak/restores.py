@@ -90,7 +90,7 @@ class Cluster:
         command = [tidelog_command(), "up", "--port", str(self._port), "--data-dir", str(data)]
         output = self._directory / "broker.log"
         self._broker = start_process(command, output=output)
-        wait_for_server(self._broker, self._port, within_seconds=60, output=output)
+        wait_for_server(self._broker, self._port, output=output)
 
     def kill_broker(self) -> None:
         assert self._broker is not None

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
-
-READ_SECONDS = 30.0
+from support.processes import HANG_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ def read_values(bootstrap_servers: str, topic: str, *, read_committed: bool = Tr
         }
     )
     found: dict[int, bytes] = {}
-    deadline = time.monotonic() + READ_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     try:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         while time.monotonic() < deadline:
@@ -108,7 +107,7 @@ def read_values(bootstrap_servers: str, topic: str, *, read_committed: bool = Tr
                     return found
     finally:
         consumer.close()
-    raise TimeoutError(f"the end of {topic} was not reached within {READ_SECONDS} s; {len(found)} records were read")
+    raise TimeoutError(f"the end of {topic} was not reached within {HANG_SECONDS} s; {len(found)} records were read")
 
 
 def check_nothing_lost(producer: SteadyProducer, found: dict[int, bytes]) -> None:

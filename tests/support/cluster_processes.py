@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from support.processes import start_process, stop_process, tail, wait_for_server, wait_until
+from support.processes import HANG_SECONDS, start_process, stop_process, tail, wait_for_server, wait_until
 from support.tidelog_process import tidelog_command
 
 from tidelog.cli.nodes import LocalCluster
@@ -28,9 +28,6 @@ T = TypeVar("T")
 
 NUMBERS = (1, 2, 3)
 SESSION_TIMEOUT_SECONDS = 3.0
-START_SECONDS = 30.0
-# What a restarted node may take on a busy machine until it is in the in-sync sets again.
-HEAL_SECONDS = 40.0
 
 # Short enough for tests, long enough for a machine that is busy with other things.
 QUICK = {
@@ -81,7 +78,6 @@ class ClusterProcesses:
             wait_for_server(
                 self._processes[number],
                 self._ports[number],
-                within_seconds=START_SECONDS,
                 output=self.output(number),
             )
 
@@ -110,11 +106,11 @@ class ClusterProcesses:
         cluster_id = read_properties(self.log_directory(other) / "meta.properties")["cluster.id"]
         shutil.rmtree(self.log_directory(number))
         command = (tidelog_command(), "format", "--config", str(self._config_files[number]), "--cluster-id", cluster_id)
-        subprocess.run(command, check=True, capture_output=True, timeout=START_SECONDS)
+        subprocess.run(command, check=True, capture_output=True, timeout=HANG_SECONDS)
 
     def shut_down(self, number: int) -> int:
         """As an operator ends a node; returns the exit code."""
-        return stop_process(self._processes.pop(number), within_seconds=30)
+        return stop_process(self._processes.pop(number))
 
     def close(self) -> None:
         for process in self._processes.values():
@@ -132,7 +128,6 @@ class ClusterProcesses:
         try:
             wait_until(
                 lambda: all(self._sees_everything_in_sync(number) for number in NUMBERS),
-                within_seconds=HEAL_SECONDS,
                 what="that every node sees every replica in sync",
                 every_seconds=0.2,
             )
@@ -200,7 +195,7 @@ class ClusterProcesses:
         condition: Callable[[PartitionDescription], bool],
         *,
         at: int,
-        within_seconds: float = HEAL_SECONDS,
+        within_seconds: float = HANG_SECONDS,
     ) -> PartitionDescription:
         def holds() -> PartitionDescription | None:
             partition = self.describe(topic, at=at)
@@ -226,7 +221,7 @@ class ClusterProcesses:
                 return self.ask(lambda admin: admin._cluster.coordinator(kind, key))
             return None
 
-        node = wait_until(found, within_seconds=HEAL_SECONDS, what=f"that somebody coordinates {key}")
+        node = wait_until(found, what=f"that somebody coordinates {key}")
         assert node is not None
         return node
 

@@ -120,13 +120,12 @@ class PostgresqlNode:
         place = primary.query("SELECT pg_current_wal_flush_lsn()::text")[0][0]
         wait_until(
             lambda: bool(self.query("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", place)[0][0]),
-            within_seconds=60,
             what="the replica",
         )
 
     def promote(self) -> None:
         self.query("SELECT pg_promote(true, 60)")
-        wait_until(lambda: not self.query("SELECT pg_is_in_recovery()")[0][0], within_seconds=60, what="the promotion")
+        wait_until(lambda: not self.query("SELECT pg_is_in_recovery()")[0][0], what="the promotion")
 
 
 @contextlib.contextmanager

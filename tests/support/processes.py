@@ -19,6 +19,9 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
+# What waits longer than this hangs, on however busy a machine. Where time itself is tested, the test names its bound.
+HANG_SECONDS = 120.0
+
 # The kernel kills a child when the thread that started it dies (Linux: PR_SET_PDEATHSIG is 1). It is the last line of
 # defence: a test run that is killed with SIGKILL has no chance to end its brokers itself. The child asks for it in a
 # program of its own, not in a copy of this process: such a copy tears down what belongs to other threads, which shuts
@@ -60,7 +63,7 @@ def free_port() -> int:
 
 
 def wait_until(
-    condition: Callable[[], Result], *, within_seconds: float, what: str, every_seconds: float = 0.05
+    condition: Callable[[], Result], *, within_seconds: float = HANG_SECONDS, what: str, every_seconds: float = 0.05
 ) -> Result:
     """Poll until `condition` gives something true, and return that."""
     deadline = time.monotonic() + within_seconds
@@ -101,7 +104,9 @@ def start_process(
         return starting.result()
 
 
-def wait_for_server(process: subprocess.Popen[bytes], port: int, *, within_seconds: float, output: Path) -> None:
+def wait_for_server(
+    process: subprocess.Popen[bytes], port: int, *, within_seconds: float = HANG_SECONDS, output: Path
+) -> None:
     """Return once the process accepts connections on `port`; raise with its output if it ends or takes too long."""
 
     def answers() -> bool:
@@ -115,7 +120,7 @@ def wait_for_server(process: subprocess.Popen[bytes], port: int, *, within_secon
         raise ProcessFailed(f"{error}; {process.args!r} said:\n{tail(output)}") from error
 
 
-def stop_process(process: subprocess.Popen[bytes], *, within_seconds: float = 15, hard: bool = False) -> int:
+def stop_process(process: subprocess.Popen[bytes], *, within_seconds: float = HANG_SECONDS, hard: bool = False) -> int:
     """End the process and what it started: SIGTERM first (unless `hard`), SIGKILL when that takes too long."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
@@ -133,7 +138,7 @@ def running_server(
     *,
     port: int,
     output: Path,
-    within_seconds: float,
+    within_seconds: float = HANG_SECONDS,
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:

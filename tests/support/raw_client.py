@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from support.processes import HANG_SECONDS
+
 from tidelog.protocol.api import response_class, response_header_version
 from tidelog.protocol.codec import decode_whole
 from tidelog.protocol.frames import request_frame, skip_tagged_fields
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tidelog.protocol.schema import Message
 from tidelog.records.record import encode_batch
-
-TIMEOUT_SECONDS = 20.0
 
 
 class RawClient:
@@ -33,8 +33,8 @@ class RawClient:
 
     async def receive(self, asked: tuple[int, int]) -> Any:
         api_key, version = asked
-        size = int.from_bytes(await asyncio.wait_for(self._reader.readexactly(4), TIMEOUT_SECONDS), "big")
-        frame = await asyncio.wait_for(self._reader.readexactly(size), TIMEOUT_SECONDS)
+        size = int.from_bytes(await asyncio.wait_for(self._reader.readexactly(4), HANG_SECONDS), "big")
+        frame = await asyncio.wait_for(self._reader.readexactly(size), HANG_SECONDS)
         position = 4
         if response_header_version(api_key, version) == 1:
             position = skip_tagged_fields(frame, position)
@@ -44,7 +44,7 @@ class RawClient:
         return await self.receive(self.send(request, version))
 
     async def closed_by_broker(self) -> bool:
-        return await asyncio.wait_for(self._reader.read(1), TIMEOUT_SECONDS) == b""
+        return await asyncio.wait_for(self._reader.read(1), HANG_SECONDS) == b""
 
     async def produce(
         self,

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from support.processes import free_port
+from support.processes import HANG_SECONDS, free_port
 from support.raw_client import RawClient, raw_client
 
 from tidelog.config.broker import BrokerConfig
@@ -57,7 +57,6 @@ from tidelog.storage.log_directory import LogDirectory
 from tidelog.storage.meta_properties import MetaProperties
 
 CLUSTER_ID = "AAAAAAAAQACAAAAAAAAAAA"
-TIMEOUT_SECONDS = 20.0
 
 # Fetches wait long, so that a follower hears of the raised watermark only when there is something else to tell.
 PROPERTIES = {
@@ -399,7 +398,7 @@ class ReplicaCluster:
         log = self.replica(number, topic, partition).log
         return b"".join(segment.read(0, segment.size) for segment in log.segments if segment.size)
 
-    async def until(self, condition: Callable[[], bool], what: str, within_seconds: float = TIMEOUT_SECONDS) -> None:
+    async def until(self, condition: Callable[[], bool], what: str, within_seconds: float = HANG_SECONDS) -> None:
         try:
             async with asyncio.timeout(within_seconds):
                 while not condition():

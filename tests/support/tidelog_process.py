@@ -11,8 +11,6 @@ from pathlib import Path
 
 from support.processes import free_port, running_server, start_process, stop_process, wait_for_server
 
-START_TIMEOUT_SECONDS = 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TidelogBroker:
@@ -40,7 +38,7 @@ class RestartedTidelog:
 
     def start(self) -> None:
         self._process = start_process(self._command, output=self._output)
-        wait_for_server(self._process, self._port, within_seconds=START_TIMEOUT_SECONDS, output=self._output)
+        wait_for_server(self._process, self._port, output=self._output)
 
     def kill(self) -> None:
         if self._process is not None:
@@ -70,5 +68,5 @@ def running_tidelog(
         command += ["--override", f"{name}={value}"]
     if most_descriptors is not None:
         command = ["sh", "-c", f'ulimit -n {most_descriptors} && exec "$@"', "sh", *command]
-    with running_server(command, port=port, output=directory / "tidelog.log", within_seconds=START_TIMEOUT_SECONDS):
+    with running_server(command, port=port, output=directory / "tidelog.log"):
         yield TidelogBroker(bootstrap_servers=f"127.0.0.1:{port}", log_directory=log_directory)

@@ -302,7 +302,7 @@ def test_a_commit_whose_connection_broke_is_looked_up_before_it_is_repeated(post
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE wait_event_type = 'Lock' AND datname = current_database()"
         )
-        wait_until(lambda: query(postgresql_url, cut), within_seconds=60, what="the wait for the lock")
+        wait_until(lambda: query(postgresql_url, cut), what="the wait for the lock")
     thread.join(60)
     assert verdicts == [Verdict.APPLY]
     assert table(postgresql_url) == [(1, "a")]
@@ -327,7 +327,7 @@ def test_a_driver_that_hangs_in_its_transaction_does_not_hold_up_the_next_one_fo
 
     def hang(*_: object) -> None:
         hangs.set()
-        wait_until(lambda: database.stored_state().progress, within_seconds=60, what="the commit of the other driver")
+        wait_until(lambda: database.stored_state().progress, what="the commit of the other driver")
 
     with monkeypatch.context() as patch:
         patch.setattr(postgresql, "crash_point", hang)

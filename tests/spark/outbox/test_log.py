@@ -496,7 +496,6 @@ def streaming(node: PostgresqlNode) -> Iterator[None]:
     try:
         wait_until(
             lambda: bool(node.query("SELECT active FROM pg_replication_slots WHERE slot_name = %s", SLOT)[0][0]),
-            within_seconds=60,
             what="the other reader",
         )
         yield
