@@ -91,6 +91,11 @@ class Producer:
         self._flushes = 0
         self._closing = False
 
+    @property
+    def cluster(self) -> Cluster:
+        """For what this package asks brokers beside producing, over the same connections."""
+        return self._cluster
+
     async def __aenter__(self) -> Producer:
         await self.start()
         return self

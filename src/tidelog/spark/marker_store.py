@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from tidelog.client.cluster import Cluster
 from tidelog.client.committed import fetch_committed
-from tidelog.client.config import client_config
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.marker import MARKER_PARTITION, Marker, read_marker
@@ -19,20 +18,18 @@ def marker_partition(options: SinkOptions) -> TopicPartition:
     return TopicPartition(options.marker_topic, MARKER_PARTITION)
 
 
-async def fetch_marker(options: SinkOptions, group: str) -> Marker | None:
+async def fetch_marker(cluster: Cluster, options: SinkOptions, group: str) -> Marker | None:
     """The marker that the group has committed last. Waits until no transaction can change it any more."""
     partition = marker_partition(options)
-    async with Cluster(client_config(options.connection())) as cluster:
-        committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
+    committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
     found = committed.get(partition)
     return None if found is None else read_marker(found.offset, found.metadata)
 
 
-async def ensure_marker_topic(options: SinkOptions) -> None:
+async def ensure_marker_topic(cluster: Cluster, options: SinkOptions) -> None:
     """Create the topic if it is missing; two drivers may do so at once."""
     topic = options.marker_topic
-    async with Cluster(client_config(options.connection())) as cluster:
-        metadata = await cluster.retry("looking for the marker topic", lambda: cluster.fetch_metadata((topic,)))
+    metadata = await cluster.retry("looking for the marker topic", lambda: cluster.fetch_metadata((topic,)))
     if topic in metadata.topics:
         return
     code = metadata.topic_errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

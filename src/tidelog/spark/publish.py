@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from tidelog.client.cluster import Cluster
 from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.delivery import Delivery
 from tidelog.client.errors import TransactionError
@@ -88,14 +89,13 @@ class Publication:
     def marker(self) -> Marker:
         return marker_of(self.identity(), tasks=len(self.outputs))
 
-    async def prepare(self) -> None:
-        """Before anything else, and harmless when repeated. Raises PublishFenced for a driver that was overtaken."""
+    def refuse_if_overtaken(self) -> None:
+        """Before anything else. Raises PublishFenced."""
         refuse_if_overtaken([output.written for output in self.outputs])
-        await ensure_marker_topic(self.options)
 
-    async def is_published(self) -> bool:
+    async def is_published(self, cluster: Cluster) -> bool:
         """Whether the rows are in the topics. Asked after earlier drivers were fenced."""
-        return await _is_published(self)
+        return await _is_published(self, cluster)
 
     async def leave_marker(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
         """Put into the open transaction what `is_published` looks for. `deliveries` are those of the batches."""
@@ -130,12 +130,13 @@ async def _publish_once(publication: Publication, times: Times) -> Outcome:
     started = time.monotonic()
     crash_point("before-init-producer-id", publication.batch)
     try:
-        await publication.prepare()
+        publication.refuse_if_overtaken()
         config = {**options.client, "transactional.id": publication.name}
         async with Producer(config=config) as producer:
+            await ensure_marker_topic(producer.cluster, options)
             await producer.init_transactions()
             crash_point("after-init-producer-id", publication.batch)
-            if await publication.is_published():
+            if await publication.is_published(producer.cluster):
                 return Outcome.SKIPPED
             started = time.monotonic()
             times.commit_ms = 1000 * await _run_transaction(producer, publication)
@@ -151,8 +152,8 @@ async def _publish_once(publication: Publication, times: Times) -> Outcome:
     return Outcome.PUBLISHED
 
 
-async def _is_published(publication: Publication) -> bool:
-    marker = await fetch_marker(publication.options, publication.name)
+async def _is_published(publication: Publication, cluster: Cluster) -> bool:
+    marker = await fetch_marker(cluster, publication.options, publication.name)
     crash_point("after-offset-fetch", publication.batch)
     decision = decide(
         publication.identity(),
@@ -163,7 +164,7 @@ async def _is_published(publication: Publication) -> bool:
     )
     if isinstance(decision, Refuse):
         # If another driver has gone on meanwhile, that is the reason, and not the age of the checkpoint.
-        refuse_if_overtaken([output.written for output in publication.outputs])
+        publication.refuse_if_overtaken()
         raise CannotTellIfPublished(decision.problem)
     return isinstance(decision, Skip)
 

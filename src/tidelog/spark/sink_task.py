@@ -60,9 +60,9 @@ class TaskMode(SinkMode):
         name = _task_name(_query_name(options, place.query_id), place.task)
         try:
             with TaskProducer({**options.client, "transactional.id": name}) as sender:
-                sender.call(ensure_marker_topic(options))
+                sender.call(ensure_marker_topic(sender.producer.cluster, options))
                 sender.call(sender.producer.init_transactions())
-                marker = sender.call(fetch_marker(options, name))
+                marker = sender.call(fetch_marker(sender.producer.cluster, options, name))
                 if marker is not None and marker.batch > place.batch:
                     raise CannotTellIfPublished(
                         f"micro-batch {place.batch} is to be published, but task {place.task} of {marker.batch} is in "
@@ -129,11 +129,11 @@ async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[T
         tasks=len(tasks),
         division=hashlib.blake2b(division.encode(), digest_size=8).hexdigest(),
     )
-    await ensure_marker_topic(options)
     async with Producer(config={**options.client, "transactional.id": name}) as producer:
+        await ensure_marker_topic(producer.cluster, options)
         # An earlier driver cannot write down its division any more.
         await producer.init_transactions()
-        planned = await fetch_marker(options, name)
+        planned = await fetch_marker(producer.cluster, options, name)
         crash_point("after-offset-fetch", batch)
         committed = any(task.transaction is None for task in tasks)
         if planned is not None and planned.batch == batch and not committed:
@@ -180,7 +180,7 @@ async def _fence(options: SinkOptions, name: str, batch: int) -> bool:
     """Take over a task's transactional id, which settles its transaction, and see whether it is in the topics."""
     async with Producer(config={**options.client, "transactional.id": name}) as producer:
         await producer.init_transactions()
-        marker = await fetch_marker(options, name)
+        marker = await fetch_marker(producer.cluster, options, name)
     return marker is not None and marker.batch == batch
 
 

@@ -15,7 +15,6 @@ from pyspark.sql.types import StructType
 
 from tidelog.client.cluster import Cluster
 from tidelog.client.committed import OffsetAndMetadata, fetch_committed
-from tidelog.client.config import client_config
 from tidelog.client.delivery import Delivery
 from tidelog.client.producer import Producer
 from tidelog.model.ids import TopicPartition
@@ -91,9 +90,9 @@ class MirrorPublication(Publication):
         """Whether it is the same start of the query does not matter here, but whether it is the same query does."""
         return replace(identity_of([output.written for output in self.outputs]), run=self.outputs[0].written.query_id)
 
-    async def is_published(self) -> bool:
-        committed = await self._committed()
-        marker = await fetch_marker(self.options, self.marker_group)
+    async def is_published(self, cluster: Cluster) -> bool:
+        committed = await self._committed(cluster)
+        marker = await fetch_marker(cluster, self.options, self.marker_group)
         crash_point("after-offset-fetch", self.batch)
         one = self.identity()
         last = None if marker is None else Noted(query_id=marker.run, batch=marker.batch, reads=marker.reads)
@@ -111,7 +110,7 @@ class MirrorPublication(Publication):
         for entry, delivery in zip(entries, deliveries, strict=True):
             base = (await delivery).offset
             placed.setdefault(TopicPartition(entry.topic, entry.partition), []).append(Stretch(base, entry.rows))
-        known = await self._committed()
+        known = await self._committed(producer.cluster)
         positions = {}
         for partition, parts in self.stretches().items():
             history = read_runs(known[partition].metadata) if partition in known else []
@@ -124,9 +123,8 @@ class MirrorPublication(Publication):
         noted = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
         await producer.send_offsets({marker_partition(self.options): noted}, self.marker_group)
 
-    async def _committed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        async with Cluster(client_config(self.options.connection())) as cluster:
-            return await fetch_committed(cluster, self.name, None, require_stable=True)
+    async def _committed(self, cluster: Cluster) -> dict[TopicPartition, OffsetAndMetadata]:
+        return await fetch_committed(cluster, self.name, None, require_stable=True)
 
 
 class MirrorMode(BatchMode):

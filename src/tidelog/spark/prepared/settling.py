@@ -56,12 +56,16 @@ async def settle_query(
     `batch` is the micro-batch that is planned, if that is known. With `myself` nothing is done unless that is the fence
     still: raises FencedError.
     """
-    await ensure_marker_topic(options)
-    async with TransactionHandover(options.client) as handover, Admin(config=options.connection()) as admin:
+    async with (
+        Cluster(client_config(options.connection())) as cluster,
+        TransactionHandover(options.client) as handover,
+        Admin(config=options.connection()) as admin,
+    ):
+        await ensure_marker_topic(cluster, options)
         seen_before = await _open_transactions(admin, query)
         fence = await _take_fence(handover, query, myself)
-        marker = await fetch_marker(options, query)
-        decision = await _read_decision(options, query, marker)
+        marker = await fetch_marker(cluster, options, query)
+        decision = await _read_decision(cluster, options, query, marker)
         open_now = await _open_transactions(admin, query)
         found = settle(seen_before=seen_before, decision=decision, open_now=open_now)
         if found.abort and marker is None:
@@ -182,32 +186,31 @@ async def _take_fence(handover: TransactionHandover, query: str, myself: Fence |
         raise
 
 
-async def _read_decision(options: SinkOptions, query: str, marker: Marker | None) -> Decision | None:
+async def _read_decision(cluster: Cluster, options: SinkOptions, query: str, marker: Marker | None) -> Decision | None:
     """The decision that belongs to the marker, if it was a micro-batch with this atomicity."""
     if marker is None or not marker.division.startswith(PREPARED):
         return None
     partition = marker_partition(options)
-    async with Cluster(client_config(options.connection())) as cluster:
 
-        async def read(part: int) -> str | None:
-            group = parts_group(query, part)
-            committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
-            found = committed.get(partition)
-            return None if found is None or found.offset != marker.batch else found.metadata
+    async def read(part: int) -> str | None:
+        group = parts_group(query, part)
+        committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
+        found = committed.get(partition)
+        return None if found is None or found.offset != marker.batch else found.metadata
 
-        try:
-            first = await read(0)
-            if first is None:
-                raise UnreadableDecision(f"group {parts_group(query, 0)!r} has no offset {marker.batch}")
-            head = read_part(marker.batch, first)
-            others = await asyncio.gather(*(read(part) for part in range(1, head.parts)))
-            return join_parts([head, *(None if text is None else read_part(marker.batch, text) for text in others)])
-        except UnreadableDecision as error:
-            raise CannotTellIfPublished(
-                f"micro-batch {marker.batch} of {query!r} was decided with atomicity=prepared, but the list of its "
-                f"transactions cannot be read: {error}. Look at those that are open with `tidelog transactions list "
-                f"--transactional-id-pattern '{slots_pattern(query)}'`"
-            ) from error
+    try:
+        first = await read(0)
+        if first is None:
+            raise UnreadableDecision(f"group {parts_group(query, 0)!r} has no offset {marker.batch}")
+        head = read_part(marker.batch, first)
+        others = await asyncio.gather(*(read(part) for part in range(1, head.parts)))
+        return join_parts([head, *(None if text is None else read_part(marker.batch, text) for text in others)])
+    except UnreadableDecision as error:
+        raise CannotTellIfPublished(
+            f"micro-batch {marker.batch} of {query!r} was decided with atomicity=prepared, but the list of its "
+            f"transactions cannot be read: {error}. Look at those that are open with `tidelog transactions list "
+            f"--transactional-id-pattern '{slots_pattern(query)}'`"
+        ) from error
 
 
 def _refuse_without_marker(options: SinkOptions, query: str, batch: int | None, count: int) -> None:

@@ -289,7 +289,7 @@ class _DecisionWriter:
         options = self._options
         async with Producer(config={**options.client, "transactional.id": self._query}) as producer:
             self._myself = await producer.init_transactions(myself=self._myself)
-            found = await fetch_marker(options, self._query)
+            found = await fetch_marker(producer.cluster, options, self._query)
             if found is not None and (found.batch, found.division) == (self._marker.batch, self._marker.division):
                 # Written by an attempt of ours whose outcome was not known.
                 return True
