@@ -49,3 +49,18 @@ def test_workers_are_forked_with_the_client_in_them(spark: SparkSession) -> None
     rows = spark.range(1).mapInArrow(loaded, "found boolean").collect()
 
     assert {row.found for row in rows} == {True}
+
+
+def test_garbage_collections_of_workers_leave_out_what_is_loaded(spark: SparkSession) -> None:
+    def objects(batches: object) -> object:
+        import gc
+
+        import pyarrow as pa
+
+        for _ in batches:  # type: ignore[attr-defined]
+            yield pa.RecordBatch.from_pydict({"collected": [len(gc.get_objects())], "kept": [gc.get_freeze_count()]})
+
+    (row,) = spark.range(1).coalesce(1).mapInArrow(objects, "collected long, kept long").collect()
+
+    assert row.kept > 50_000
+    assert row.collected < row.kept / 2

@@ -11,6 +11,7 @@ Spark forks the workers that plan queries from daemons of its own, whatever this
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 from contextlib import suppress
@@ -58,4 +59,6 @@ def load() -> None:
 
 if __name__ == "__main__":
     load()
+    # Workers have this from the start (`tidelog.spark.worker_memory`).
+    gc.freeze()
     manager()

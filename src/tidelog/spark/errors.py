@@ -13,6 +13,9 @@ when an error leaves it. Three things get between the message and its reader, an
   those that are pickling errors.
 
 An error in `abort` or `stop` would take the place of the one that made Spark call them. They only log.
+
+All calls of Spark's come by here, so this is also where a process that has loaded everything is noticed
+(`tidelog.spark.worker_memory`).
 """
 
 from __future__ import annotations
@@ -25,14 +28,13 @@ from pickle import PickleError
 from typing import Any, NoReturn, TypeVar
 
 from tidelog.spark.versions.data_sources import DataSourceStreamReader
+from tidelog.spark.worker_memory import freeze_loaded, is_worker
 
 logger = logging.getLogger(__name__)
 
 C = TypeVar("C", bound=type)
 
 _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
-# Set by Spark for each Python process that it starts.
-_WORKER_PREFIX = "PYTHON_WORKER_FACTORY_"
 
 # What Spark calls. A method that is not here is our own.
 _CALLED = frozenset(
@@ -59,6 +61,8 @@ _CALLED = frozenset(
 _CALLED_TO_END = frozenset({"abort", "stop"})
 _MAKES_STREAM_READER = "streamReader"
 _COPIES = "__getstate__"
+# When these are done, a process has loaded all that it needs for its kind of work.
+_LOADS_ALL = frozenset({"partitions", "read", "write", "commit", _COPIES})
 
 SPOKEN = _CALLED | _CALLED_TO_END | {_MAKES_STREAM_READER, _COPIES}
 
@@ -139,6 +143,8 @@ def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             if name == _COPIES and not isinstance(shown, PickleError):
                 shown = CannotPlan(str(shown))
             _show(shown, error)
+        if name in _LOADS_ALL:
+            freeze_loaded()
         return _each(answer) if name == "read" and isinstance(answer, Iterator) else answer
 
     return call
@@ -156,7 +162,7 @@ def _each(answers: Iterator[Any]) -> Iterator[Any]:
 
 
 def _show(shown: Exception, cause: BaseException | None = None) -> NoReturn:
-    if any(name.startswith(_WORKER_PREFIX) for name in os.environ):
+    if is_worker():
         # Only in a process of Spark's, which ends with this error.
         os.environ[_HIDE_TRACEBACK] = "1"
     if cause is None or cause is shown:
