@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,22 +112,45 @@ def test_a_report_that_cannot_be_left_changes_nothing(reports_folder: Path) -> N
     assert read_reports("q") == {}
 
 
+@pytest.fixture(scope="module")
+def two_phase_broker() -> Iterator[BrokerThread]:
+    with BrokerThread(properties={"transaction.two.phase.commit.enable": "true"}) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("options", "times"),
+    [
+        ({}, {"transactionMs", "commitMs"}),
+        ({"atomicity": "task"}, {"commitMs"}),
+        ({"atomicity": "prepared"}, {"commitMs"}),
+        ({"delivery": "at_least_once"}, set()),
+    ],
+    ids=["batch", "task", "prepared", "at least once"],
+)
 def test_sparks_own_progress_has_them(
-    spark: SparkSession, broker: BrokerThread, topics: FilledTopics, tmp_path: Path
+    spark: SparkSession,
+    two_phase_broker: BrokerThread,
+    tmp_path: Path,
+    options: dict[str, str],
+    times: set[str],
 ) -> None:
+    servers = two_phase_broker.bootstrap_servers
+    topics = FilledTopics(servers)
     source, target = topics.create("read"), new_topic_name("written")
     topics.fill(source, ["a", "b", "c"], partition=0)
     query = (
         spark.readStream.format("tidelog")
-        .option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        .option("kafka.bootstrap.servers", servers)
         .option("subscribe", source)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", 2)
         .load()
         .select("value")
         .writeStream.format("tidelog")
-        .option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        .option("kafka.bootstrap.servers", servers)
         .option("topic", target)
+        .options(**options)
         .option("checkpointLocation", str(tmp_path))
         .trigger(availableNow=True)
         .start()
@@ -152,4 +176,5 @@ def test_sparks_own_progress_has_them(
     assert [one.sink.metrics["rows"] for one in batches] == ["2", "1"]
     for one in batches:
         assert int(one.sink.metrics["bytes"]) > 0
-        assert int(one.sink.metrics["transactionMs"]) >= int(one.sink.metrics["commitMs"])
+        assert {name for name in one.sink.metrics if name.endswith("Ms")} == times
+        assert all(int(one.sink.metrics[name]) >= 0 for name in times)

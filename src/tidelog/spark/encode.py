@@ -28,7 +28,7 @@ from tidelog.spark.encode_columns import (
 from tidelog.spark.publish_errors import BROKER_ERRORS, explain
 from tidelog.spark.sink_errors import InvalidColumns, MessageTooLarge, UnknownTopic
 from tidelog.spark.sink_modes import run
-from tidelog.spark.sink_plan import SinkPlan
+from tidelog.spark.sink_plan import SinkPlan, Volume
 from tidelog.spark.sink_topics import partition_count
 
 # (topic, partition, number of rows, the batch)
@@ -57,6 +57,7 @@ class TaskEncoder:
     ) -> None:
         """`find_topic` gives the number of partitions of a topic that is not in the plan; it may create it."""
         self.digest = ContentDigest()
+        self.volumes: dict[str, Volume] = {}
         self._plan = plan
         self._options = plan.options
         self._emit = emit
@@ -125,12 +126,16 @@ class TaskEncoder:
             run_bytes=options.batch_bytes,
             first_partition=self._next_partition.get(topic, self._task),
         )
+        size = 0
         for partition, members in rows_by_partition(partitions, len(rows), count):
             for batch in encoder.encode(
                 members, batch_size=options.batch_bytes, compression=self._codec, level=options.compression_level
             ):
                 self._check_size(len(batch.data))
+                size += len(batch.data)
                 self._emit(topic, partition, batch.record_count, batch.data)
+        before = self.volumes.get(topic, Volume(0, 0))
+        self.volumes[topic] = Volume(before.rows + len(rows), before.bytes + size)
 
     def _numbers(self, rows: pa.RecordBatch) -> Iterator[bytes]:
         """What belongs to a row beside its fields, if the query gives it: what we choose differs from run to run."""

@@ -13,7 +13,7 @@ from tidelog.spark.publish import Outcome, Publication, Times, publish
 from tidelog.spark.sink_modes import Messages, SinkMode, TaskPlace, all_of, check_places, run
 from tidelog.spark.sink_options import SinkOptions
 from tidelog.spark.sink_plan import BatchEntry, SinkPlan, TaskOutput
-from tidelog.spark.sink_reports import SinkReport, leave_report
+from tidelog.spark.sink_reports import leave_report, report_of
 from tidelog.spark.staging import StagingWriter, remove_folder, remove_others
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class BatchMode(SinkMode):
             staged.discard()
             raise
         return TaskOutput(
-            written=place.written(encoder.digest),
+            written=place.written(encoder.digest, encoder.volumes),
             entries=tuple(entries),
             content=content,
             folder=plan.folder,
@@ -61,7 +61,14 @@ class BatchMode(SinkMode):
         query_id = check_places([output.written for output in outputs], batch)
         publication, times = self.publication(options, outputs, query_id, batch), Times()
         outcome = run(publish(publication, times))
-        leave_report(query_id, _report(publication, outcome, times))
+        report = report_of(
+            batch,
+            [output.written for output in outputs],
+            skipped=outcome is Outcome.SKIPPED,
+            transaction_ms=times.transaction_ms,
+            commit_ms=times.commit_ms,
+        )
+        leave_report(query_id, report)
         folder = outputs[0].folder
         remove_folder(folder)
         remove_others(folder, query_id)
@@ -73,19 +80,3 @@ class BatchMode(SinkMode):
             folders.add(plan.folder)
         for folder in folders:
             remove_folder(folder)
-
-
-def _report(publication: Publication, outcome: Outcome, times: Times) -> SinkReport:
-    entries = [entry for output in publication.outputs for entry in output.entries]
-    topics: dict[str, int] = {}
-    for entry in entries:
-        topics[entry.topic] = topics.get(entry.topic, 0) + entry.rows
-    return SinkReport(
-        batch=publication.batch,
-        rows=publication.rows,
-        bytes=sum(entry.size for entry in entries),
-        topics=topics,
-        skipped=outcome is Outcome.SKIPPED,
-        transaction_ms=times.transaction_ms,
-        commit_ms=times.commit_ms,
-    )

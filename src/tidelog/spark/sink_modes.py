@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +15,7 @@ from tidelog.spark.batch_identity import BatchIdentity
 from tidelog.spark.checkpoint import Overtaken, PlannedBatch, stop_if_overtaken
 from tidelog.spark.sink_errors import PublishFailed, PublishFenced
 from tidelog.spark.sink_options import SinkOptions
-from tidelog.spark.sink_plan import SinkPlan, WrittenRows
+from tidelog.spark.sink_plan import SinkPlan, Volume, WrittenRows
 from tidelog.spark.versions.messages import WriterCommitMessage
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class TaskPlace:
     planned: PlannedBatch | None = None
     is_job: bool = False
 
-    def written(self, digest: ContentDigest) -> WrittenRows:
+    def written(self, digest: ContentDigest, volumes: Mapping[str, Volume]) -> WrittenRows:
         return WrittenRows(
             query_id=self.query_id,
             batch=self.batch,
@@ -50,6 +50,7 @@ class TaskPlace:
             planned=self.planned,
             run=self.run,
             is_job=self.is_job,
+            volumes=volumes,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidelog.client.transactions.handover import OpenTransaction
@@ -31,6 +31,13 @@ class SinkPlan:
     prepared: PreparedPlan | None = None
 
 
+class Volume(NamedTuple):
+    """What a task has encoded for one topic; bytes are those of the record batches."""
+
+    rows: int
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenRows:
     """What every task tells of its rows, so that the driver can tell what the micro-batch is.
@@ -44,6 +51,8 @@ class WrittenRows:
     planned: PlannedBatch | None = None
     run: str = ""
     is_job: bool = False
+    # By topic.
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -74,7 +83,7 @@ class TaskOutput(WriterCommitMessage):
 class TaskSent(WriterCommitMessage):
     """With delivery=at_least_once: the rows are stored already."""
 
-    rows: int
+    written: WrittenRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

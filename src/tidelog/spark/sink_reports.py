@@ -14,9 +14,11 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from tidelog.spark.sink_plan import WrittenRows
 
 logger = logging.getLogger(__name__)
 
@@ -32,26 +34,52 @@ class SinkReport:
 
     batch: int
     rows: int
-    # Of the encoded record batches; 0 where tasks have sent them by themselves.
+    # Of the encoded record batches.
     bytes: int
     # Rows by topic.
     topics: Mapping[str, int]
     skipped: bool = False
-    # From the first record batch to the end of the commit.
-    transaction_ms: float = 0.0
-    # The commit alone.
-    commit_ms: float = 0.0
+    # From the first record batch to the end of the commit; None where tasks have transactions of their own, or none.
+    transaction_ms: float | None = None
+    # The commit alone; None where there is none.
+    commit_ms: float | None = None
 
     def metrics(self) -> dict[str, str]:
         """As Spark's progress has metrics: names and texts."""
+        times = {"transactionMs": self.transaction_ms, "commitMs": self.commit_ms}
         return {
             "rows": str(self.rows),
             "bytes": str(self.bytes),
-            "transactionMs": f"{self.transaction_ms:.0f}",
-            "commitMs": f"{self.commit_ms:.0f}",
+            **{name: f"{value:.0f}" for name, value in times.items() if value is not None},
             "skipped": "true" if self.skipped else "false",
             **{f"rows.{topic}": str(rows) for topic, rows in sorted(self.topics.items())},
         }
+
+
+def report_of(
+    batch: int,
+    written: Sequence[WrittenRows],
+    *,
+    skipped: bool = False,
+    transaction_ms: float | None = None,
+    commit_ms: float | None = None,
+) -> SinkReport:
+    """From what the tasks of a micro-batch say of themselves."""
+    topics: dict[str, int] = {}
+    size = 0
+    for one in written:
+        for topic, volume in one.volumes.items():
+            topics[topic] = topics.get(topic, 0) + volume.rows
+            size += volume.bytes
+    return SinkReport(
+        batch=batch,
+        rows=sum(one.rows for one in written),
+        bytes=size,
+        topics=topics,
+        skipped=skipped,
+        transaction_ms=transaction_ms,
+        commit_ms=commit_ms,
+    )
 
 
 def leave_report(query_id: str, report: SinkReport) -> None:

@@ -16,6 +16,7 @@ from tidelog.spark.publish_errors import BROKER_ERRORS, explain
 from tidelog.spark.sink_modes import Messages, SinkMode, TaskPlace
 from tidelog.spark.sink_options import SinkOptions
 from tidelog.spark.sink_plan import SinkPlan, TaskSent
+from tidelog.spark.sink_reports import leave_report, report_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,10 +86,13 @@ class AtLeastOnceMode(SinkMode):
                 sender.call(sender.producer.flush())
         except BROKER_ERRORS as error:
             raise explain(f"task {place.task} of micro-batch {place.batch}", options, error) from error
-        return TaskSent(rows=encoder.digest.rows)
+        return TaskSent(written=place.written(encoder.digest, encoder.volumes))
 
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
         """Everything is stored."""
+        written = [message.written for message in messages if isinstance(message, TaskSent)]
+        if written:
+            leave_report(written[0].query_id, report_of(batch, written))
         crash_point("before-commit-log", batch)
 
     def abort(self, options: SinkOptions, messages: Messages, plan: SinkPlan | None) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ from tidelog.spark.sink_modes import (
 )
 from tidelog.spark.sink_options import MissingMarker, SinkOptions
 from tidelog.spark.sink_plan import SinkPlan, TaskTransaction
+from tidelog.spark.sink_reports import leave_report, report_of
 from tidelog.spark.sink_sending import TaskProducer
 
 if TYPE_CHECKING:
@@ -77,10 +79,15 @@ class TaskMode(SinkMode):
         tasks = all_of(TaskTransaction, messages)
         query_id = check_places([task.written for task in tasks], batch)
         refuse_if_overtaken([task.written for task in tasks])
+        started = time.monotonic()
         try:
             run(_commit(options, _query_name(options, query_id), batch, tasks))
         except BROKER_ERRORS as error:
             raise _explained(options, batch, error) from error
+        took_ms = 1000 * (time.monotonic() - started)
+        skipped = all(task.transaction is None for task in tasks)
+        written = [task.written for task in tasks]
+        leave_report(query_id, report_of(batch, written, skipped=skipped, commit_ms=took_ms))
         crash_point("before-commit-log", batch)
 
     def abort(self, options: SinkOptions, messages: Messages, plan: SinkPlan | None) -> None:
@@ -113,13 +120,14 @@ def _write(
         encoder.add(some)
         crash_point("in-write", place.batch)
     encoder.finish()
+    written = place.written(encoder.digest, encoder.volumes)
     transaction = None
     if not committed:
-        marker = marker_of(identity_of([place.written(encoder.digest)]), tasks=1)
+        marker = marker_of(identity_of([written]), tasks=1)
         position = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
         sender.call(sender.producer.send_offsets({marker_partition(plan.options): position}, name))
         transaction = sender.call(sender.producer.hand_over_transaction())
-    return TaskTransaction(written=place.written(encoder.digest), transaction=transaction)
+    return TaskTransaction(written=written, transaction=transaction)
 
 
 async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[TaskTransaction]) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -48,6 +49,7 @@ from tidelog.spark.sink_errors import CannotTellIfPublished, PublishFailed, Publ
 from tidelog.spark.sink_modes import Messages, SinkMode, TaskPlace, all_of, check_places, identity_of, run
 from tidelog.spark.sink_options import ChangedBatch, MissingMarker, SinkOptions
 from tidelog.spark.sink_plan import SinkPlan, WrittenRows
+from tidelog.spark.sink_reports import leave_report, report_of
 from tidelog.spark.sink_sending import TaskProducer
 from tidelog.spark.versions.messages import WriterCommitMessage
 
@@ -113,7 +115,7 @@ class PreparedMode(SinkMode):
         except BROKER_ERRORS as error:
             raise explain(f"task {place.task} of micro-batch {place.batch}", plan.options, error) from error
         crash_point("after-prepare", place.batch)
-        written = place.written(encoder.digest)
+        written = place.written(encoder.digest, encoder.volumes)
         return TaskPrepared(written=written, fence=prepared.fence, begun=begun, holder=holder, looked_only=looks_only)
 
     # In the driver
@@ -123,6 +125,7 @@ class PreparedMode(SinkMode):
         query_id = check_places([task.written for task in tasks], batch)
         if len({task.fence for task in tasks}) != 1:
             raise PublishFailed(f"tasks of several plans of micro-batch {batch} are among these")
+        started = time.monotonic()
         try:
             run(_commit(options, f"{options.transactional_id_prefix}-{query_id}", batch, tasks))
         except FencedError as error:
@@ -132,6 +135,10 @@ class PreparedMode(SinkMode):
             ) from error
         except BROKER_ERRORS as error:
             raise explain(f"micro-batch {batch}", options, error) from error
+        took_ms = 1000 * (time.monotonic() - started)
+        skipped = any(task.looked_only for task in tasks)
+        written = [task.written for task in tasks]
+        leave_report(query_id, report_of(batch, written, skipped=skipped, commit_ms=took_ms))
         crash_point("before-commit-log", batch)
 
     def abort(self, options: SinkOptions, messages: Messages, plan: SinkPlan | None) -> None:
