@@ -57,5 +57,12 @@ def broker() -> Iterator[BrokerThread]:
 
 
 @pytest.fixture(scope="session")
+def two_phase_broker() -> Iterator[BrokerThread]:
+    """One that lets transactions wait for a decision, which atomicity=prepared needs."""
+    with BrokerThread(properties={"transaction.two.phase.commit.enable": "true"}) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def topics(broker: BrokerThread) -> FilledTopics:
     return FilledTopics(broker.bootstrap_servers)

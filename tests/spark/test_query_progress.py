@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +109,6 @@ def test_a_report_that_cannot_be_left_changes_nothing(reports_folder: Path) -> N
 
     leave_report("q", report())
     assert read_reports("q") == {}
-
-
-@pytest.fixture(scope="module")
-def two_phase_broker() -> Iterator[BrokerThread]:
-    with BrokerThread(properties={"transaction.two.phase.commit.enable": "true"}) as running:
-        yield running
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ _NOT_ON_4_0 = "not remotely and not every_update_arrives_once"
 @pytest.mark.xdist_group("spark-drivers")
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize(
-    ("version", "selection", "least"), [("3.5", "", 10), ("4.0", _NOT_ON_4_0, 15)], ids=["3.5", "4.0"]
+    ("version", "selection", "least"), [("3.5", "", 10), ("4.0", _NOT_ON_4_0, 16)], ids=["3.5", "4.0"]
 )
 def test_oldest_versions_of_spark(version: str, selection: str, least: int) -> None:
     try:

@@ -41,12 +41,6 @@ class Died(BaseException):
     """As a process that is killed: nothing is cleaned up."""
 
 
-@pytest.fixture(scope="module")
-def two_phase_broker() -> Iterator[BrokerThread]:
-    with BrokerThread(properties={"transaction.two.phase.commit.enable": "true"}) as running:
-        yield running
-
-
 @pytest.fixture
 def topic(two_phase_broker: BrokerThread) -> str:
     return FilledTopics(two_phase_broker.bootstrap_servers).create("prepared", partitions=1)

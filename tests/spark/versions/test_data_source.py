@@ -79,14 +79,18 @@ def test_limit_is_kept_from_batch_to_batch_and_after_a_restart(
 
 
 @needs_data_sources
+@pytest.mark.parametrize("atomicity", ["batch", "prepared"])
 def test_available_now_moves_everything_exactly_once(
-    spark: SparkSession, servers: dict[str, str], topics: FilledTopics, tmp_path: Path
+    spark: SparkSession, two_phase_broker: BrokerThread, tmp_path: Path, atomicity: str
 ) -> None:
+    topics = FilledTopics(two_phase_broker.bootstrap_servers)
+    servers = {"kafka.bootstrap.servers": two_phase_broker.bootstrap_servers}
     source, target = topics.create(partitions=2), topics.create(partitions=2)
     for run in range(3):
         topics.fill(source, words(50 * run, 50 * run + 50), partition=run % 2)
         writer = stream(spark, {"subscribe": source, **servers}).writeStream.format("tidelog").options(**servers)
         writer = writer.option("topic", target).option("checkpointLocation", str(tmp_path)).option("inlineBytes", "10")
+        writer = writer.option("atomicity", atomicity)
         query = writer.trigger(availableNow=True).start()
         try:
             assert query.awaitTermination(QUERY_SECONDS)
