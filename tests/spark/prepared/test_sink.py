@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from support.checkpoint_files import CheckpointFiles
 from support.filled_topics import FilledTopics
+from support.prepared_query import PreparedQuery
 
 import tidelog
 from tidelog.client.admin import Admin
 from tidelog.spark.checkpoint import planned_batch
 from tidelog.spark.prepared import decision, settling, sink
-from tidelog.spark.prepared.sink import DRIVER_CRASH_POINTS, PreparedMode, TaskPrepared, plan_prepared
+from tidelog.spark.prepared.sink import DRIVER_CRASH_POINTS, TaskPrepared, plan_prepared
 from tidelog.spark.sink_batch import BatchMode
 from tidelog.spark.sink_columns import SinkColumns
 from tidelog.spark.sink_delivery import plan_micro_batch
 from tidelog.spark.sink_errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed, PublishFenced, SinkError
-from tidelog.spark.sink_modes import SinkMode, TaskPlace, run
-from tidelog.spark.sink_options import sink_options
+from tidelog.spark.sink_modes import SinkMode, run
 from tidelog.spark.sink_plan import SinkPlan
 from tidelog.spark.sink_task import TaskMode
 from tidelog.spark.sink_topics import partition_counts
@@ -46,66 +44,13 @@ def topic(two_phase_broker: BrokerThread) -> str:
     return FilledTopics(two_phase_broker.bootstrap_servers).create("prepared", partitions=1)
 
 
-class Query:
-    """One start of a query."""
-
-    def __init__(self, broker: BrokerThread, topic: str, checkpoint: Path, **given: str) -> None:
-        self.options = sink_options(
-            {
-                "kafka.bootstrap.servers": broker.bootstrap_servers,
-                "topic": topic,
-                "checkpointLocation": str(checkpoint),
-                "atomicity": "prepared",
-                "kafka.batch.size": "500",
-                **given,
-            }
-        )
-        self.mode: SinkMode = PreparedMode()
-        self.query_id = topic
-        self.checkpoint = CheckpointFiles(checkpoint, topic)
-
-    @property
-    def name(self) -> str:
-        return f"{self.options.transactional_id_prefix}-{self.query_id}"
-
-    def plan(self, batch: int) -> SinkPlan:
-        self.checkpoint.forget_from(batch)
-        for number in range(batch + 1):
-            self.checkpoint.begin(number, 100 * number)
-        return plan_micro_batch(self.options, SinkColumns(value=0))
-
-    def task(self, plan: SinkPlan, batch: int, number: int, rows: Sequence[str], attempt: int = 0) -> object:
-        place = TaskPlace(
-            query_id=self.query_id, batch=batch, task=number, attempt=attempt, run="run", planned=plan.planned
-        )
-        return self.mode.run_task(plan, place, iter([pa.record_batch({"value": pa.array(rows, pa.string())})]))
-
-    def tasks(self, batch: int, *divided: Sequence[str]) -> list[object]:
-        plan = self.plan(batch)
-        return [self.task(plan, batch, number, rows) for number, rows in enumerate(divided)]
-
-    def commit(self, batch: int, messages: list[object]) -> None:
-        self.mode.commit(self.options, messages, batch)  # type: ignore[arg-type]
-
-    def run(self, batch: int, *divided: Sequence[str]) -> None:
-        self.commit(batch, self.tasks(batch, *divided))
-
-    def open_transactions(self) -> list[str]:
-        async def ask() -> list[str]:
-            async with Admin(config=self.options.connection()) as admin:
-                found = await admin.list_transactions(pattern=decision.slots_pattern(self.name))
-            return [one.transactional_id for one in found if one.state == "Ongoing"]
-
-        return asyncio.run(ask())
-
-
-Queries = Callable[..., Query]
+Queries = Callable[..., PreparedQuery]
 
 
 @pytest.fixture
 def query(two_phase_broker: BrokerThread, topic: str, tmp_path: Path) -> Queries:
-    def start(**given: str) -> Query:
-        return Query(two_phase_broker, topic, tmp_path / "checkpoint", **given)
+    def start(**given: str) -> PreparedQuery:
+        return PreparedQuery(two_phase_broker.bootstrap_servers, topic, tmp_path / "checkpoint", **given)
 
     return start
 
@@ -391,7 +336,7 @@ def test_what_is_never_started_again_can_be_aborted_by_hand(query: Queries, topi
 def test_brokers_that_do_not_allow_prepared_transactions_are_named(broker: BrokerThread, tmp_path: Path) -> None:
     topic = FilledTopics(broker.bootstrap_servers).create("refused")
     with pytest.raises(InvalidSinkOptions, match="needs brokers with prepared transactions") as refused:
-        Query(broker, topic, tmp_path / "checkpoint").plan(0)
+        PreparedQuery(broker.bootstrap_servers, topic, tmp_path / "checkpoint").plan(0)
     assert "transaction.two.phase.commit.enable" in str(refused.value)
     assert "Use atomicity=batch" in str(refused.value)
 
