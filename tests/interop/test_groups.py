@@ -70,7 +70,8 @@ class KafkaPythonMember:
         )
 
     def poll(self) -> list[tuple[int, bytes]]:
-        polled = self._consumer.poll(timeout_ms=100)
+        # Long: a join that is answered between two polls is forgotten (see `poll_all`).
+        polled = self._consumer.poll(timeout_ms=1000)
         return [(record.partition, record.value) for records in polled.values() for record in records]
 
     def assignment(self) -> set[int]:
@@ -81,6 +82,14 @@ class KafkaPythonMember:
 
     def close(self) -> None:
         self._consumer.close()
+
+    def __repr__(self) -> str:
+        """For a member that is never assigned anything: whose fault is it?"""
+        inside = self._consumer._coordinator
+        return (
+            f"kafka-python in state {inside.state} (rejoin needed: {inside.rejoin_needed}, rejoining: "
+            f"{inside.rejoining}, join under way: {inside._join_task}), coordinator {inside.coordinator_id}"
+        )
 
 
 @pytest.fixture(
@@ -115,7 +124,7 @@ def settle(members: list[Member], condition: Callable[[], bool], *, what: str) -
     deadline = time.monotonic() + OPERATION_TIMEOUT_SECONDS
     while not condition():
         assignments = [member.assignment() for member in members]
-        assert time.monotonic() < deadline, f"no {what}; assigned are {assignments}"
+        assert time.monotonic() < deadline, f"no {what}; assigned are {assignments} of {members}"
         assert poll_all(members) == [[] for _ in members]
 
 
