@@ -46,7 +46,7 @@ run: setup  ## kill a Spark job in the middle of a commit, and see its output eq
 	$(BIN)/python -m tidelog.spark.demo
 
 tour: setup  ## start a broker, produce to it, consume from it, look inside
-	$(BIN)/python -m tidelog.cli.tour
+	$(BIN)/python -m tidelog.cli.commands.tour
 
 test: setup  ## the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup

@@ -150,7 +150,7 @@ def _sticky(servers: str) -> Iterator[Row]:
 async def _paced(servers: str, partitioner: str) -> tuple[float, float]:
     """(99th percentile of the time to delivery in ms, requests) of small records without key at a steady pace."""
     import tidelog
-    from tidelog.client.delivery import Delivery
+    from tidelog.client.producer.delivery import Delivery
 
     topic = f"paced-{uuid.uuid4().hex[:8]}"
     async with tidelog.Admin(servers) as admin:

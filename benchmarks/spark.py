@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.broker_process import broker
 from benchmarks.spark_start import measured
 from tidelog.records.implementation import REASON
-from tidelog.spark.session import spark_session
+from tidelog.spark.session.session import spark_session
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.download_cache import Unavailable

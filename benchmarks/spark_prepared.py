@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.broker_process import broker
 from benchmarks.spark import OURS, THEIRS, Row, SparkBench, create_topic
-from tidelog.spark.session import spark_session
+from tidelog.spark.session.session import spark_session
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.download_cache import Unavailable

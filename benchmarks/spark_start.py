@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tidelog.spark.session import spark_session
+from tidelog.spark.session.session import spark_session
 
 _TIMEOUT_SECONDS = 180.0
 _LOOK_SECONDS = 0.01

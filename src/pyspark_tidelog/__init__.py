@@ -2,7 +2,8 @@
 
 Spark looks through all top-level modules named `pyspark_*` for a class called `DefaultSource`, and imports them
 whenever any Python data source is used. So this module imports hardly more than Spark's own interface; the reading side
-lives in `tidelog.spark.source`, the writing side in `tidelog.spark.sink`, and each is imported when it is used.
+lives in `tidelog.spark.source.readers`, the writing side in `tidelog.spark.sink.writers`, and each is imported when it
+is used.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from tidelog.spark.errors import spoken
+from tidelog.spark.session.errors import spoken
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -34,26 +35,26 @@ class DefaultSource(DataSource):
         return "tidelog"
 
     def schema(self) -> StructType:
-        from tidelog.spark.schema import source_schema
+        from tidelog.spark.source.schema import source_schema
 
         return source_schema(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from tidelog.spark.source import batch_reader
+        from tidelog.spark.source.readers import batch_reader
 
         return batch_reader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        from tidelog.spark.source import stream_reader
+        from tidelog.spark.source.readers import stream_reader
 
         return stream_reader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from tidelog.spark.sink import batch_writer
+        from tidelog.spark.sink.writers import batch_writer
 
         return batch_writer(self.options, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from tidelog.spark.sink import stream_writer
+        from tidelog.spark.sink.writers import stream_writer
 
         return stream_writer(self.options, schema, overwrite=overwrite)

@@ -30,13 +30,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from tidelog.client.admin import Admin
-    from tidelog.client.committed import OffsetAndMetadata
     from tidelog.client.consumer import Consumer
+    from tidelog.client.consumer.fetched import ConsumerRecord
     from tidelog.client.errors import AbortableError, FatalError, FencedError, OutcomeUnknown, TransactionError
     from tidelog.client.exactly_once import ExactlyOnceLoop
-    from tidelog.client.fetched import ConsumerRecord
-    from tidelog.client.group_metadata import ConsumerGroupMetadata
-    from tidelog.client.producer import Producer
+    from tidelog.client.offsets.committed import OffsetAndMetadata
+    from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
+    from tidelog.client.producer.producer import Producer
     from tidelog.client.transactions.prepared import PreparedTransactionState
     from tidelog.model.errors import ApiError
     from tidelog.model.ids import TopicPartition
@@ -48,15 +48,15 @@ _HOMES = {
     "ApiError": "tidelog.model.errors",
     "Broker": "tidelog.server.broker",
     "Consumer": "tidelog.client.consumer",
-    "ConsumerGroupMetadata": "tidelog.client.group_metadata",
-    "ConsumerRecord": "tidelog.client.fetched",
+    "ConsumerGroupMetadata": "tidelog.client.offsets.group_metadata",
+    "ConsumerRecord": "tidelog.client.consumer.fetched",
     "ExactlyOnceLoop": "tidelog.client.exactly_once",
     "FatalError": "tidelog.client.errors",
     "FencedError": "tidelog.client.errors",
-    "OffsetAndMetadata": "tidelog.client.committed",
+    "OffsetAndMetadata": "tidelog.client.offsets.committed",
     "OutcomeUnknown": "tidelog.client.errors",
     "PreparedTransactionState": "tidelog.client.transactions.prepared",
-    "Producer": "tidelog.client.producer",
+    "Producer": "tidelog.client.producer.producer",
     "TopicPartition": "tidelog.model.ids",
     "TransactionError": "tidelog.client.errors",
 }

@@ -15,8 +15,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tidelog.cli.dump_log import dump, dump_log
-from tidelog.cli.dump_log_decoders import decode_text
+from tidelog.cli.commands.dump_log import dump, dump_log
+from tidelog.cli.dump_log.decoders import decode_text
 from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch

@@ -16,7 +16,7 @@ from support.tidelog_process import TidelogBroker
 from support.transactional.confluent import ConfluentTransactions
 
 from tidelog.cli.record_format import make_formatter
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.coordinators.consumer_groups import records as consumer_group_records
 from tidelog.coordinators.decision import CoordinatorRecord, ProducerIdentity
 from tidelog.coordinators.groups import records as group_records

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidelog.cli.configs import split_list
+from tidelog.cli.commands.configs import split_list
 from tidelog.cli.line_reader import InvalidReaderProperty, UnreadableLine, make_line_reader
 from tidelog.cli.output import columns
 from tidelog.cli.record_format import InvalidFormat, make_formatter
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.consumer.fetched import ConsumerRecord
 
 BOTH = {"parse.key": "true", "parse.headers": "true"}
 

@@ -33,7 +33,7 @@ def test_help_imports_no_command() -> None:
     loaded = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True, timeout=60)
     heavy = ("client", "network", "protocol", "records", "server", "storage")
     assert not [name for name in loaded.stdout.split() if name.split(".")[1] in heavy]
-    assert "tidelog.cli.topics" not in loaded.stdout.split()
+    assert "tidelog.cli.commands.topics" not in loaded.stdout.split()
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

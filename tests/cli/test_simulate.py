@@ -8,7 +8,7 @@ import pytest
 from support.tidelog_command import run_tidelog
 from typer.testing import CliRunner
 
-from tidelog.cli import simulate
+from tidelog.cli.commands import simulate
 from tidelog.cli.main import app
 from tidelog.server.replicas.replica import Replica
 

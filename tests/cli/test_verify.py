@@ -11,7 +11,7 @@ from support.tidelog_command import Command
 
 from tidelog import Broker
 from tidelog.client.admin import Admin, NewTopic
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.client.arrow import EncodedBatch, UnfitRows, arrow_schema, encode_rows, records_to_arrow
-from tidelog.client.partitioner import partition_for_key
+from tidelog.client.producer.partitioner import partition_for_key
 from tidelog.records.batch import LOG_APPEND_TIME, parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import NewRecord, decode_batch, encode_batch
@@ -62,7 +62,7 @@ def test_rows_hold_what_the_records_hold(records: list[NewRecord], codec: Compre
 
 def test_the_schema_is_that_of_sparks_kafka_source() -> None:
     sql = pytest.importorskip("pyspark.sql.pandas.types")
-    from tidelog.spark.schema import source_columns
+    from tidelog.spark.source.schema import source_columns
 
     for headers in (False, True):
         expected = sql.to_arrow_schema(source_columns(include_headers=headers), timezone="UTC")

@@ -11,7 +11,7 @@ from pathlib import Path
 from support.client_reading import read_all, read_committed
 
 from tidelog.client.admin import Admin
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

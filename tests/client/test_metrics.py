@@ -13,7 +13,7 @@ from tidelog.client.admin import Admin
 from tidelog.client.consumer import Consumer
 from tidelog.client.errors import DeliveryFailed
 from tidelog.client.metrics import SAMPLE_MS, Samples
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
 
 if TYPE_CHECKING:

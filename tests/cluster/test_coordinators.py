@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from support.acknowledged import read_values
 from support.cluster_processes import NUMBERS, SESSION_TIMEOUT_SECONDS, ClusterProcesses
 
-from tidelog.client.cluster import CoordinatorKind
+from tidelog.client.cluster.cluster import CoordinatorKind
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 

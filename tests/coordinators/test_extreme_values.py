@@ -23,7 +23,7 @@ from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.protocol.api import response_class
 from tidelog.protocol.codec import encode
 from tidelog.protocol.schema import Message
-from tidelog.simulation.extremes import with_extremes
+from tidelog.simulation.workloads.extremes import with_extremes
 
 REQUESTS = [name for name, moment in MOMENTS.items() if moment().message is not None]
 A_DAY_MS = 86_400_000

@@ -19,8 +19,8 @@ from support.raw_client import raw_client
 
 from tidelog.model.errors import ErrorCode
 from tidelog.server.startup import StartFailure
-from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.local_filesystem import LocalFileSystem
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.storage.verification.directory import verify
 from tidelog.storage.verification.findings import Report
 

@@ -20,7 +20,7 @@ from support.clients.contract import ForeignClient, Message
 from support.processes import wait_until
 from support.tidelog_process import running_tidelog
 
-from tidelog.storage.local_filesystem import LocalFileSystem
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.storage.verification.directory import verify
 from tidelog.storage.verification.findings import Report
 

@@ -12,7 +12,7 @@ from support.log_corpus import SAME_BYTES_TOPIC, dumpable_files, write_corpus
 from support.log_file_rows import as_dump_line, record_lines, rows_of
 from support.tidelog_process import running_tidelog
 
-from tidelog.cli.dump_log import dump
+from tidelog.cli.commands.dump_log import dump
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.replay import apply
 from tidelog.metadata.snapshot_file import decode_snapshot

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from support.apache_kafka import ApacheKafka
 
-from tidelog.spark.sink_errors import SinkError
-from tidelog.spark.sink_modes import run
-from tidelog.spark.sink_options import SinkOptions, sink_options
-from tidelog.spark.sink_topics import partition_count, partition_counts
+from tidelog.spark.sink.errors import SinkError
+from tidelog.spark.sink.modes import run
+from tidelog.spark.sink.options import SinkOptions, sink_options
+from tidelog.spark.sink.topics import partition_count, partition_counts
 
 pytestmark = [pytest.mark.maven, pytest.mark.xdist_group("jvm"), pytest.mark.slow]
 

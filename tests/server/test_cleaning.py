@@ -29,7 +29,7 @@ from tidelog.protocol.messages.offset_fetch_request import (
 )
 from tidelog.records.batch import iterate_headers, parse_header
 from tidelog.records.record import decode_all, encode_batch
-from tidelog.server.cleaning import Throttle
+from tidelog.server.upkeep.cleaning import Throttle
 
 COMPACTED = {
     "cleanup_policy": "compact",

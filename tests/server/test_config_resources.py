@@ -31,7 +31,7 @@ from tidelog.protocol.messages.list_config_resources_request import ListConfigRe
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND = 0, 1, 2
 Change = tuple[str, int, str | None]
-LOUD = "tidelog.server.router"
+LOUD = "tidelog.server.routing.router"
 
 
 async def describe(client: RawClient, kind: int, name: str, *keys: str) -> Any:

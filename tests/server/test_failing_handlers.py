@@ -18,9 +18,9 @@ from tidelog.protocol.codec import encode
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tidelog.protocol.messages.metadata_response import MetadataResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.error_replies import error_reply
-from tidelog.server.handlers.registry import SERVED, route
-from tidelog.server.metrics import error_codes
+from tidelog.server.api.registry import SERVED, route
+from tidelog.server.observability.metrics import error_codes
+from tidelog.server.replies.error_replies import error_reply
 
 VERSIONS = [(key, version) for key, (low, high) in SERVED.items() for version in range(low, high + 1)]
 
@@ -85,7 +85,7 @@ async def test_an_exception_in_a_handler_is_answered_and_the_connection_goes_on(
 
     asked = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     with monkeypatch.context() as patch:
-        patch.setattr("tidelog.server.router.route", lambda *_: _with_handler(found, fail))
+        patch.setattr("tidelog.server.routing.router.route", lambda *_: _with_handler(found, fail))
         reply = await client.ask(asked, 12)
         assert list(error_codes(reply)) == [ErrorCode.UNKNOWN_SERVER_ERROR]
     assert list(error_codes(await client.ask(asked, 12))) == []
@@ -100,7 +100,7 @@ async def test_a_reply_that_cannot_be_encoded_becomes_an_error(
     asked = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     with monkeypatch.context() as patch:
         answer = MetadataResponse(cluster_id=5)  # type: ignore[arg-type]
-        patch.setattr("tidelog.server.router.route", lambda *_: _with_handler(found, lambda *_: answer))
+        patch.setattr("tidelog.server.routing.router.route", lambda *_: _with_handler(found, lambda *_: answer))
         reply = await client.ask(asked, 9)
         assert list(error_codes(reply)) == [ErrorCode.UNKNOWN_SERVER_ERROR]
     assert list(error_codes(await client.ask(asked, 9))) == []

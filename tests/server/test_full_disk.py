@@ -23,8 +23,8 @@ from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.records.record import decode_all
 from tidelog.server.broker import single_node_properties
 from tidelog.server.startup import RunningNode, system_ports
-from tidelog.storage.filesystem import File
-from tidelog.storage.local_filesystem import LocalFileSystem
+from tidelog.storage.files.filesystem import File
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 
 DISK_BYTES = 8 << 20
 BATCH_BYTES = 100_000
@@ -255,7 +255,7 @@ async def test_sync_that_fails_on_a_full_disk_takes_the_directory_offline(
         def fail(self: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr("tidelog.storage.local_filesystem.LocalFile.sync", fail)
+        monkeypatch.setattr("tidelog.storage.files.local_filesystem.LocalFile.sync", fail)
         assert (await client.produce("events", b"lost")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
         monkeypatch.undo()
         assert (await client.produce("events", b"refused")).error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -15,7 +15,7 @@ from tidelog.config.definitions import InvalidConfig
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.protocol.messages.metadata_request import MetadataRequest
 from tidelog.server.startup import StartFailure
-from tidelog.storage.log_directory import DirectoryInUse
+from tidelog.storage.directories.log_directory import DirectoryInUse
 
 
 async def test_connections_beyond_the_limit_of_an_address_are_refused() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tidelog.server import log_throttle
-from tidelog.server.log_throttle import SHOWN, WINDOW_SECONDS, LogThrottle
+from tidelog.server.observability import log_throttle
+from tidelog.server.observability.log_throttle import SHOWN, WINDOW_SECONDS, LogThrottle
 
 
 class Log(logging.Handler):
@@ -52,7 +52,7 @@ def test_other_lines_are_not_held_up_and_the_next_minute_begins_afresh() -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "level"), [("tidelog.server.x", logging.INFO), ("tidelog.storage.recovery", logging.WARNING)]
+    ("name", "level"), [("tidelog.server.x", logging.INFO), ("tidelog.storage.recovery.recovery", logging.WARNING)]
 )
 def test_what_nobody_can_cause_at_will_is_always_shown(name: str, level: int) -> None:
     log = Log()

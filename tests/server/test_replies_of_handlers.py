@@ -28,8 +28,8 @@ from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tidelog.server.handlers.registry import SERVED
-from tidelog.server.metrics import error_codes
+from tidelog.server.api.registry import SERVED
+from tidelog.server.observability.metrics import error_codes
 
 UNKNOWN_ID = bytes(15) + b"\7"
 

@@ -19,8 +19,8 @@ from tidelog.records.record import encode_batch
 from tidelog.server.broker import single_node_properties
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.startup import RunningNode, system_ports
-from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.local_filesystem import LocalFileSystem
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 
 # Nobody waits so long unless the test fails.
 PATIENCE_SECONDS = 60.0

@@ -50,10 +50,10 @@ from tidelog.protocol.messages.write_txn_markers_request import (
 from tidelog.records.batch import iterate_headers, parse_header
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.server.system import SystemRandomness
-from tidelog.storage.local_filesystem import LocalFileSystem
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_directory import LogDirectory
-from tidelog.storage.log_results import ReadResult
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.files.local_filesystem import LocalFileSystem
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.results import ReadResult
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [1, 2])
 FEW_PARTITIONS = {"transaction.state.log.num.partitions": "3", "offsets.topic.num.partitions": "3"}

@@ -200,7 +200,7 @@ async def test_a_fetch_that_is_answered_at_once_leaves_no_wait_behind(
         raise RuntimeError("planted")
 
     monkeypatch.setattr(Replica, "read", fail)
-    monkeypatch.setattr("tidelog.server.fetch_sessions.FetchPlan.already_told", lambda *_: True)
+    monkeypatch.setattr("tidelog.server.fetching.sessions.FetchPlan.already_told", lambda *_: True)
     wire.send(fetch(topic_id, partitions=2))
     assert waiting(first) == waiting(second) == 0
     wire.lose()

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tidelog.model.ids import TopicPartition
-from tidelog.simulation.checkers import check
-from tidelog.simulation.history import (
+from tidelog.simulation.checks.checkers import check
+from tidelog.simulation.checks.history import (
     Acknowledged,
     Administered,
     Ended,

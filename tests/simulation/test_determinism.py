@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from tidelog.simulation.faults import FaultKind
+from tidelog.simulation.faults.plan import FaultKind
 from tidelog.simulation.run import run
 from tidelog.simulation.scenario import draw_scenario
 
 SCRIPT = """
 import sys
-from tidelog.simulation.faults import FaultKind
+from tidelog.simulation.faults.plan import FaultKind
 from tidelog.simulation.run import run
 from tidelog.simulation.scenario import draw_scenario
 

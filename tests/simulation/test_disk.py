@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from tidelog.simulation.disk import Disk
-from tidelog.simulation.filesystem import ProcessFileSystem
-from tidelog.simulation.process import Process, ProcessKilled
-from tidelog.simulation.trace import Trace
-from tidelog.storage.filesystem import read_whole, replace_file
+from tidelog.simulation.checks.trace import Trace
+from tidelog.simulation.machines.disk import Disk
+from tidelog.simulation.machines.filesystem import ProcessFileSystem
+from tidelog.simulation.machines.process import Process, ProcessKilled
+from tidelog.storage.files.filesystem import read_whole, replace_file
 
 
 class Machine:

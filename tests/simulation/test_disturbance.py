@@ -6,10 +6,10 @@ import pytest
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.codec import encode
-from tidelog.simulation.disturbance import disturbances
-from tidelog.simulation.extremes import integer_fields
-from tidelog.simulation.history import Answered, History
-from tidelog.simulation.hostile import hostile_requests
+from tidelog.simulation.checks.disturbance import disturbances
+from tidelog.simulation.checks.history import Answered, History
+from tidelog.simulation.workloads.extremes import integer_fields
+from tidelog.simulation.workloads.hostile import hostile_requests
 
 
 def told(*codes: ErrorCode, group: str | None = "b") -> Answered:

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tidelog.simulation.loop import SimulatedLoop, SimulationStuck, new_loop
-from tidelog.simulation.process import Process, ProcessKilled
+from tidelog.simulation.machines.loop import SimulatedLoop, SimulationStuck, new_loop
+from tidelog.simulation.machines.process import Process, ProcessKilled
 
 
 def run(main: Callable[[SimulatedLoop], Awaitable[object]]) -> SimulatedLoop:

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from tidelog.simulation.clock import draw_from
-from tidelog.simulation.loop import SimulatedLoop, new_loop
-from tidelog.simulation.network import Fabric, ProcessNetwork
-from tidelog.simulation.process import Process
-from tidelog.simulation.trace import Trace
+from tidelog.simulation.checks.trace import Trace
+from tidelog.simulation.machines.clock import draw_from
+from tidelog.simulation.machines.loop import SimulatedLoop, new_loop
+from tidelog.simulation.machines.network import Fabric, ProcessNetwork
+from tidelog.simulation.machines.process import Process
 
 
 class Peer(asyncio.Protocol):

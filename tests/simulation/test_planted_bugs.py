@@ -21,25 +21,25 @@ from tidelog.model.errors import ErrorCode
 from tidelog.partition.progress import PartitionProgress
 from tidelog.protocol.api import response_class
 from tidelog.protocol.schema import Message
-from tidelog.server import forwarding
-from tidelog.server.context import RequestContext
-from tidelog.server.coordinators.group_shard import GroupShardRuntime
-from tidelog.server.coordinators.groups import GroupCoordinator
-from tidelog.server.handlers import fetch
+from tidelog.server.api import fetch
+from tidelog.server.coordination.group_shard import GroupShardRuntime
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.node import Node
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.server.replicas.waits import FetchWait, FetchWaits
 from tidelog.server.replication.directories import DirectoryAssignments
+from tidelog.server.routing import forwarding
+from tidelog.server.routing.context import RequestContext
 from tidelog.server.startup import RunningNode
-from tidelog.simulation.faults import FaultKind
-from tidelog.simulation.network import ProcessNetwork
+from tidelog.simulation.faults.plan import FaultKind
+from tidelog.simulation.machines.network import ProcessNetwork
 from tidelog.simulation.run import run
 from tidelog.simulation.scenario import draw_scenario
-from tidelog.storage import disk_health, log_directory
-from tidelog.storage.evidence import Evidence
-from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.log import Log
+from tidelog.storage.directories import disk_health, log_directory
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.log import Log
+from tidelog.storage.recovery.evidence import Evidence
 
 SECONDS = 40.0
 # When files that are cut off may be removed; never, in so short a time.

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from tidelog.server.router import Router
+from tidelog.server.routing.router import Router
 from tidelog.simulation.campaign import Campaign, Coverage, run_campaign, run_seed
-from tidelog.simulation.clock import draw_from
-from tidelog.simulation.faults import FaultKind, draw_plan
-from tidelog.simulation.history import History
+from tidelog.simulation.checks.history import History
+from tidelog.simulation.faults.plan import FaultKind, draw_plan
+from tidelog.simulation.machines.clock import draw_from
 from tidelog.simulation.run import run
 from tidelog.simulation.scenario import draw_scenario
 

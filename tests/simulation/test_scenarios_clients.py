@@ -6,8 +6,8 @@ import asyncio
 
 from support.simulated_cluster import SimulatedCluster, play
 
-from tidelog.simulation.history import Isolation
-from tidelog.simulation.workload import new_consumer
+from tidelog.simulation.checks.history import Isolation
+from tidelog.simulation.workloads.workload import new_consumer
 
 
 def test_an_answer_of_the_old_leader_that_comes_late_is_not_read_again() -> None:

@@ -12,7 +12,7 @@ from support.simulated_cluster import LAG_MS, SESSION_MS, SimulatedCluster, play
 from tidelog.client.admin import Admin
 from tidelog.client.admin.configs import ConfigAlteration, ConfigResource, ResourceType
 from tidelog.client.errors import DeliveryFailed
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.offset_for_leader_epoch_request import (
@@ -22,7 +22,7 @@ from tidelog.protocol.messages.offset_for_leader_epoch_request import (
 )
 from tidelog.protocol.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 from tidelog.server.startup import RunningNode
-from tidelog.simulation.transaction_workload import new_cluster
+from tidelog.simulation.workloads.transaction_workload import new_cluster
 
 SESSION_SECONDS = SESSION_MS / 1000
 LAG_SECONDS = LAG_MS / 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.model.ids import TopicPartition
-from tidelog.simulation.history import (
+from tidelog.simulation.checks.history import (
     Acknowledged,
     Ended,
     Ending,
@@ -18,7 +18,7 @@ from tidelog.simulation.history import (
     Read,
     Sent,
 )
-from tidelog.simulation.stalls import PATIENCE_SECONDS, SETTLING_SECONDS, stalls
+from tidelog.simulation.checks.stalls import PATIENCE_SECONDS, SETTLING_SECONDS, stalls
 
 PLACE = TopicPartition("t", 0)
 LATE = PATIENCE_SECONDS + 0.01

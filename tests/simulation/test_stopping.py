@@ -9,11 +9,11 @@ import pytest
 from support.simulated_cluster import SimulatedCluster, play
 
 from tidelog.model.ids import TopicPartition
-from tidelog.simulation.filesystem import ProcessFileSystem
-from tidelog.simulation.node import SimulatedNode
-from tidelog.simulation.process import Process
-from tidelog.storage.clean_shutdown import read_clean_shutdown
-from tidelog.storage.filesystem import File
+from tidelog.simulation.machines.filesystem import ProcessFileSystem
+from tidelog.simulation.machines.node import SimulatedNode
+from tidelog.simulation.machines.process import Process
+from tidelog.storage.files.filesystem import File
+from tidelog.storage.recovery.clean_shutdown import read_clean_shutdown
 
 # How far apart the moments are, in virtual seconds, and how long it takes a node alone to start.
 STEP_SECONDS = 0.0007

@@ -24,7 +24,7 @@ from support.fuzzing import FrameSender, fuzzed_frames
 from support.processes import free_port, running_server
 from support.tidelog_process import tidelog_command
 
-from tidelog.server.handlers.registry import SERVED as SERVED_TO_CLIENTS
+from tidelog.server.api.registry import SERVED as SERVED_TO_CLIENTS
 from tidelog.server.quorum.listener import SERVED as SERVED_TO_BROKERS
 
 CONNECTIONS = 8

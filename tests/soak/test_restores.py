@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from soak.restores import Restores
 
-from tidelog.spark.java import find_java
+from tidelog.spark.session.java import find_java
 
 pytestmark = [
     pytest.mark.slow,

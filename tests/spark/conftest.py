@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from support.class_archives import small_spark_jvm
 from support.filled_topics import FilledTopics
 
-from tidelog.spark.java import JavaMissing
-from tidelog.spark.session import spark_session
+from tidelog.spark.session.java import JavaMissing
+from tidelog.spark.session.session import spark_session
 from tidelog.testing.broker_thread import BrokerThread
 
 # Small and quickly started: tests move thousands of rows, not millions.

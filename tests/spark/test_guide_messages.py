@@ -21,11 +21,8 @@ from support.processes import free_port
 
 from tidelog.client.errors import FencedError
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.batch_identity import BatchIdentity, Reads
 from tidelog.spark.databases.progress import PipelineBatch, Progress
 from tidelog.spark.databases.progress import decide as decide_database
-from tidelog.spark.encode import TaskEncoder
-from tidelog.spark.marker import Marker, Refuse, decide, decide_tasks, overtaken
 from tidelog.spark.mirror.progress import Noted, Offsets, is_last_batch
 from tidelog.spark.mirror.progress import decide as decide_mirror
 from tidelog.spark.outbox.marks import (
@@ -37,17 +34,20 @@ from tidelog.spark.outbox.marks import (
     not_the_owner,
 )
 from tidelog.spark.outbox.tables import PositionLost
-from tidelog.spark.publish_errors import explain
-from tidelog.spark.schema import source_columns
-from tidelog.spark.sink import batch_writer, stream_writer
-from tidelog.spark.sink_batch import BatchMode
-from tidelog.spark.sink_columns import SinkColumns
-from tidelog.spark.sink_delivery import plan_micro_batch
-from tidelog.spark.sink_errors import CannotTellIfPublished
-from tidelog.spark.sink_modes import TaskPlace
-from tidelog.spark.sink_options import sink_options
-from tidelog.spark.sink_plan import SinkPlan
-from tidelog.spark.source import batch_reader, stream_reader
+from tidelog.spark.sink.batch import BatchMode
+from tidelog.spark.sink.batch_identity import BatchIdentity, Reads
+from tidelog.spark.sink.columns import SinkColumns
+from tidelog.spark.sink.delivery import plan_micro_batch
+from tidelog.spark.sink.encode import TaskEncoder
+from tidelog.spark.sink.errors import CannotTellIfPublished
+from tidelog.spark.sink.modes import TaskPlace
+from tidelog.spark.sink.note import Marker, Refuse, decide, decide_tasks, overtaken
+from tidelog.spark.sink.options import sink_options
+from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.publish_errors import explain
+from tidelog.spark.sink.writers import batch_writer, stream_writer
+from tidelog.spark.source.readers import batch_reader, stream_reader
+from tidelog.spark.source.schema import source_columns
 from tidelog.testing.broker_thread import BrokerThread
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guide"

@@ -9,7 +9,7 @@ import pytest
 from support.download_cache import Unavailable
 from support.spark_versions import run_tests
 
-from tidelog.spark.java import JavaMissing, require_java
+from tidelog.spark.session.java import JavaMissing, require_java
 
 # Left to `make test-spark-versions`, since they take long: Spark Connect, which is tested on the newest version, and
 # deaths in foreachBatch, which are tested on the newest version and on 3.5.

@@ -15,12 +15,12 @@ from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import iterate_headers, parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import decode_all, encode_batch
-from tidelog.storage.filesystem import File, FileSystem, Lock
-from tidelog.storage.local_filesystem import LocalFile, LocalFileSystem
-from tidelog.storage.log import Log
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_directory import LoadReport, LogDirectory
-from tidelog.storage.log_results import AppendRefusal, AppendResult, ReadResult
+from tidelog.storage.directories.log_directory import LoadReport, LogDirectory
+from tidelog.storage.files.filesystem import File, FileSystem, Lock
+from tidelog.storage.files.local_filesystem import LocalFile, LocalFileSystem
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.results import AppendRefusal, AppendResult, ReadResult
 
 PARTITION = TopicPartition("topic", 0)
 TOPIC_ID = Uuid(bytes(range(16)))

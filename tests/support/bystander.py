@@ -24,7 +24,7 @@ from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequestTopic,
 )
 from tidelog.records.record import encode_batch
-from tidelog.server.metrics import error_codes
+from tidelog.server.observability.metrics import error_codes
 
 TOPIC = "bystander"
 PAUSE_SECONDS = 0.005

@@ -18,7 +18,7 @@ import pyspark
 from support.apache_kafka import SMALL_JVM
 from support.download_cache import FILL_TIMEOUT_SECONDS, Unavailable, cached
 
-from tidelog.spark.java import find_java
+from tidelog.spark.session.java import find_java
 
 # Set where too few drivers are started to pay for the training run.
 NO_ARCHIVE = "TIDELOG_TEST_NO_CLASS_ARCHIVE"

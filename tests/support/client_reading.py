@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tidelog.client.consumer import Consumer
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.consumer.fetched import ConsumerRecord
 
 
 async def read_all(servers: str, topic: str, **options: str) -> list[ConsumerRecord]:

@@ -20,7 +20,7 @@ from support.tidelog_process import tidelog_command
 from tidelog.cli.nodes import LocalCluster
 from tidelog.cli.session import read_properties
 from tidelog.client.admin import Admin, NewTopic, PartitionDescription
-from tidelog.client.cluster import CoordinatorKind
+from tidelog.client.cluster.cluster import CoordinatorKind
 from tidelog.client.errors import ClientError, ConnectionProblem
 from tidelog.model.errors import ApiError
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from tidelog.records.batch import BatchHeader, iterate_headers
 from tidelog.records.record import Record, decode_batch
 from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits
-from tidelog.storage.log import Log
-from tidelog.storage.log_directory import LogDirectory
-from tidelog.storage.log_results import ReadResult
-from tidelog.storage.removal import FileRemoval
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.directories.removal import FileRemoval
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.results import ReadResult
 
 
 def compact(

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tidelog.storage.filesystem import File, Lock
+from tidelog.storage.files.filesystem import File, Lock
 
 # Small, so that batches of a hundred bytes are torn.
 BLOCK_BYTES = 64

@@ -25,7 +25,7 @@ from tidelog.records.record import decode_all
 from tidelog.server.broker import EMBEDDED_PROPERTIES, single_node_properties
 from tidelog.server.ports import Ports
 from tidelog.server.startup import RunningNode, system_ports
-from tidelog.storage.local_filesystem import LocalFile, LocalFileSystem
+from tidelog.storage.files.local_filesystem import LocalFile, LocalFileSystem
 
 # Offset to value, of everything that was acknowledged and not deleted.
 Stored = dict[str, dict[int, bytes]]

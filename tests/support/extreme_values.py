@@ -1,4 +1,4 @@
-"""Random messages with extreme numbers. One extreme number at a time is in `tidelog.simulation.extremes`."""
+"""Random messages with extreme numbers. One extreme number at a time is in `tidelog.simulation.workloads.extremes`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from tidelog.protocol.schema import Field, Message, covers
-from tidelog.simulation.extremes import INTEGER_BITS, extremes
+from tidelog.simulation.workloads.extremes import INTEGER_BITS, extremes
 
 
 class Hostile:

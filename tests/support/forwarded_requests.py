@@ -10,7 +10,7 @@ from typing import Any
 
 from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.schema import Field, Message, covers
-from tidelog.server.handlers.registry import SERVED
+from tidelog.server.api.registry import SERVED
 from tidelog.server.quorum.envelope import FORWARDED
 
 TOPIC = 2

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tidelog.cli.dump_log import dump
-from tidelog.cli.dump_log_decoders import decode_text
+from tidelog.cli.commands.dump_log import dump
+from tidelog.cli.dump_log.decoders import decode_text
 from tidelog.spark.log_files.columns import ARROW_TYPES
 from tidelog.spark.log_files.places import SegmentPlace, find_segments, log_files_options
 from tidelog.spark.log_files.reading import read_segment

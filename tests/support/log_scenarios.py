@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from support.tracked_log import TrackedLog
 
-from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log.config import LogConfig
 
 Scenario = Callable[[TrackedLog], None]
 

@@ -11,7 +11,7 @@ from tidelog.network.later import Later
 from tidelog.records.batch import parse_header, stamp_offset_and_epoch
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import encode_batch
-from tidelog.server.coordinators.port import EncodedRecord, Settling
+from tidelog.server.coordination.port import EncodedRecord, Settling
 
 
 class MemoryCoordinatorLog:

@@ -14,9 +14,9 @@ from support.processes import free_port
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.ids import Uuid
 from tidelog.server.startup import RunningNode, system_ports
-from tidelog.storage.filesystem import FileSystem
-from tidelog.storage.local_filesystem import LocalFileSystem
-from tidelog.storage.meta_properties import MetaProperties, write_meta_properties
+from tidelog.storage.directories.meta_properties import MetaProperties, write_meta_properties
+from tidelog.storage.files.filesystem import FileSystem
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 
 CLUSTER_ID = "AAAAAAAAQACAAAAAAAAAAA"
 

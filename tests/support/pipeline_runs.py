@@ -18,10 +18,10 @@ from support.processes import ProcessFailed, start_process, tail, wait_until
 from support.tidelog_process import tidelog_command
 
 import tidelog.spark.pipelines.__main__
-from tidelog.spark.crash_points import CRASH_FILE, CRASH_POINT, GO
 from tidelog.spark.pipelines.progress import Display
 from tidelog.spark.pipelines.reading import pipeline_from
 from tidelog.spark.pipelines.run import StopRequest, plan_job, watch
+from tidelog.spark.sink.crash_points import CRASH_FILE, CRASH_POINT, GO
 
 # A JVM is started on a machine that may be busy.
 REACH_SECONDS = 600.0

@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from tidelog.client.admin import Admin
 from tidelog.client.consumer import Consumer
-from tidelog.client.fetched import ConsumerRecord
-from tidelog.client.producer import Producer
+from tidelog.client.consumer.fetched import ConsumerRecord
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
 
 

@@ -50,11 +50,11 @@ from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.replica import Replica
-from tidelog.server.router import Router
+from tidelog.server.routing.router import Router
 from tidelog.server.system import SystemClock, SystemRandomness
-from tidelog.storage.local_filesystem import LocalFileSystem
-from tidelog.storage.log_directory import LogDirectory
-from tidelog.storage.meta_properties import MetaProperties
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.directories.meta_properties import MetaProperties
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 
 CLUSTER_ID = "AAAAAAAAQACAAAAAAAAAAA"
 

@@ -18,7 +18,7 @@ from support.class_archives import small_spark_jvm
 from support.pipeline_runs import run_in_session
 
 from tidelog.spark.pipelines.failure import explain
-from tidelog.spark.session import spark_session
+from tidelog.spark.session.session import spark_session
 
 LOOK_SECONDS = 0.02
 MOST_ROWS = "20"

@@ -9,19 +9,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from tidelog.client.admin import Admin, NewTopic
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
 from tidelog.server.replicas.replica import Replica
+from tidelog.simulation.checks.history import Isolation
+from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.ending import read_replica
-from tidelog.simulation.history import Isolation
-from tidelog.simulation.loop import new_loop
-from tidelog.simulation.node import SimulatedNode, real_node
+from tidelog.simulation.machines.loop import new_loop
+from tidelog.simulation.machines.node import SimulatedNode, real_node
+from tidelog.simulation.machines.world import SimulatedClient, World
 from tidelog.simulation.run import bury
 from tidelog.simulation.scenario import Scenario
 from tidelog.simulation.setup import add_nodes
-from tidelog.simulation.trace import Trace
-from tidelog.simulation.workload import CLIENT_OPTIONS, new_consumer
-from tidelog.simulation.world import SimulatedClient, World
+from tidelog.simulation.workloads.workload import CLIENT_OPTIONS, new_consumer
 
 SESSION_MS = 2_000
 LAG_MS = 1_500

@@ -18,8 +18,8 @@ from support.class_archives import small_spark_jvm
 from support.processes import ProcessFailed, start_process, tail, wait_until
 
 from tidelog.client.admin import Admin
-from tidelog.client.partitioner import partition_for_key
-from tidelog.spark.crash_points import CRASH_FILE, CRASH_POINT, GO
+from tidelog.client.producer.partitioner import partition_for_key
+from tidelog.spark.sink.crash_points import CRASH_FILE, CRASH_POINT, GO
 
 PARTITIONS = 3
 ROWS = 400

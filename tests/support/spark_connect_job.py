@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pyspark_tidelog import DefaultSource
 from tidelog.spark import exactly_once_batch
-from tidelog.spark.session import LOOPBACK, local_settings, use_this_python
+from tidelog.spark.session.session import LOOPBACK, local_settings, use_this_python
 
 QUERY_SECONDS = 180
 

@@ -11,7 +11,7 @@ import argparse
 import os
 
 from tidelog.spark import exactly_once_batch
-from tidelog.spark.session import spark_session
+from tidelog.spark.session.session import spark_session
 
 # Small and quickly started: it moves hundreds of rows.
 _SETTINGS = {

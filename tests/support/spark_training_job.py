@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
-from tidelog.spark.session import spark_session
+from tidelog.spark.session.session import spark_session
 
 
 class Nowhere(DataSource):

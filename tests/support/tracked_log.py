@@ -15,12 +15,12 @@ from tidelog.records.batch import BatchHeader, parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import decode_batch, encode_batch
 from tidelog.storage.cleaner.compaction import CompactionLimits
-from tidelog.storage.filesystem import FileSystem
-from tidelog.storage.log import Log
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_directory import LogDirectory
-from tidelog.storage.log_results import AppendResult
-from tidelog.storage.removal import FileRemoval
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.directories.removal import FileRemoval
+from tidelog.storage.files.filesystem import FileSystem
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.results import AppendResult
 
 PATH = "/logs"
 PARTITION = TopicPartition("topic", 0)

@@ -16,7 +16,7 @@ from tidelog.protocol.codec import decode_whole
 from tidelog.protocol.frames import request_frame, skip_tagged_fields
 from tidelog.protocol.schema import Message
 from tidelog.server.node import Node
-from tidelog.server.router import Router
+from tidelog.server.routing.router import Router
 
 _NEVER_BLOCKED_BYTES = 1 << 20
 

@@ -14,7 +14,7 @@ from twin.report import report
 from twin.runner import Twin
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.handlers.registry import SERVED
+from tidelog.server.api.registry import SERVED
 
 pytestmark = [
     pytest.mark.maven,

@@ -21,10 +21,10 @@ from twin.side import Side
 from tidelog.coordinators.groups import offset_commit
 from tidelog.protocol.api import ApiKey, response_class
 from tidelog.protocol.schema import Message
-from tidelog.server import forwarding
-from tidelog.server.context import RequestContext
-from tidelog.server.coordinators.group_shard import GroupShardRuntime
+from tidelog.server.coordination.group_shard import GroupShardRuntime
 from tidelog.server.node import Node
+from tidelog.server.routing import forwarding
+from tidelog.server.routing.context import RequestContext
 
 NUMBERS = (1, 2, 3)
 DELETION = next(

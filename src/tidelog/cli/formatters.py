@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from struct import Struct
 
-from tidelog.cli.dump_log_json import message_to_json, render
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.cli.dump_log.json_form import message_to_json, render
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.coordinators.groups import records as group_records
 from tidelog.coordinators.transactions import records as transaction_records

@@ -10,7 +10,7 @@ from typing import Any
 from tidelog.cli.output import print_json, print_lines
 from tidelog.client.admin import Admin, GroupDescription, GroupMember
 from tidelog.client.config import Options
-from tidelog.client.offsets import LATEST
+from tidelog.client.offsets.listing import LATEST
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 

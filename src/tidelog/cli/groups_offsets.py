@@ -12,9 +12,9 @@ from tidelog.cli.groups_description import format_columns
 from tidelog.cli.output import print_json, print_lines
 from tidelog.cli.session import CommandFailure
 from tidelog.client.admin import Admin
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.config import Options
-from tidelog.client.offsets import EARLIEST, LATEST
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.listing import EARLIEST, LATEST
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 

@@ -27,28 +27,26 @@ class _Command(NamedTuple):
 
 
 COMMANDS = {
-    "up": _Command("tidelog.cli.up", "up", "Start a broker on this machine."),
-    "server": _Command("tidelog.cli.up", "server", "Start a node from a server.properties file."),
-    "format": _Command("tidelog.cli.storage_format", "format_storage", "Prepare the directories of a node."),
-    "cluster": _Command("tidelog.cli.cluster", "cluster", "Show nodes, quorum and replicas; move them."),
-    "topics": _Command("tidelog.cli.topics", "topics", "Create, list, describe, alter and delete topics."),
-    "produce": _Command("tidelog.cli.produce", "produce", "Send lines from standard input to a topic."),
-    "consume": _Command("tidelog.cli.consume", "consume", "Print the records of topics."),
-    "configs": _Command("tidelog.cli.configs", "configs", "Describe and alter configurations of topics and brokers."),
-    "groups": _Command("tidelog.cli.groups", "groups", "Show consumer groups, move their offsets, delete them."),
-    "transactions": _Command("tidelog.cli.transactions", "transactions", "Show transactions, end those that hang."),
-    "get-offsets": _Command("tidelog.cli.get_offsets", "get_offsets", "Show the offsets of partitions at a time."),
-    "delete-records": _Command("tidelog.cli.delete_records", "delete_records", "Delete records up to an offset."),
-    "log-dirs": _Command("tidelog.cli.log_dirs", "log_dirs", "Show what lies in the log directories of brokers."),
-    "verify": _Command("tidelog.cli.verify", "verify", "Read everything in a log directory and tell what is damaged."),
-    "dump-log": _Command("tidelog.cli.dump_log", "dump_log", "Show what is in the files of a partition."),
-    "broker-api-versions": _Command(
-        "tidelog.cli.broker_api_versions", "broker_api_versions", "Show which APIs the brokers serve."
-    ),
-    "pipeline": _Command("tidelog.cli.pipeline", "pipeline", "Run a ready pipeline on Spark, exactly once."),
-    "simulate": _Command("tidelog.cli.simulate", "simulate", "Run clusters in virtual time and break them by seed."),
-    "doctor": _Command("tidelog.cli.doctor", "doctor", "Show versions, and what works on this machine."),
-    "tour": _Command("tidelog.cli.tour", "tour", "See a broker at work: produce, consume, look inside."),
+    "up": _Command("up", "up", "Start a broker on this machine."),
+    "server": _Command("up", "server", "Start a node from a server.properties file."),
+    "format": _Command("storage_format", "format_storage", "Prepare the directories of a node."),
+    "cluster": _Command("cluster", "cluster", "Show nodes, quorum and replicas; move them."),
+    "topics": _Command("topics", "topics", "Create, list, describe, alter and delete topics."),
+    "produce": _Command("produce", "produce", "Send lines from standard input to a topic."),
+    "consume": _Command("consume", "consume", "Print the records of topics."),
+    "configs": _Command("configs", "configs", "Describe and alter configurations of topics and brokers."),
+    "groups": _Command("groups", "groups", "Show consumer groups, move their offsets, delete them."),
+    "transactions": _Command("transactions", "transactions", "Show transactions, end those that hang."),
+    "get-offsets": _Command("get_offsets", "get_offsets", "Show the offsets of partitions at a time."),
+    "delete-records": _Command("delete_records", "delete_records", "Delete records up to an offset."),
+    "log-dirs": _Command("log_dirs", "log_dirs", "Show what lies in the log directories of brokers."),
+    "verify": _Command("verify", "verify", "Read everything in a log directory and tell what is damaged."),
+    "dump-log": _Command("dump_log", "dump_log", "Show what is in the files of a partition."),
+    "broker-api-versions": _Command("broker_api_versions", "broker_api_versions", "Show which APIs the brokers serve."),
+    "pipeline": _Command("pipeline", "pipeline", "Run a ready pipeline on Spark, exactly once."),
+    "simulate": _Command("simulate", "simulate", "Run clusters in virtual time and break them by seed."),
+    "doctor": _Command("doctor", "doctor", "Show versions, and what works on this machine."),
+    "tour": _Command("tour", "tour", "See a broker at work: produce, consume, look inside."),
 }
 
 
@@ -69,7 +67,7 @@ class _Commands(TyperGroup):
 def load_command(name: str) -> Any:
     """The command as the module that it lives in describes it."""
     entry = COMMANDS[name]
-    function = getattr(import_module(entry.module), entry.function)
+    function = getattr(import_module(f"tidelog.cli.commands.{entry.module}"), entry.function)
     if isinstance(function, typer.Typer):
         # A command that has commands of its own.
         return typer.main.get_command(function)

@@ -93,8 +93,8 @@ class LocalCluster:
     def _cluster_id(self) -> str:
         from tidelog.controller.bootstrap import fresh_uuid
         from tidelog.model.ids import format_uuid
-        from tidelog.storage.local_filesystem import LocalFileSystem
-        from tidelog.storage.meta_properties import read_meta_properties
+        from tidelog.storage.directories.meta_properties import read_meta_properties
+        from tidelog.storage.files.local_filesystem import LocalFileSystem
 
         for number in self._numbers:
             if self._directory(number).exists():
@@ -105,8 +105,12 @@ class LocalCluster:
 
     def _format(self, number: int, cluster_id: str) -> None:
         from tidelog.controller.bootstrap import fresh_uuid
-        from tidelog.storage.local_filesystem import LocalFileSystem
-        from tidelog.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+        from tidelog.storage.directories.meta_properties import (
+            MetaProperties,
+            read_meta_properties,
+            write_meta_properties,
+        )
+        from tidelog.storage.files.local_filesystem import LocalFileSystem
 
         directory = self._directory(number)
         directory.mkdir(exist_ok=True)

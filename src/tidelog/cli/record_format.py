@@ -10,7 +10,7 @@ from importlib import import_module
 
 from tidelog.cli.line_reader import unescape
 from tidelog.cli.output import json_bytes, json_line
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.config.definitions import nearest_name, unknown_name_problem
 
 Formatter = Callable[[ConsumerRecord], bytes]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tidelog.client.offset_reset import OffsetReset, parse_offset_reset
+from tidelog.client.offsets.reset import OffsetReset, parse_offset_reset
 from tidelog.client.options import (
     CLIENT_OPTIONS,
     CONSUMER,
@@ -21,7 +21,7 @@ from tidelog.client.options import (
     READ_COMMITTED,
     WITHOUT_EFFECT,
 )
-from tidelog.client.partitioner import HASH, JAVA_PARTITIONERS
+from tidelog.client.producer.partitioner import HASH, JAVA_PARTITIONERS
 from tidelog.config.definitions import ConfigDefinition, ConfigValue, InvalidConfig, unknown_name_problem
 from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression

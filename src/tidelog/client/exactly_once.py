@@ -20,12 +20,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.config import InvalidConfig, Options, OptionValue
 from tidelog.client.consumer import Consumer
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import AbortableError, OutcomeUnknown
-from tidelog.client.fetched import ConsumerRecord
-from tidelog.client.producer import Producer
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from tidelog.client.batches import Accumulator, ProducerBatch
+from tidelog.client.producer.batches import Accumulator, ProducerBatch
 from tidelog.model.ports import Clock
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidelog.client.partitioner import JAVA_PARTITIONERS, PARTITIONERS, UNIFORM_STICKY
+from tidelog.client.producer.partitioner import JAVA_PARTITIONERS, PARTITIONERS, UNIFORM_STICKY
 from tidelog.config.definitions import (
     Between,
     ConfigDefinition,

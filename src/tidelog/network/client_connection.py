@@ -1,7 +1,7 @@
 """One outgoing connection: requests go out, replies are matched to them by correlation id.
 
 A connection is opened with its versions negotiated (KIP-511), so that whoever holds one can ask at once. Which broker
-to connect to, and what to do after a failure, is decided in `tidelog.client.cluster`.
+to connect to, and what to do after a failure, is decided in `tidelog.client.cluster.cluster`.
 
 A broker answers a connection's requests in order. That is why a request that gets no answer in time closes the
 connection: the answers behind it would not come either, and whether it was carried out is not known any more.

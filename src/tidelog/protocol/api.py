@@ -1,7 +1,7 @@
 """The APIs of the protocol: their keys, their message classes and the versions of their headers.
 
 Which of them a broker serves, and in which versions, is decided by the handlers that exist: see
-`tidelog.server.handlers`.
+`tidelog.server.api`.
 """
 
 from __future__ import annotations

@@ -18,20 +18,20 @@ from tidelog.network.request_memory import DEFAULT_LIMIT_BYTES, RequestMemory
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from tidelog.protocol.messages.api_versions_response import ApiVersion
-from tidelog.server.auto_topics import TopicsOnDemand
-from tidelog.server.connections import Connections
-from tidelog.server.coordinators.assembly import (
+from tidelog.server.api.registry import ADVERTISED_MINIMUM, SERVED
+from tidelog.server.configuration.topic_settings import TopicSettings
+from tidelog.server.coordination.assembly import (
     group_coordinator,
     marker_appends,
     other_brokers,
     transaction_coordinator,
 )
-from tidelog.server.fetch_sessions import FetchSessions
-from tidelog.server.handlers.registry import ADVERTISED_MINIMUM, SERVED
-from tidelog.server.metrics import Metrics
+from tidelog.server.coordination.auto_topics import TopicsOnDemand
+from tidelog.server.coordination.producer_ids import Block, ProducerIds
+from tidelog.server.fetching.sessions import FetchSessions
+from tidelog.server.observability.metrics import Metrics
 from tidelog.server.patient_work import PatientWork
 from tidelog.server.ports import Ports
-from tidelog.server.producer_ids import Block, ProducerIds
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.flusher import Flusher
@@ -39,11 +39,11 @@ from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import MissingLogs, Replicas
 from tidelog.server.replication.authority import QuorumAuthority
 from tidelog.server.replication.runtime import Replication
-from tidelog.server.topic_settings import TopicSettings
-from tidelog.storage.checkpoints import CorruptCheckpoint
-from tidelog.storage.filesystem import DiskFull, StorageFailure
-from tidelog.storage.log import Log
-from tidelog.storage.log_directory import LogDirectory
+from tidelog.server.routing.connections import Connections
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.files.filesystem import DiskFull, StorageFailure
+from tidelog.storage.log.log import Log
 
 logger = logging.getLogger(__name__)
 

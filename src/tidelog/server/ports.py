@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
-from tidelog.storage.filesystem import FileSystem
+from tidelog.storage.files.filesystem import FileSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,28 +30,28 @@ from tidelog.network.port import AsyncioNetwork, Listening
 from tidelog.network.request_memory import RequestMemory
 from tidelog.network.server_connection import ServerConnection
 from tidelog.records.batch import CorruptBatch
-from tidelog.server.housekeeping import Housekeeping
-from tidelog.server.metrics_endpoint import serve_metrics
 from tidelog.server.node import Node
+from tidelog.server.observability.metrics_endpoint import serve_metrics
 from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.listener import ControllerService
 from tidelog.server.quorum.quorum_log import METADATA_PARTITION
 from tidelog.server.quorum.runtime import DamagedQuorumState
-from tidelog.server.router import Router
+from tidelog.server.routing.router import Router
 from tidelog.server.signals import asked_to_stop
 from tidelog.server.system import SystemClock, SystemRandomness
-from tidelog.storage.batch_scan import UnsupportedFormat
-from tidelog.storage.checkpoints import CorruptCheckpoint
-from tidelog.storage.damage import DamagedLog, remedy_for
-from tidelog.storage.file_names import META_PROPERTIES, partition_directory
-from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.local_filesystem import LocalFileSystem, raise_descriptor_limit, share_descriptors
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_directory import LoadReport, LogDirectory
-from tidelog.storage.meta_properties import MetaProperties
-from tidelog.storage.recovery import RecoveryProgress
+from tidelog.server.upkeep.housekeeping import Housekeeping
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+from tidelog.storage.directories.log_directory import LoadReport, LogDirectory
+from tidelog.storage.directories.meta_properties import MetaProperties
+from tidelog.storage.files.file_names import META_PROPERTIES, partition_directory
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.files.local_filesystem import LocalFileSystem, raise_descriptor_limit, share_descriptors
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.recovery.damage import DamagedLog, remedy_for
+from tidelog.storage.recovery.recovery import RecoveryProgress
+from tidelog.storage.segments.batch_scan import UnsupportedFormat
 
 logger = logging.getLogger(__name__)
 

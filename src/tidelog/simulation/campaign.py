@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-from tidelog.simulation.faults import FaultKind
+from tidelog.simulation.faults.plan import FaultKind
 from tidelog.simulation.run import RunReport, TookTooLong, run
 from tidelog.simulation.scenario import draw_scenario
 

@@ -10,15 +10,15 @@ from tidelog.metadata.image import NO_LEADER
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import iterate_headers
 from tidelog.records.record import decode_batch
-from tidelog.simulation.history import FinalState, Isolation, Read, ReplicaLog, StoredRecord, TopicState
-from tidelog.simulation.node import SimulatedNode
+from tidelog.simulation.checks.history import FinalState, Isolation, Read, ReplicaLog, StoredRecord, TopicState
+from tidelog.simulation.machines.node import SimulatedNode
+from tidelog.simulation.machines.world import SimulatedClient, World
 from tidelog.simulation.setup import Clients
-from tidelog.simulation.work import Work
-from tidelog.simulation.workload import EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
-from tidelog.simulation.world import SimulatedClient, World
-from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.log import Log
-from tidelog.storage.log_results import OffsetOutOfRange
+from tidelog.simulation.workloads.work import Work
+from tidelog.simulation.workloads.workload import EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.results import OffsetOutOfRange
 
 # After healing each step of the end has so much time. Clients give up after half of it, brokers need far less.
 STEP_SECONDS = 60.0

@@ -12,22 +12,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from tidelog.server.logs import INVARIANT_LOGGER
-from tidelog.simulation.checkers import MAX_TOLD, Violation, check
-from tidelog.simulation.clock import draw_from
-from tidelog.simulation.disturbance import disturbances
+from tidelog.server.observability.logs import INVARIANT_LOGGER
+from tidelog.simulation.checks.checkers import MAX_TOLD, Violation, check
+from tidelog.simulation.checks.disturbance import disturbances
+from tidelog.simulation.checks.history import Ended, FinalState, History
+from tidelog.simulation.checks.stalls import stalls
+from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.ending import Finish, finish
-from tidelog.simulation.faults import draw_plan
-from tidelog.simulation.history import Ended, FinalState, History
-from tidelog.simulation.loop import SimulatedLoop, SimulationStuck, new_loop
-from tidelog.simulation.node import NodeFactory, real_node
-from tidelog.simulation.process import CURRENT
+from tidelog.simulation.faults.plan import draw_plan
+from tidelog.simulation.machines.clock import draw_from
+from tidelog.simulation.machines.loop import SimulatedLoop, SimulationStuck, new_loop
+from tidelog.simulation.machines.node import NodeFactory, real_node
+from tidelog.simulation.machines.process import CURRENT
+from tidelog.simulation.machines.world import World
 from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
 from tidelog.simulation.setup import add_clients, add_nodes, create_topics
-from tidelog.simulation.stalls import stalls
-from tidelog.simulation.trace import Trace
-from tidelog.simulation.world import World
-from tidelog.storage.filesystem import TOO_MANY_OPEN_FILES, StorageFailure
+from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES, StorageFailure
 
 # A node must serve, and the topics must be there, within this time; nothing is broken yet.
 START_SECONDS = 60.0

@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.model.ids import TopicPartition
-from tidelog.simulation.administration import AdministratorSettings
-from tidelog.simulation.clock import draw_from
-from tidelog.simulation.faults import FaultKind, choose_kinds
-from tidelog.simulation.history import Isolation
-from tidelog.simulation.hostile import HostileSettings
-from tidelog.simulation.transaction_workload import TransactionalSettings
-from tidelog.simulation.workload import ProducerSettings
+from tidelog.simulation.checks.history import Isolation
+from tidelog.simulation.faults.plan import FaultKind, choose_kinds
+from tidelog.simulation.machines.clock import draw_from
+from tidelog.simulation.workloads.administration import AdministratorSettings
+from tidelog.simulation.workloads.hostile import HostileSettings
+from tidelog.simulation.workloads.transaction_workload import TransactionalSettings
+from tidelog.simulation.workloads.workload import ProducerSettings
 
 TOPIC = "records"
 # What copiers make of it.

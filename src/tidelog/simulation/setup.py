@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid, format_uuid
-from tidelog.simulation.administration import AdministeringClient
-from tidelog.simulation.clock import draw_from
-from tidelog.simulation.history import History
-from tidelog.simulation.hostile import BystanderClient, HostileClient
-from tidelog.simulation.node import NodeFactory
+from tidelog.simulation.checks.history import History
+from tidelog.simulation.machines.clock import draw_from
+from tidelog.simulation.machines.node import NodeFactory
+from tidelog.simulation.machines.world import World
 from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
-from tidelog.simulation.transaction_workload import CopyingClient, TransactionalClient
-from tidelog.simulation.work import Work
-from tidelog.simulation.workload import (
+from tidelog.simulation.workloads.administration import AdministeringClient
+from tidelog.simulation.workloads.hostile import BystanderClient, HostileClient
+from tidelog.simulation.workloads.transaction_workload import CopyingClient, TransactionalClient
+from tidelog.simulation.workloads.work import Work
+from tidelog.simulation.workloads.workload import (
     CLIENT_OPTIONS,
     EXPECTED,
     RETRY_SECONDS,
@@ -25,7 +26,6 @@ from tidelog.simulation.workload import (
     ProducingClient,
     ReadingClient,
 )
-from tidelog.simulation.world import World
 
 GROUP = "group"
 COPIERS = "copiers"

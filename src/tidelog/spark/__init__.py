@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tidelog.spark.explanations import explain
+from tidelog.spark.session.explanations import explain
 
 if TYPE_CHECKING:
-    from tidelog.spark.foreach_batch import exactly_once_batch
+    from tidelog.spark.sink.foreach_batch import exactly_once_batch
 
 __all__ = ["exactly_once_batch", "explain"]
 
@@ -18,6 +18,6 @@ __all__ = ["exactly_once_batch", "explain"]
 def __getattr__(name: str) -> Any:
     if name != "exactly_once_batch":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tidelog.spark.foreach_batch import exactly_once_batch
+    from tidelog.spark.sink.foreach_batch import exactly_once_batch
 
     return exactly_once_batch

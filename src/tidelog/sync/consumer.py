@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec
 
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.config import Options, OptionValue
 from tidelog.client.consumer import Consumer as AsyncConsumer
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import ApiTimeout
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.sync.background import Client, blocking, on_loop, options_together
 

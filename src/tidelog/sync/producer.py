@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from tidelog.client.config import Options, OptionValue
-from tidelog.client.delivery import Delivery as AsyncDelivery
-from tidelog.client.delivery import RecordMetadata
 from tidelog.client.errors import ProducerClosed
-from tidelog.client.partitioner import Partitioner, PartitionFunction
-from tidelog.client.payloads import Headers, Payload, as_bytes, as_headers
-from tidelog.client.producer import Producer as AsyncProducer
+from tidelog.client.producer.delivery import Delivery as AsyncDelivery
+from tidelog.client.producer.delivery import RecordMetadata
+from tidelog.client.producer.partitioner import Partitioner, PartitionFunction
+from tidelog.client.producer.payloads import Headers, Payload, as_bytes, as_headers
+from tidelog.client.producer.producer import Producer as AsyncProducer
 from tidelog.records.record import Header
 from tidelog.sync.background import Background, Client, blocking, on_loop, options_together
 

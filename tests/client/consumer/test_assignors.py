@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.client.consumer.assignors import ASSIGNORS, assign_ranges, assign_round_robin
+from tidelog.client.consumer.group_protocol import Subscription, encode_sticky_user_data
 from tidelog.client.consumer.sticky import assign_cooperatively, assign_sticky
-from tidelog.client.group_protocol import Subscription, encode_sticky_user_data
 from tidelog.model.ids import TopicPartition
 
 Assignment = dict[str, list[TopicPartition]]

@@ -12,8 +12,8 @@ from support.reading import at_least, divided, fill, members, poll_all, poll_unt
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.errors import ApiTimeout, CommitFailed, WrongUse
+from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 

@@ -11,10 +11,10 @@ from support.reading import at_least, divided, fill, members, poll_all, poll_unt
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
-from tidelog.client.committed import OffsetAndMetadata
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import CommitFailed, ConsumerClosed, NoOffsetForPartition, WrongUse
-from tidelog.client.fetched import ConsumerRecord
-from tidelog.client.group_metadata import ConsumerGroupMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 

@@ -9,9 +9,9 @@ from support.cluster_processes import ClusterProcesses
 from support.reading import at_least, fill, poll_until, reader, values
 
 from tidelog.client.admin import Admin
-from tidelog.client.cluster import CoordinatorKind
+from tidelog.client.cluster.cluster import CoordinatorKind
 from tidelog.client.consumer import Consumer
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.consumer.fetched import ConsumerRecord
 
 pytestmark = pytest.mark.xdist_group("client-cluster")
 

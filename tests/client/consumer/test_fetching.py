@@ -19,7 +19,7 @@ from tidelog.client.admin import Admin, NewTopic
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetcher import FETCHING
 from tidelog.client.errors import WrongUse
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.ids import TopicPartition
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidelog.client.cluster.metadata import PartitionMetadata
 from tidelog.client.consumer.columns import as_record_batch
+from tidelog.client.consumer.fetched import FetchedPartition
 from tidelog.client.consumer.positions import Positions
 from tidelog.client.consumer.reader import Reader
 from tidelog.client.errors import ClientError
-from tidelog.client.fetched import FetchedPartition
-from tidelog.client.metadata import PartitionMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.records.record import encode_batch
 

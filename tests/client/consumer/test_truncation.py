@@ -12,9 +12,9 @@ from support.reading import at_least, fill, poll_until, reader, topic_with, valu
 from support.tidelog_process import running_tidelog
 
 from tidelog.client.admin import Admin, NewTopic
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.errors import LogTruncated
-from tidelog.client.producer import Producer
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
 
 T = TopicPartition("t", 0)

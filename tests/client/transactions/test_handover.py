@@ -7,7 +7,7 @@ from support.client_reading import read_committed
 
 from tidelog.client.admin import Admin
 from tidelog.client.errors import FencedError
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.client.transactions.handover import OpenTransaction, end_transaction
 
 

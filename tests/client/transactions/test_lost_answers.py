@@ -15,7 +15,7 @@ from support.processes import free_port
 from tidelog import Broker
 from tidelog.client.admin import Admin
 from tidelog.client.errors import AbortableError, DeliveryFailed, FatalError, FencedError, OutcomeUnknown
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.client.transactions import transactions
 from tidelog.client.transactions.coordinator import TRANSACTIONS, Asking, TransactionCoordinator
 from tidelog.client.transactions.verdicts import Request

@@ -9,9 +9,9 @@ from support.client_reading import read_committed
 from support.cluster_processes import ClusterProcesses
 
 from tidelog.client.admin import Admin
-from tidelog.client.cluster import CoordinatorKind
+from tidelog.client.cluster.cluster import CoordinatorKind
 from tidelog.client.errors import AbortableError
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
 
 pytestmark = [pytest.mark.xdist_group("client-cluster"), pytest.mark.slow]

@@ -10,7 +10,7 @@ from support.client_reading import read_all, read_committed
 from tidelog import Broker
 from tidelog.client.admin import Admin
 from tidelog.client.errors import FatalError, FencedError, WrongTransactionState, WrongUse
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.client.transactions.prepared import PreparedTransactionState
 from tidelog.model.ids import TopicPartition
 

@@ -8,7 +8,7 @@ from support.processes import free_port
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tidelog.protocol.messages.update_features_response import UpdateFeaturesResponse

@@ -9,7 +9,6 @@ import pytest
 from support.client_reading import read_all, read_committed
 
 from tidelog.client.admin import Admin
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.consumer import Consumer
 from tidelog.client.errors import (
     AbortableError,
@@ -20,8 +19,9 @@ from tidelog.client.errors import (
     WrongTransactionState,
     WrongUse,
 )
-from tidelog.client.group_metadata import ConsumerGroupMetadata
-from tidelog.client.producer import Delivery, Producer
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
+from tidelog.client.producer.producer import Delivery, Producer
 from tidelog.client.transactions import transactions
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition

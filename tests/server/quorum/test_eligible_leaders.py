@@ -22,7 +22,7 @@ from tidelog.protocol.messages.describe_topic_partitions_request import (
 )
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tidelog.records.record import encode_batch
-from tidelog.storage.log_results import ReadResult
+from tidelog.storage.log.results import ReadResult
 
 ROLES = {1: "broker", 2: "broker", 3: "broker,controller"}
 

@@ -13,7 +13,7 @@ from support.forwarded_requests import comparable, every_version, request_for
 from support.nodes_in_process import Nodes, nodes
 from support.raw_client import RawClient, raw_client
 
-import tidelog.server.handlers
+import tidelog.server.api
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.principal import ANONYMOUS, Principal
 from tidelog.protocol.api import ApiKey, response_class
@@ -24,14 +24,14 @@ from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequ
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.produce_request import ProduceRequest
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
-from tidelog.server import forwarding
-from tidelog.server.context import RequestContext
-from tidelog.server.handlers.registry import SERVED
-from tidelog.server.metrics import error_codes
+from tidelog.server.api.registry import SERVED
 from tidelog.server.node import Node
+from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum import answers
 from tidelog.server.quorum.envelope import FORWARDED, Forwarded, seal, unseal
-from tidelog.server.refusals import refuse
+from tidelog.server.replies.refusals import refuse
+from tidelog.server.routing import forwarding
+from tidelog.server.routing.context import RequestContext
 
 THREE = {1: "broker,controller", 2: "broker,controller", 3: "broker,controller"}
 
@@ -219,7 +219,7 @@ def test_a_refusal_is_seen_in_every_version(api_key: ApiKey, version: int) -> No
 def test_nothing_reaches_the_controller_but_in_an_envelope() -> None:
     """A handler that sent the decoded request would encode it in another version than the client's."""
     assert set(SERVED) >= FORWARDED
-    for module in Path(tidelog.server.handlers.__path__[0]).glob("*.py"):
+    for module in Path(tidelog.server.api.__path__[0]).glob("*.py"):
         assert "controller.ask(" not in module.read_text(), module.name
 
 

@@ -23,8 +23,8 @@ from tidelog.metadata.snapshot import image_records
 from tidelog.metadata.snapshot_file import encode_snapshot
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.quorum_log import QuorumLog
-from tidelog.storage.filesystem import read_whole
-from tidelog.storage.log_directory import LogDirectory
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.files.filesystem import read_whole
 
 PATH = "/data"
 METADATA = f"{PATH}/__cluster_metadata-0"

@@ -19,8 +19,8 @@ from tidelog.protocol.messages.delete_records_request import (
     DeleteRecordsTopic,
 )
 from tidelog.records.record import encode_batch
-from tidelog.storage.checkpoints import read_offset_checkpoint
-from tidelog.storage.local_filesystem import LocalFileSystem
+from tidelog.storage.directories.checkpoints import read_offset_checkpoint
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 
 KEEPS_FETCHING = {"replica_fetch_wait_max_ms": "50"}
 

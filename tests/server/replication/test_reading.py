@@ -15,7 +15,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import Uuid
 from tidelog.partition.progress import PartitionProgress
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
-from tidelog.server.replication.nearby import THE_LEADER, nearby_replica
+from tidelog.server.fetching.nearby import THE_LEADER, nearby_replica
 
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 NEARBY = {"replica_selector_class": SELECTOR, "replica_fetch_wait_max_ms": "50"}

@@ -16,11 +16,11 @@ from support.database_rows import query
 from support.processes import wait_until
 
 from tidelog.records.content_digest import ContentDigest
-from tidelog.spark.batch_identity import BEGINNING, BatchIdentity, Reads
 from tidelog.spark.databases import postgresql
 from tidelog.spark.databases.options import DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.progress import BatchRefused, PipelineBatch, Progress, Span, Verdict
 from tidelog.spark.databases.store import Column, Database, DatabaseProblem, StagedRows, open_database
+from tidelog.spark.sink.batch_identity import BEGINNING, BatchIdentity, Reads
 
 COLUMNS = [Column(name="id", type="bigint"), Column(name="name", type="string")]
 ORIGIN_TYPES = {TOPIC: pa.string(), PARTITION: pa.int32(), OFFSET: pa.int64()}

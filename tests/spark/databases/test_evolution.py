@@ -9,12 +9,12 @@ import pytest
 from support.database_rows import query
 
 from tidelog.records.content_digest import ContentDigest
-from tidelog.spark.batch_identity import BEGINNING, BatchIdentity, Reads
 from tidelog.spark.databases.evolution import Addition, plan_columns, postgresql_holds, sqlite_affinity, sqlite_holds
 from tidelog.spark.databases.options import OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.postgresql_tables import postgresql_type
 from tidelog.spark.databases.progress import PipelineBatch
 from tidelog.spark.databases.store import Column, Database, DatabaseProblem, open_database
+from tidelog.spark.sink.batch_identity import BEGINNING, BatchIdentity, Reads
 
 OLD = [Column(name="id", type="bigint"), Column(name="note", type="string")]
 NEW = [

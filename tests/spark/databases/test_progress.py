@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidelog.spark.batch_identity import BEGINNING, BatchIdentity, Reads
 from tidelog.spark.databases.progress import (
     BatchRefused,
     PipelineBatch,
@@ -19,6 +18,7 @@ from tidelog.spark.databases.progress import (
     decide,
     merge_spans,
 )
+from tidelog.spark.sink.batch_identity import BEGINNING, BatchIdentity, Reads
 
 
 def reads(start: int | None, end: int) -> Reads:

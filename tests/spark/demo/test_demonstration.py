@@ -12,7 +12,7 @@ from rich.console import Console
 from support.class_archives import small_spark_jvm
 
 from tidelog.spark.demo.__main__ import Demonstration
-from tidelog.spark.java import find_java
+from tidelog.spark.session.java import find_java
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,7 +20,7 @@ from tidelog.records.record import encode_batch
 from tidelog.spark.log_files import reading
 from tidelog.spark.log_files.places import InvalidLogFiles, find_segments, log_files_options
 from tidelog.spark.log_files.reading import SegmentChanged, read_segment
-from tidelog.storage.transaction_index import TRANSACTION_ENTRY
+from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.testing.broker_thread import BrokerThread
 
 WRITTEN_BY_KAFKA = Path(__file__).parents[2] / "cli" / "dump_log_samples" / "files"

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.mirror.comparison import (
     LOOK_AHEAD,

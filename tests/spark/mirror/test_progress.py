@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from tidelog.client.committed import OffsetAndMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.batch_identity import BEGINNING, Reads
 from tidelog.spark.mirror.groups import translated
 from tidelog.spark.mirror.progress import MirrorRefused, Noted, Offsets, Verdict, decide, is_last_batch
 from tidelog.spark.mirror.runs import Run
 from tidelog.spark.mirror.topics import MirroredTopics
+from tidelog.spark.sink.batch_identity import BEGINNING, Reads
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 

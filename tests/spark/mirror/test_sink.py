@@ -11,16 +11,16 @@ import pytest
 from support.client_reading import read_all
 
 from tidelog.client.admin import Admin
-from tidelog.client.committed import OffsetAndMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.mirror.runs import Run, read_runs
 from tidelog.spark.mirror.sink import MirrorMode, MirrorOutput, mirror_group
-from tidelog.spark.sink_columns import SinkColumns
-from tidelog.spark.sink_modes import TaskPlace
-from tidelog.spark.sink_options import SinkOptions, sink_options
-from tidelog.spark.sink_plan import SinkPlan
-from tidelog.spark.staging import plan_folder
+from tidelog.spark.sink.columns import SinkColumns
+from tidelog.spark.sink.modes import TaskPlace
+from tidelog.spark.sink.options import SinkOptions, sink_options
+from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.staging import plan_folder
 from tidelog.testing.broker_thread import BrokerThread
 
 TOPIC = "orders"

@@ -10,7 +10,7 @@ from support.filled_topics import FilledTopics
 from support.tidelog_command import run_tidelog
 
 from tidelog.client.admin import Admin
-from tidelog.client.committed import OffsetAndMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.mirror.comparison import PartitionResult
 from tidelog.spark.mirror.progress import MirrorRefused

@@ -17,8 +17,8 @@ from support.pipeline_runs import run_in_session
 from support.processes import wait_until
 
 from tidelog.client.admin import Admin
-from tidelog.client.committed import OffsetAndMetadata
-from tidelog.client.fetched import ConsumerRecord
+from tidelog.client.consumer.fetched import ConsumerRecord
+from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.pipelines.mirror import verify
 from tidelog.spark.pipelines.reading import pipeline_from

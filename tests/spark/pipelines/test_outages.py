@@ -27,8 +27,8 @@ from support.processes import free_port, wait_until
 from support.tidelog_process import RestartedTidelog, restarted_tidelog
 
 from tidelog.spark.databases.options import parse_url
-from tidelog.spark.java import find_java
 from tidelog.spark.outbox.tables import OutboxSettings, open_outbox
+from tidelog.spark.session.java import find_java
 
 pytestmark = [
     pytest.mark.slow,

@@ -50,13 +50,13 @@ IS_AWAY = [
     "tidelog.network.client_connection.RequestTimedOut: no reply within 30000 ms",
     "tidelog.client.errors.DeliveryTimedOut: a record was not stored within 120000 ms",
     "tidelog.client.errors.OutcomeUnknown: the answer to the commit did not come",
-    "tidelog.spark.source_fetch.ReadTimedOut: no records within 120000 ms",
+    "tidelog.spark.source.fetch.ReadTimedOut: no records within 120000 ms",
     "tidelog.model.errors.ApiError: LEADER_NOT_AVAILABLE: topic 'orders'",
     "tidelog.model.errors.ApiError: NOT_LEADER_OR_FOLLOWER",
     "tidelog.model.errors.ApiError: COORDINATOR_NOT_AVAILABLE",
     "tidelog.model.errors.ApiError: BROKER_NOT_AVAILABLE",
-    "tidelog.spark.source_cluster.SourceProblem: topic 'orders' cannot be read: REPLICA_NOT_AVAILABLE",
-    "tidelog.spark.sink_errors.PublishFailed: micro-batch 3 could not be published in 5 attempts; the last problem: x",
+    "tidelog.spark.source.cluster.SourceProblem: topic 'orders' cannot be read: REPLICA_NOT_AVAILABLE",
+    "tidelog.spark.sink.errors.PublishFailed: micro-batch 3 could not be published in 5 attempts; the last problem: x",
     "psycopg.errors.AdminShutdown: terminating connection due to administrator command",
     "psycopg.errors.CrashShutdown: terminating connection because of crash of another server process",
     "psycopg.errors.CannotConnectNow: the database system is starting up",
@@ -75,11 +75,11 @@ IS_AWAY = [
     "tidelog.spark.databases.store.DatabaseProblem: staging table x holds 0 rows instead of 3: the server was started "
     "anew in between. Nothing was written; start the pipeline again and the batch is repeated",
     "sqlite3.OperationalError: database is locked",
-    "tidelog.spark.errors.SparkProblem: the database cannot do this: terminating connection due to administrator "
-    "command server closed the connection unexpectedly. Start the query again when it can",
-    "tidelog.spark.errors.SparkProblem: ConnectionResetError: [Errno 104] Connection reset by peer",
-    "tidelog.spark.errors.SparkProblem: TimeoutError: ",
-    "tidelog.spark.errors.CannotPlan: no broker answers at 127.0.0.1:1 (connection refused)",
+    "tidelog.spark.session.errors.SparkProblem: the database cannot do this: terminating connection due to "
+    "administrator command server closed the connection unexpectedly. Start the query again when it can",
+    "tidelog.spark.session.errors.SparkProblem: ConnectionResetError: [Errno 104] Connection reset by peer",
+    "tidelog.spark.session.errors.SparkProblem: TimeoutError: ",
+    "tidelog.spark.session.errors.CannotPlan: no broker answers at 127.0.0.1:1 (connection refused)",
     "ConnectionRefusedError: [Errno 111] Connection refused",
     "ConnectionResetError: [Errno 104] Connection reset by peer",
     "TimeoutError",
@@ -88,16 +88,16 @@ IS_AWAY = [
 
 REFUSED = [
     "tidelog.spark.databases.progress.BatchRefused: pipeline 'orders' is written by another query now",
-    "tidelog.spark.sink_errors.CannotTellIfPublished: the marker is ahead of the checkpoint",
-    "tidelog.spark.sink_errors.PublishFenced: micro-batch 3 stops, because somebody else publishes in its name",
-    "tidelog.spark.sink_errors.UnknownTopic: topic 'orders' does not exist",
-    "tidelog.spark.sink_errors.InvalidSinkOptions: kafka.acks=0 is not possible",
-    "tidelog.spark.sink_errors.MessageTooLarge: the broker refuses a record batch as too large",
-    "tidelog.spark.sink_errors.TransactionTimedOut: publishing takes longer than kafka.transaction.timeout.ms=60000",
-    "tidelog.spark.sink_errors.PublishFailed: micro-batch 3 cannot be published: TOPIC_AUTHORIZATION_FAILED",
+    "tidelog.spark.sink.errors.CannotTellIfPublished: the marker is ahead of the checkpoint",
+    "tidelog.spark.sink.errors.PublishFenced: micro-batch 3 stops, because somebody else publishes in its name",
+    "tidelog.spark.sink.errors.UnknownTopic: topic 'orders' does not exist",
+    "tidelog.spark.sink.errors.InvalidSinkOptions: kafka.acks=0 is not possible",
+    "tidelog.spark.sink.errors.MessageTooLarge: the broker refuses a record batch as too large",
+    "tidelog.spark.sink.errors.TransactionTimedOut: publishing takes longer than kafka.transaction.timeout.ms=60000",
+    "tidelog.spark.sink.errors.PublishFailed: micro-batch 3 cannot be published: TOPIC_AUTHORIZATION_FAILED",
     "tidelog.spark.mirror.progress.MirrorRefused: batch 3 begins at source offset 4",
-    "tidelog.spark.source_fetch.DataLost: records of orders-0 are not there any more",
-    "tidelog.spark.source_cluster.SourceProblem: there is no topic 'orders'",
+    "tidelog.spark.source.fetch.DataLost: records of orders-0 are not there any more",
+    "tidelog.spark.source.cluster.SourceProblem: there is no topic 'orders'",
     "tidelog.model.errors.ApiError: UNKNOWN_TOPIC_OR_PARTITION: topic 'orders'",
     "tidelog.model.errors.ApiError: TOPIC_AUTHORIZATION_FAILED",
     CANNOT_CONNECT + 'FATAL: password authentication failed for user "app"',
@@ -105,8 +105,8 @@ REFUSED = [
     "psycopg.errors.UndefinedColumn: column total of relation orders does not exist",
     "psycopg.errors.NumericValueOutOfRange: integer out of range",
     "psycopg.errors.UniqueViolation: duplicate key value violates unique constraint",
-    "tidelog.spark.errors.SparkProblem: the database cannot do this: duplicate key value violates unique constraint "
-    '"orders_key" DETAIL: Key (note)=(connection refused) already exists. Start the query again when it can',
+    "tidelog.spark.session.errors.SparkProblem: the database cannot do this: duplicate key value violates unique "
+    'constraint "orders_key" DETAIL: Key (note)=(connection refused) already exists. Start the query again when it can',
     "ValueError: connection refused, says the value of a record",
     "KeyError: 'Connection reset by peer'",
     "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] the value of t-0 does not fit",
@@ -123,7 +123,7 @@ def test_what_is_away_is_worth_another_try(cause: str) -> None:
 def test_ours_is_found_behind_words_of_sparks() -> None:
     text = (
         "[STREAM_FAILED] Query terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when "
-        "Python streaming data source perform commit: tidelog.spark.sink_errors.PublishFailed: micro-batch 0 could not "
+        "Python streaming data source perform commit: tidelog.spark.sink.errors.PublishFailed: micro-batch 0 could not "
         "be published in 5 attempts; the last problem: x SQLSTATE: 38000 SQLSTATE: XXKST\n=== Streaming Query ===\n"
     )
     verdict = judge(causes_in(text))

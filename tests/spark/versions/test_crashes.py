@@ -13,8 +13,8 @@ import pyspark
 import pytest
 from support.sink_runs import Input, create_topic, sink_run, watching
 
-from tidelog.spark.java import find_java
-from tidelog.spark.publish import DRIVER_CRASH_POINTS
+from tidelog.spark.session.java import find_java
+from tidelog.spark.sink.publish import DRIVER_CRASH_POINTS
 from tidelog.testing.broker_thread import BrokerThread
 
 pytestmark = [

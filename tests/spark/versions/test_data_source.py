@@ -136,7 +136,11 @@ def test_spark_without_data_sources_finds_no_tidelog_and_we_explain_it(
 @pytest.mark.skipif(VERSION >= (4, 0), reason="about a Spark without data sources in Python")
 def test_spark_without_data_sources_says_what_to_use_instead() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "import tidelog.spark.source"], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", "import tidelog.spark.source.readers"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
     assert "foreachBatch(tidelog.spark.exactly_once_batch(...))" in done.stderr.splitlines()[-1]

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from support.filled_topics import FilledTopics, committed_values
 
 import tidelog.spark
-from tidelog.spark.sink_errors import InvalidSinkOptions
+from tidelog.spark.sink.errors import InvalidSinkOptions
 from tidelog.testing.broker_thread import BrokerThread
 
 Read = Callable[[str], list[str]]

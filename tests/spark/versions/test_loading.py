@@ -7,9 +7,9 @@ import sys
 
 _LOOK = """
 import sys
-from tidelog.spark import daemon
+from tidelog.spark.session import daemon
 daemon.load()
-print("tidelog.spark.foreach_batch" in sys.modules)
+print("tidelog.spark.sink.foreach_batch" in sys.modules)
 """
 
 

@@ -13,8 +13,8 @@ pytest.importorskip("pyspark.sql.datasource", reason="Spark has data sources in 
 
 from support.filled_topics import FilledTopics
 
-from tidelog.spark.options import stream_options
-from tidelog.spark.source import StreamReader
+from tidelog.spark.source.options import stream_options
+from tidelog.spark.source.readers import StreamReader
 from tidelog.spark.versions.refusals import StartUnknown
 from tidelog.spark.versions.self_limited import SelfLimitedReader
 from tidelog.testing.broker_thread import BrokerThread

@@ -14,9 +14,9 @@ from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
 from tidelog.storage.cleaner.compaction import CompactionLimits, CompactionRevoked, DamagedSegment
 from tidelog.storage.cleaner.gaps import KnownGaps
-from tidelog.storage.file_names import CLEANER_CHECKPOINT, GAPS_FILE, RECOVERY_POINT_CHECKPOINT
-from tidelog.storage.local_filesystem import LocalFileSystem
-from tidelog.storage.log_config import LogConfig
+from tidelog.storage.files.file_names import CLEANER_CHECKPOINT, GAPS_FILE, RECOVERY_POINT_CHECKPOINT
+from tidelog.storage.files.local_filesystem import LocalFileSystem
+from tidelog.storage.log.config import LogConfig
 from tidelog.storage.verification.directory import verify
 from tidelog.storage.verification.findings import Report
 

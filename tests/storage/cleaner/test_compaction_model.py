@@ -16,7 +16,7 @@ from support.tracked_log import PATH, TrackedLog
 
 from tidelog.records.compression import Compression
 from tidelog.storage.cleaner.compaction import CompactionLimits
-from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log.config import LogConfig
 
 DELETE_RETENTION_MS = 500
 CONFIG = LogConfig(

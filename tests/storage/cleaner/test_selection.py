@@ -8,7 +8,7 @@ import pytest
 
 from tidelog.storage.cleaner.grouping import group_segments
 from tidelog.storage.cleaner.selection import CleanableRange, cleanable_range
-from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log.config import LogConfig
 
 NOW = 1_000_000
 

@@ -15,8 +15,8 @@ from support.tracked_log import NOW, PATH, TrackedLog
 from tidelog.records.batch import LEADER_EPOCH_AT, iterate_headers
 from tidelog.records.compression import Compression
 from tidelog.storage.cleaner.compaction import CompactionLimits, DamagedSegment
-from tidelog.storage.file_names import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT
-from tidelog.storage.log_config import LogConfig
+from tidelog.storage.files.file_names import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT
+from tidelog.storage.log.config import LogConfig
 from tidelog.storage.verification.directory import NothingToVerify, verify
 from tidelog.storage.verification.findings import Report
 

@@ -16,7 +16,7 @@ from tidelog.client.admin.quorum import QuorumAdmin
 from tidelog.client.admin.replicas import ReplicaAdmin
 from tidelog.client.admin.topics import TopicAdmin
 from tidelog.client.admin.transactions import TransactionAdmin
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import Options, OptionValue, client_config
 from tidelog.model.errors import ApiError
 from tidelog.model.ports import Clock, Randomness

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.routing import ask_for_each
 from tidelog.client.errors import WrongUse, api_error
-from tidelog.client.routing import ask_for_each
 from tidelog.config.definitions import ConfigSource
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tidelog.client.cluster import Cluster, CoordinatorKind
-from tidelog.client.committed import COORDINATION, OffsetAndMetadata, commit_offsets, fetch_committed
+from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each
+from tidelog.client.consumer.group_protocol import decode_assignment
 from tidelog.client.errors import api_error, raise_for_code
-from tidelog.client.group_metadata import ConsumerGroupMetadata
-from tidelog.client.group_protocol import decode_assignment
-from tidelog.client.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each
+from tidelog.client.offsets.committed import COORDINATION, OffsetAndMetadata, commit_offsets, fetch_committed
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import UnsupportedByBroker

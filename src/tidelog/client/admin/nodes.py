@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.metadata import NO_NODE, BrokerAddress
 from tidelog.client.errors import api_error, raise_for_code
-from tidelog.client.metadata import NO_NODE, BrokerAddress
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import api_error
-from tidelog.client.offsets import OffsetAndTimestamp, list_offsets
-from tidelog.client.routing import ask_leaders
+from tidelog.client.offsets.listing import OffsetAndTimestamp, list_offsets
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.delete_records_request import (
@@ -47,7 +47,7 @@ class PartitionAdmin:
         read_committed: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, OffsetAndTimestamp | ApiError]:
-        """The offset at a time: a timestamp in ms, or EARLIEST, LATEST, ... from `tidelog.client.offsets`."""
+        """The offset at a time: a timestamp in ms, or EARLIEST, LATEST, ... from `tidelog.client.offsets.listing`."""
         return await list_offsets(self._cluster, times, read_committed=read_committed, timeout_ms=timeout_ms)
 
     async def delete_records(

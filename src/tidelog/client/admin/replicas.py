@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.routing import ask_for_each
 from tidelog.client.errors import api_error, raise_for_code
-from tidelog.client.routing import ask_for_each
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.alter_partition_reassignments_request import (

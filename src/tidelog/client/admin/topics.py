@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.metadata import NO_NODE
+from tidelog.client.cluster.routing import ask_for_each
 from tidelog.client.errors import api_error
-from tidelog.client.metadata import NO_NODE
-from tidelog.client.routing import ask_for_each
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid
 from tidelog.network.client_connection import UnsupportedByBroker

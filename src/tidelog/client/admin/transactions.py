@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.client.admin.partitions import PartitionAdmin, ProducerState
-from tidelog.client.cluster import Cluster, CoordinatorKind
-from tidelog.client.committed import COORDINATION
+from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each, ask_leaders
 from tidelog.client.errors import api_error, raise_for_code
-from tidelog.client.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each, ask_leaders
+from tidelog.client.offsets.committed import COORDINATION
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest

@@ -1,7 +1,7 @@
 """How the leader of a classic group divides partitions among the members. Pure functions, one per strategy.
 
 The sticky ones are in `tidelog.client.consumer.sticky`; what members tell each other is in
-`tidelog.client.group_protocol`. The coordinator picks the strategy: one that all members offer.
+`tidelog.client.consumer.group_protocol`. The coordinator picks the strategy: one that all members offer.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from tidelog.client.consumer.sticky import assign_cooperatively, assign_sticky
-from tidelog.client.group_protocol import (
+from tidelog.client.consumer.group_protocol import (
     Subscription,
     encode_cooperative_user_data,
     encode_sticky_user_data,
     members_in_order,
 )
+from tidelog.client.consumer.sticky import assign_cooperatively, assign_sticky
 from tidelog.model.ids import TopicPartition
 
 Assign = Callable[[Mapping[str, Subscription], Mapping[str, int]], dict[str, list[TopicPartition]]]

@@ -14,14 +14,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.assignors import ASSIGNORS
 from tidelog.client.consumer.join import Joined, Joiner
 from tidelog.client.consumer.listeners import Holdings
 from tidelog.client.consumer.subscription import Subscription
 from tidelog.client.errors import ClientError, is_retriable
-from tidelog.client.group_metadata import NO_GENERATION, ConsumerGroupMetadata
+from tidelog.client.offsets.group_metadata import NO_GENERATION, ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.client.arrow import arrow_schema, records_to_arrow
+from tidelog.client.consumer.fetched import BatchChunk
 from tidelog.client.errors import ClientError
-from tidelog.client.fetched import BatchChunk
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import CorruptBatch
 

@@ -11,13 +11,13 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 
-from tidelog.client.cluster import Cluster
-from tidelog.client.committed import OffsetAndMetadata, commit_offsets
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.member import GroupMember
 from tidelog.client.consumer.positions import Positions
 from tidelog.client.errors import ClientError, CommitFailed, WrongUse
-from tidelog.client.group_metadata import ConsumerGroupMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata, commit_offsets
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem

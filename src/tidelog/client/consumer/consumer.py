@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from tidelog.client.cluster import Cluster
-from tidelog.client.committed import OffsetAndMetadata, fetch_committed
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import Options, OptionValue, consumer_config
 from tidelog.client.consumer.classic_member import ClassicMember
 from tidelog.client.consumer.commits import CommitCallback, Commits
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.consumer.fetcher import Fetcher
 from tidelog.client.consumer.listeners import Holdings, Listener, RebalanceListeners
 from tidelog.client.consumer.member import GroupMember
@@ -29,11 +29,11 @@ from tidelog.client.consumer.reader import Reader
 from tidelog.client.consumer.reconciling_member import ReconcilingMember
 from tidelog.client.consumer.subscription import Kind, Subscription
 from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable, WrongUse, is_retriable
-from tidelog.client.fetched import ConsumerRecord
-from tidelog.client.group_metadata import ConsumerGroupMetadata
 from tidelog.client.metrics import ConsumerMetrics
+from tidelog.client.offsets.committed import OffsetAndMetadata, fetch_committed
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
+from tidelog.client.offsets.timestamps import EARLIEST, LATEST
 from tidelog.client.options import CONSUMER
-from tidelog.client.places import EARLIEST, LATEST
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness

@@ -1,6 +1,6 @@
 """Fetches records for assigned partitions, ahead of whoever reads them. One request at a time per broker.
 
-What the replies hold is taken apart in `tidelog.client.fetched`; where the reader is, is known by
+What the replies hold is taken apart in `tidelog.client.consumer.fetched`; where the reader is, is known by
 `tidelog.client.consumer.positions`; what is said in requests is decided in `tidelog.client.consumer.fetch_session`.
 """
 
@@ -11,13 +11,13 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.fetch_session import FetchPlan, FetchSession, WantedPartition
+from tidelog.client.consumer.fetched import FetchedPartition
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import ClientError, LogTruncated, api_error
-from tidelog.client.fetched import FetchedPartition
 from tidelog.client.metrics import ConsumerMetrics
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid

@@ -10,20 +10,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tidelog.client.cluster import Cluster, CoordinatorKind
-from tidelog.client.committed import COORDINATION
+from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.routing import ask_coordinator
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.assignors import ASSIGNORS
-from tidelog.client.errors import ClientError, api_error
-from tidelog.client.group_metadata import NO_GENERATION
-from tidelog.client.group_protocol import (
+from tidelog.client.consumer.group_protocol import (
     Subscription,
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
 )
-from tidelog.client.routing import ask_coordinator
+from tidelog.client.errors import ClientError, api_error
+from tidelog.client.offsets.committed import COORDINATION
+from tidelog.client.offsets.group_metadata import NO_GENERATION
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem

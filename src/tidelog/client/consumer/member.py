@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from tidelog.client.group_metadata import ConsumerGroupMetadata
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ErrorCode
 
 

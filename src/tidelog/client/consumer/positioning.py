@@ -11,15 +11,15 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 
-from tidelog.client.cluster import Cluster
-from tidelog.client.committed import fetch_committed
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.routing import LEADER_MOVED
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.consumer.truncation import EpochEnd, Question, ask_for_epoch_ends
 from tidelog.client.errors import ApiTimeout, ClientError, LogTruncated, NoBrokerAvailable, NoOffsetForPartition
-from tidelog.client.offsets import list_offsets
-from tidelog.client.places import LATEST
-from tidelog.client.routing import LEADER_MOVED
+from tidelog.client.offsets.committed import fetch_committed
+from tidelog.client.offsets.listing import list_offsets
+from tidelog.client.offsets.timestamps import LATEST
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 

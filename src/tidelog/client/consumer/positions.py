@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 
-from tidelog.client.committed import OffsetAndMetadata
+from tidelog.client.cluster.metadata import PartitionMetadata
+from tidelog.client.consumer.fetched import Chunk, FetchedPartition
 from tidelog.client.errors import WrongUse
-from tidelog.client.fetched import Chunk, FetchedPartition
-from tidelog.client.metadata import PartitionMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 
 NO_EPOCH = -1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
-from tidelog.client.offsets import OffsetAndTimestamp, list_offsets
-from tidelog.client.places import EARLIEST, LATEST
+from tidelog.client.offsets.listing import OffsetAndTimestamp, list_offsets
+from tidelog.client.offsets.timestamps import EARLIEST, LATEST
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection
 
+from tidelog.client.consumer.fetched import BatchChunk, Chunk, ConsumerRecord
 from tidelog.client.consumer.positions import NO_EPOCH, PartitionPosition, Positions
 from tidelog.client.errors import ClientError
-from tidelog.client.fetched import BatchChunk, Chunk, ConsumerRecord
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import CorruptBatch
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from typing import Any
 
-from tidelog.client.cluster import Cluster, CoordinatorKind
-from tidelog.client.committed import COORDINATION
+from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.routing import ask_coordinator
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.listeners import Holdings
 from tidelog.client.consumer.reconciliation import (
@@ -27,8 +27,8 @@ from tidelog.client.consumer.reconciliation import (
 )
 from tidelog.client.consumer.subscription import Subscription
 from tidelog.client.errors import ClientError, UnsupportedByBroker, api_error, is_retriable
-from tidelog.client.group_metadata import ConsumerGroupMetadata
-from tidelog.client.routing import ask_coordinator
+from tidelog.client.offsets.committed import COORDINATION
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
 from tidelog.network.client_connection import ConnectionProblem

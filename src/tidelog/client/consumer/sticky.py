@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from tidelog.client.group_protocol import (
+from tidelog.client.consumer.group_protocol import (
     Subscription,
     decode_cooperative_user_data,
     decode_sticky_user_data,

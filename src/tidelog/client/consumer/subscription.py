@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from enum import Enum
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.errors import WrongUse
 from tidelog.model.ids import TopicPartition
 

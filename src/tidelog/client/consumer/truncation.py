@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.errors import api_error
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition

@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from tidelog.client.cluster import Cluster, CoordinatorKind
-from tidelog.client.committed import OffsetAndMetadata
+from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
 from tidelog.client.config import ProducerConfig
 from tidelog.client.errors import (
     AbortableError,
@@ -26,7 +25,8 @@ from tidelog.client.errors import (
     api_error,
     known_code,
 )
-from tidelog.client.group_metadata import NO_GENERATION, ConsumerGroupMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.group_metadata import NO_GENERATION, ConsumerGroupMetadata
 from tidelog.client.transactions.verdicts import MAY_BE_DONE, NOT_IN_GROUP, Request, Verdict, judge
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from tidelog.client.cluster import Cluster
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import Options, producer_config
 from tidelog.client.errors import ApiTimeout, OutcomeUnknown, TransactionError
 from tidelog.client.transactions.coordinator import Asking, ProducerIdentity, TransactionCoordinator

@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from tidelog.client.batches import ProducerBatch
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.errors import (
     AbortableError,
     ApiTimeout,
@@ -21,8 +19,10 @@ from tidelog.client.errors import (
     OutcomeUnknown,
     TransactionError,
 )
-from tidelog.client.group_metadata import ConsumerGroupMetadata
-from tidelog.client.sequences import Sequences
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
+from tidelog.client.producer.batches import ProducerBatch
+from tidelog.client.producer.sequences import Sequences
 from tidelog.client.transactions.coordinator import Asking, ProducerIdentity, TransactionCoordinator
 from tidelog.client.transactions.prepared import PreparedTransactionState
 from tidelog.client.transactions.states import Call, News, State, after_call, after_news

@@ -13,9 +13,9 @@ from tidelog.protocol.messages.delete_topics_response import DeletableTopicResul
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.metrics import error_codes
+from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum.envelope import seal_reply, unseal
-from tidelog.server.refusals import refuse
+from tidelog.server.replies.refusals import refuse
 
 logger = logging.getLogger(__name__)
 

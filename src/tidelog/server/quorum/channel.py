@@ -16,7 +16,7 @@ from tidelog.protocol.api import response_class
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.metrics import error_codes
+from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.answers import answer_envelope
 from tidelog.server.quorum.peers import Peers, UnknownPeer

@@ -22,8 +22,8 @@ from tidelog.server.quorum.peers import Peers
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.server.quorum.runtime import QuorumRuntime
 from tidelog.server.quorum.snapshots import SnapshotTaker
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_directory import LogDirectory
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.log.config import LogConfig
 
 
 class ControlPlane:

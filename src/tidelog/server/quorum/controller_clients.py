@@ -17,11 +17,11 @@ from tidelog.protocol.messages.describe_configs_response import DescribeConfigsR
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
-from tidelog.server.config_alteration import join_incremental, split_incremental
-from tidelog.server.config_description import describe_configs
+from tidelog.server.configuration.alteration import join_incremental, split_incremental
+from tidelog.server.configuration.description import describe_configs
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.runtime import QuorumRuntime
+from tidelog.server.replies.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 
 BROKERS = 1
 CONTROLLERS = 2

@@ -20,13 +20,13 @@ from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRe
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.schema import Message, covers
-from tidelog.server.advertised_features import finalized_features, supported_features
 from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.answers import answer_envelope, answer_request
 from tidelog.server.quorum.controller_clients import ControllerClients
 from tidelog.server.quorum.envelope import ENVELOPE_ROOM_BYTES, FORWARDED
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.runtime import QuorumRuntime
+from tidelog.server.replies.advertised_features import finalized_features, supported_features
 
 logger = logging.getLogger(__name__)
 

@@ -26,13 +26,13 @@ from tidelog.records.batch import CorruptBatch, iterate_headers, parse_header
 from tidelog.records.control import ControlType, encode_control_batch
 from tidelog.records.record import decode_batch, encode_batch
 from tidelog.server.quorum.snapshot_files import SnapshotFiles
-from tidelog.storage.file_names import QUORUM_STATE_FILE
-from tidelog.storage.filesystem import DiskFull, FileSystem, StorageFailure
-from tidelog.storage.log import Log
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_directory import LogDirectory
-from tidelog.storage.log_results import AppendRefusal, OffsetOutOfRange, UnexpectedOffset
-from tidelog.storage.removal import FileRemoval
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.directories.removal import FileRemoval
+from tidelog.storage.files.file_names import QUORUM_STATE_FILE
+from tidelog.storage.files.filesystem import DiskFull, FileSystem, StorageFailure
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.results import AppendRefusal, OffsetOutOfRange, UnexpectedOffset
 
 logger = logging.getLogger(__name__)
 

@@ -64,7 +64,7 @@ from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumRes
 from tidelog.protocol.schema import Message
 from tidelog.server.quorum.peers import Peers, UnknownPeer
 from tidelog.server.quorum.quorum_log import QuorumLog
-from tidelog.storage.filesystem import (
+from tidelog.storage.files.filesystem import (
     TOO_MANY_OPEN_FILES,
     DiskFull,
     FileSystem,

@@ -14,7 +14,7 @@ from tidelog.consensus.effects import SnapshotChunk
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import StoredSnapshot
 from tidelog.metadata.snapshot_file import CorruptSnapshot, SnapshotContent, decode_snapshot, read_timestamp_ms
-from tidelog.storage.filesystem import FileSystem, StorageFailure, read_whole, sync_file
+from tidelog.storage.files.filesystem import FileSystem, StorageFailure, read_whole, sync_file
 
 logger = logging.getLogger(__name__)
 

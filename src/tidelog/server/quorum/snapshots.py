@@ -18,7 +18,7 @@ from tidelog.model.ports import Clock
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.server.quorum.runtime import QuorumRuntime
-from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.files.filesystem import StorageFailure
 
 logger = logging.getLogger(__name__)
 

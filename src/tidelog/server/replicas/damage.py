@@ -1,7 +1,7 @@
 """What a broker does about damaged logs: which are fetched again, which stay as they are, and who learns of it.
 
 Found when logs are loaded, or when somebody reads. What damage is, and that nothing is cut because of it, is decided
-in `tidelog.storage.recovery`.
+in `tidelog.storage.recovery.recovery`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.replicas.replica import Replica
-from tidelog.storage.damage import DamagedLog, remedy_for
-from tidelog.storage.file_names import PARTITION_METADATA
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.log_directory import LoadReport, LogDirectory
+from tidelog.storage.directories.log_directory import LoadReport, LogDirectory
+from tidelog.storage.files.file_names import PARTITION_METADATA
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.recovery.damage import DamagedLog, remedy_for
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from tidelog.model.ports import Clock
 from tidelog.server.replicas.replica import Replica
-from tidelog.storage.filesystem import StorageFailure
+from tidelog.storage.files.filesystem import StorageFailure
 
 logger = logging.getLogger(__name__)
 

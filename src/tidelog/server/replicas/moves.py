@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from tidelog.model.ids import Uuid
 from tidelog.server.replicas.replica import Replica
-from tidelog.storage.checkpoints import CorruptCheckpoint
-from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.log import Log
-from tidelog.storage.log_directory import LogDirectory
-from tidelog.storage.log_results import OffsetOutOfRange, UnexpectedOffset
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.results import OffsetOutOfRange, UnexpectedOffset
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node

@@ -26,15 +26,15 @@ from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.partition.progress import Eligible, everybody_eligible
+from tidelog.server.configuration.topic_settings import TopicSettings
 from tidelog.server.replicas.damage import Damage
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
-from tidelog.server.topic_settings import TopicSettings
-from tidelog.storage.checkpoints import CorruptCheckpoint
-from tidelog.storage.damage import DamagedLog
-from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.log import Log
-from tidelog.storage.log_directory import LogDirectory, NewLog
-from tidelog.storage.removal import DirectoryRemoval, FileRemoval
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+from tidelog.storage.directories.log_directory import LogDirectory, NewLog
+from tidelog.storage.directories.removal import DirectoryRemoval, FileRemoval
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.log import Log
+from tidelog.storage.recovery.damage import DamagedLog
 
 logger = logging.getLogger(__name__)
 

@@ -22,12 +22,12 @@ from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.progress import Eligible, PartitionProgress, everybody_eligible, follower_high_watermark
 from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import BatchHeader, Buffer
-from tidelog.server.logs import STATE_CHANGE_LOGGER
+from tidelog.server.configuration.topic_settings import TopicSettings
+from tidelog.server.observability.logs import STATE_CHANGE_LOGGER
 from tidelog.server.replicas.waits import FetchWaits, OffsetWaits
-from tidelog.server.topic_settings import TopicSettings
-from tidelog.storage.log import Log
-from tidelog.storage.log_reader import past_emptied
-from tidelog.storage.log_results import AppendRefusal, AppendResult, OffsetOutOfRange, ReadResult
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.reader import past_emptied
+from tidelog.storage.log.results import AppendRefusal, AppendResult, OffsetOutOfRange, ReadResult
 
 logger = logging.getLogger(__name__)
 state_change_logger = logging.getLogger(STATE_CHANGE_LOGGER)

@@ -38,8 +38,8 @@ from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionDat
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replication.session import FollowerSession
-from tidelog.storage.filesystem import StorageFailure
-from tidelog.storage.log_results import UnexpectedOffset
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.results import UnexpectedOffset
 
 if TYPE_CHECKING:
     from tidelog.server.node import Node

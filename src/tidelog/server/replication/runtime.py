@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from tidelog.config.catalogue.cluster import RACK_AWARE_SELECTOR
 from tidelog.metadata.image import ClusterImage
+from tidelog.server.fetching.nearby import THE_LEADER, nearby_replica
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replication.authority import InSyncAuthority
 from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.replication.fetchers import Fetchers
 from tidelog.server.replication.in_sync import InSyncSets
-from tidelog.server.replication.nearby import THE_LEADER, nearby_replica
 from tidelog.server.replication.throttles import ReplicationThrottles
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 """A follower's side of a fetch session (KIP-227): the leader is told once which partitions are fetched, and then only
-what has changed. The leader's side is in `tidelog.server.fetch_sessions`.
+what has changed. The leader's side is in `tidelog.server.fetching.sessions`.
 
 Pure: it only says what the next request has to hold. A session ends with its connection, and whenever the leader does
 not know it (any more); the next request then names everything again.

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg import sql
 
-from tidelog.spark.crash_points import crash_point
 from tidelog.spark.databases.options import (
     DELETE,
     EVENT,
@@ -30,6 +29,7 @@ from tidelog.spark.databases.options import (
 from tidelog.spark.databases.postgresql_tables import Connection, PostgresqlTables, one_value
 from tidelog.spark.databases.progress import PipelineBatch, Verdict, check_spans, decide
 from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState, all_spans
+from tidelog.spark.sink.crash_points import crash_point
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,10 +1,10 @@
 """May this micro-batch be written? The decision, from what the database remembers; no database is touched here.
 
 The database remembers for every pipeline which query wrote last, which of its batches, and what that batch was
-(`tidelog.spark.batch_identity`). All of it is read and changed in the transaction that writes the rows. A batch is
+(`tidelog.spark.sink.batch_identity`). All of it is read and changed in the transaction that writes the rows. A batch is
 taken for written only if it is the same one, and written only if it is the next one; everything else is refused. The
 way out is always the same: a new checkpoint, which goes on from the offsets that the database has. Every order of
-crashes, restores and second drivers is gone through in `tidelog.spark.protocol.database_model`.
+crashes, restores and second drivers is gone through in `tidelog.spark.models.database_model`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from tidelog.spark.batch_identity import BatchIdentity, Reads
+from tidelog.spark.sink.batch_identity import BatchIdentity, Reads
 
 
 class BatchRefused(Exception):

@@ -14,12 +14,12 @@ from pyspark import TaskContext
 from pyspark.sql.types import StructType
 
 from tidelog.records.content_digest import ContentDigest
-from tidelog.spark.batch_identity import BatchIdentity
-from tidelog.spark.checkpoint import PlannedBatch, planned_batch, planned_in, stop_if_overtaken
 from tidelog.spark.databases.options import SinkOptions, parse_sink_options, table_columns
 from tidelog.spark.databases.progress import BatchRefused, PipelineBatch
 from tidelog.spark.databases.store import StagedRows, open_database
-from tidelog.spark.errors import spoken
+from tidelog.spark.session.errors import spoken
+from tidelog.spark.sink.batch_identity import BatchIdentity
+from tidelog.spark.sink.checkpoint import PlannedBatch, planned_batch, planned_in, stop_if_overtaken
 from tidelog.spark.versions.data_sources import DataSource, DataSourceStreamArrowWriter
 from tidelog.spark.versions.messages import WriterCommitMessage
 

@@ -19,7 +19,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.spark.crash_points import crash_point
 from tidelog.spark.databases.evolution import plan_columns, sqlite_holds
 from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, Mode, SinkOptions, split_table, table_columns
 from tidelog.spark.databases.progress import PipelineBatch, Verdict, check_spans, decide
@@ -34,6 +33,7 @@ from tidelog.spark.databases.store import (
     noted_values,
     read_progress,
 )
+from tidelog.spark.sink.crash_points import crash_point
 
 if TYPE_CHECKING:
     import pyarrow as pa

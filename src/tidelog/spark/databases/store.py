@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tidelog.records.columns import column_digest
 from tidelog.records.content_digest import ContentDigest
-from tidelog.spark.batch_identity import Reads
 from tidelog.spark.databases.options import OFFSET, ORIGIN, PARTITION, TOPIC, Engine, SinkOptions
 from tidelog.spark.databases.progress import PipelineBatch, Progress, Span, Verdict, merge_spans
+from tidelog.spark.sink.batch_identity import Reads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -166,7 +166,7 @@ class SpanCounter:
 
 def rows_digest(batch: pa.RecordBatch) -> ContentDigest:
     """Of all columns, whatever their types are: most can be written as text."""
-    from tidelog.spark.encode_columns import binary_column
+    from tidelog.spark.sink.encode_columns import binary_column
 
     return column_digest([binary_column(_as_text(column)) for column in batch.columns], batch.num_rows)
 

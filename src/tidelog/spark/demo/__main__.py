@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.rule import Rule
 
 from tidelog.spark.demo.driver import Driver, DriverFailed
-from tidelog.spark.java import JavaMissing, require_or_install_java
+from tidelog.spark.session.java import JavaMissing, require_or_install_java
 
 SOURCE = "orders"
 PARTITIONS = 3

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tidelog.spark.crash_points import CRASH_FILE, CRASH_POINT
+from tidelog.spark.sink.crash_points import CRASH_FILE, CRASH_POINT
 
 # A JVM has to start on a machine that may be busy.
 RUN_TIMEOUT_SECONDS = 600.0

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from tidelog.client.admin import Admin
-from tidelog.client.producer import Producer
+from tidelog.client.producer.producer import Producer
 from tidelog.spark.demo.comparison import Values
 from tidelog.spark.demo.orders import make_orders
-from tidelog.spark.options import batch_options
-from tidelog.spark.source import BatchReader
-from tidelog.spark.source_cluster import SourceCluster
+from tidelog.spark.source.cluster import SourceCluster
+from tidelog.spark.source.options import batch_options
+from tidelog.spark.source.readers import BatchReader
 
 _TELL_EVERY = 1000
 

@@ -25,7 +25,7 @@ from tidelog.records.control import (
     read_end_transaction_marker,
 )
 from tidelog.records.record import decode_records, read_payload
-from tidelog.storage.segment_walk import BadStretch, GoodBatch
+from tidelog.storage.segments.walk import BadStretch, GoodBatch
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

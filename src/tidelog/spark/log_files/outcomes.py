@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from tidelog.records.batch import BatchHeader, CorruptBatch
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker, read_end_transaction_marker
-from tidelog.storage.segment_walk import BadStretch, GoodBatch
-from tidelog.storage.transaction_index import AbortedTransaction
+from tidelog.storage.indexes.transaction_index import AbortedTransaction
+from tidelog.storage.segments.walk import BadStretch, GoodBatch
 
 COMMITTED = "committed"
 ABORTED = "aborted"

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from tidelog.config.definitions import nearest_name
 from tidelog.model.ids import TopicPartition
-from tidelog.storage.file_names import (
+from tidelog.storage.files.file_names import (
     LOG_SUFFIX,
     SWAP_SUFFIX,
     directory_mark,

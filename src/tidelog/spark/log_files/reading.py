@@ -23,9 +23,9 @@ from tidelog.spark.log_files.columns import (
 )
 from tidelog.spark.log_files.outcomes import TransactionOutcomes
 from tidelog.spark.log_files.places import SegmentPlace
-from tidelog.storage.file_names import DELETED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, offset_of_name
-from tidelog.storage.segment_walk import BadStretch, GoodBatch, Segment, walk_segment
-from tidelog.storage.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
+from tidelog.storage.files.file_names import DELETED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, offset_of_name
+from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
+from tidelog.storage.segments.walk import BadStretch, GoodBatch, Segment, walk_segment
 
 if TYPE_CHECKING:
     import pyarrow as pa

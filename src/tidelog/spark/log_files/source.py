@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tidelog.spark.errors import spoken
 from tidelog.spark.log_files.columns import spark_columns
 from tidelog.spark.log_files.places import (
     InvalidLogFiles,
@@ -18,6 +17,7 @@ from tidelog.spark.log_files.places import (
     log_files_options,
 )
 from tidelog.spark.log_files.reading import read_segment
+from tidelog.spark.session.errors import spoken
 from tidelog.spark.versions.data_sources import DataSourceReader, InputPartition
 
 if TYPE_CHECKING:

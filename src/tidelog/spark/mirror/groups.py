@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from tidelog.client.admin import Admin
-from tidelog.client.committed import OffsetAndMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.mirror.runs import Run, read_runs, translate

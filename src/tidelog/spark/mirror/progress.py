@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.batch_identity import Reads
+from tidelog.spark.sink.batch_identity import Reads
 
 
 class Verdict(Enum):

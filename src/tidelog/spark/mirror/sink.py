@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
-from tidelog.client.cluster import Cluster
-from tidelog.client.committed import OffsetAndMetadata, fetch_committed
-from tidelog.client.delivery import Delivery
-from tidelog.client.producer import Producer
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.offsets.committed import OffsetAndMetadata, fetch_committed
+from tidelog.client.producer.delivery import Delivery
+from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.batch_identity import BatchIdentity
-from tidelog.spark.crash_points import crash_point
-from tidelog.spark.errors import spoken
-from tidelog.spark.marker_store import fetch_marker, marker_partition
 from tidelog.spark.mirror.progress import Noted, Offsets, Verdict, decide, is_last_batch
 from tidelog.spark.mirror.runs import Stretch, extend, joined, match, read_runs, stretches, write_runs
 from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
-from tidelog.spark.publish import Publication
-from tidelog.spark.sink import MicroBatchWriter
-from tidelog.spark.sink_batch import BatchMode
-from tidelog.spark.sink_columns import SinkColumns, sink_columns
-from tidelog.spark.sink_modes import TaskPlace, identity_of
-from tidelog.spark.sink_options import SinkOptions, sink_options
-from tidelog.spark.sink_plan import SinkPlan, TaskOutput
+from tidelog.spark.session.errors import spoken
+from tidelog.spark.sink.batch import BatchMode
+from tidelog.spark.sink.batch_identity import BatchIdentity
+from tidelog.spark.sink.columns import SinkColumns, sink_columns
+from tidelog.spark.sink.crash_points import crash_point
+from tidelog.spark.sink.modes import TaskPlace, identity_of
+from tidelog.spark.sink.note_store import fetch_marker, marker_partition
+from tidelog.spark.sink.options import SinkOptions, sink_options
+from tidelog.spark.sink.plan import SinkPlan, TaskOutput
+from tidelog.spark.sink.publish import Publication
+from tidelog.spark.sink.writers import MicroBatchWriter
 from tidelog.spark.versions.data_sources import DataSource
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from tidelog.client.admin import Admin, ConfigResource, ResourceType
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.consumer import Consumer
-from tidelog.client.fetched import ConsumerRecord
-from tidelog.client.offsets import EARLIEST, LATEST
+from tidelog.client.consumer.fetched import ConsumerRecord
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.listing import EARLIEST, LATEST
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.mirror.comparison import Comparison, LatestOfKeys, PartitionResult, Places, check_group

@@ -18,7 +18,6 @@ from pyspark.sql.types import StructType
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.spark.databases.options import Engine, InvalidDatabaseOption, parse_url
-from tidelog.spark.errors import spoken
 from tidelog.spark.outbox.log_changes import OnUpdate
 from tidelog.spark.outbox.routing import (
     DEFAULTS,
@@ -32,6 +31,7 @@ from tidelog.spark.outbox.routing import (
 )
 from tidelog.spark.outbox.routing import topic_of as topic_of_route
 from tidelog.spark.outbox.tables import LogSettings, Offset, OutboxSettings, OutboxTable, open_outbox
+from tidelog.spark.session.errors import spoken
 from tidelog.spark.versions.data_sources import (
     DataSource,
     DataSourceStreamReader,

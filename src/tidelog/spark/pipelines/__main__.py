@@ -14,7 +14,6 @@ from tidelog.client.errors import ApiError, ClientError, ConnectionProblem
 from tidelog.config.definitions import InvalidConfig
 from tidelog.spark.databases.options import InvalidDatabaseOption
 from tidelog.spark.databases.store import DatabaseProblem
-from tidelog.spark.java import JavaMissing
 from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.outbox.routing import InvalidRoute
 from tidelog.spark.pipelines.failure import PipelineFailed
@@ -22,6 +21,7 @@ from tidelog.spark.pipelines.progress import Display
 from tidelog.spark.pipelines.reading import instead_of_file, read_pipeline_file
 from tidelog.spark.pipelines.run import run_pipeline
 from tidelog.spark.pipelines.settings import InvalidSettings
+from tidelog.spark.session.java import JavaMissing
 
 # What is told in one line instead of with a traceback.
 EXPECTED = (

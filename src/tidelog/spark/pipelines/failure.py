@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.spark.explanations import explain
 from tidelog.spark.pipelines.retrying import causes_in, causes_of, judge
+from tidelog.spark.session.explanations import explain
 
 __all__ = ["Failure", "PipelineFailed", "explain", "understand"]
 

@@ -17,8 +17,8 @@ from rich.live import Live
 from rich.text import Text
 
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.source_offsets import offsets_from_json
-from tidelog.spark.source_ranges import lag
+from tidelog.spark.source.offsets import offsets_from_json
+from tidelog.spark.source.ranges import lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ def _number(value: Any) -> float:
 
 
 def _bytes_written(sink: Any) -> int | None:
-    """What the sink says in its metrics (`tidelog.spark.query_progress`)."""
+    """What the sink says in its metrics (`tidelog.spark.session.query_progress`)."""
     metrics = sink.get("metrics") if isinstance(sink, Mapping) else None
     text = metrics.get("bytes") if isinstance(metrics, Mapping) else None
     return int(text) if isinstance(text, str) and text.isdigit() else None

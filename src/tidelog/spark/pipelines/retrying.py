@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tidelog.client.backoff import Backoff
+from tidelog.client.cluster.backoff import Backoff
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ports import Randomness
 from tidelog.spark.pipelines.durations import Duration

@@ -28,8 +28,8 @@ from tidelog.spark.pipelines.retrying import GiveUp, Retries, TryAgain
 from tidelog.spark.pipelines.service import serving
 from tidelog.spark.pipelines.settings import Mirror, Outbox, Pipeline, Run, SinkDatabase, Spark, Transform
 from tidelog.spark.pipelines.spark_version import check_spark
-from tidelog.spark.query_progress import with_metrics
-from tidelog.spark.sink_reports import read_reports
+from tidelog.spark.session.query_progress import with_metrics
+from tidelog.spark.sink.reports import read_reports
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -251,7 +251,7 @@ def plan_job(session: SparkSession, pipeline: Pipeline) -> Job:
 
 
 def _session(run: Run, spark: Spark) -> SparkSession:
-    from tidelog.spark.session import spark_session
+    from tidelog.spark.session.session import spark_session
 
     # Python workers inherit the environment of the JVM. What they print would get between the lines of the display.
     os.environ.setdefault("PYTHONWARNINGS", "ignore")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 from tidelog.network.port import AsyncioNetwork
-from tidelog.server.metrics_endpoint import METRICS_PATH, OK, UNAVAILABLE, Page, metrics_page, serve_pages
+from tidelog.server.observability.metrics_endpoint import METRICS_PATH, OK, UNAVAILABLE, Page, metrics_page, serve_pages
 from tidelog.spark.pipelines.failure import PipelineFailed
 from tidelog.spark.pipelines.health import PipelineHealth
 from tidelog.spark.pipelines.settings import NO_PORT, Service

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidelog.spark.checkpoint import NoCheckpoint, checkpoint_owner
 from tidelog.spark.databases.options import DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.sink import FORMAT, DatabaseSink
 from tidelog.spark.databases.store import Column, database_errors, open_database
 from tidelog.spark.pipelines.records import RECORD, header, parse_values, read_topics, starting_from
 from tidelog.spark.pipelines.run import Job, start_query
 from tidelog.spark.pipelines.settings import SinkDatabase, Table
+from tidelog.spark.sink.checkpoint import NoCheckpoint, checkpoint_owner
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -27,7 +27,7 @@ def plan_transform(session: SparkSession, pipeline: Transform) -> Job:
     rows = apply_query(session, with_watermark(records, query.watermark), query)
     options = target_options(pipeline.target, pipeline.run.name)
     if query.output_mode == "update":
-        from tidelog.spark.foreach_batch import exactly_once_batch
+        from tidelog.spark.sink.foreach_batch import exactly_once_batch
 
         each = exactly_once_batch(options)
         return Job(start=lambda: start_batches(rows, each, pipeline.run, query.output_mode))

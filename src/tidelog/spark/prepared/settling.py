@@ -12,16 +12,14 @@ import logging
 from collections.abc import Awaitable, Callable, Collection
 
 from tidelog.client.admin import Admin, TransactionDescription
-from tidelog.client.cluster import Cluster
-from tidelog.client.committed import fetch_committed
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import client_config
 from tidelog.client.errors import FatalError, FencedError, OutcomeUnknown
+from tidelog.client.offsets.committed import fetch_committed
 from tidelog.client.transactions.coordinator import ProducerIdentity
 from tidelog.client.transactions.handover import OpenTransaction, TransactionHandover
 from tidelog.model.errors import ApiError
 from tidelog.network.client_connection import UnsupportedByBroker
-from tidelog.spark.marker import PREPARED, Marker
-from tidelog.spark.marker_store import ensure_marker_topic, fetch_marker, marker_partition
 from tidelog.spark.prepared.decision import (
     Begun,
     Decision,
@@ -37,8 +35,10 @@ from tidelog.spark.prepared.decision import (
     slot_of_name,
     slots_pattern,
 )
-from tidelog.spark.sink_errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed
-from tidelog.spark.sink_options import MissingMarker, SinkOptions
+from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed
+from tidelog.spark.sink.note import PREPARED, Marker
+from tidelog.spark.sink.note_store import ensure_marker_topic, fetch_marker, marker_partition
+from tidelog.spark.sink.options import MissingMarker, SinkOptions
 
 logger = logging.getLogger(__name__)
 

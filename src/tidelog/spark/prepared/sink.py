@@ -24,14 +24,11 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark import TaskContext
 
-from tidelog.client.committed import OffsetAndMetadata
 from tidelog.client.errors import FencedError
-from tidelog.client.producer import Producer
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.producer.producer import Producer
 from tidelog.client.transactions.coordinator import ProducerIdentity
 from tidelog.client.transactions.handover import Kept, OpenTransaction, TransactionHandover
-from tidelog.spark.crash_points import crash_point
-from tidelog.spark.marker import PREPARED, Refuse, Skip, decide, marker_of
-from tidelog.spark.marker_store import fetch_marker, marker_partition
 from tidelog.spark.prepared.decision import (
     MAX_SLOTS,
     Begun,
@@ -44,13 +41,16 @@ from tidelog.spark.prepared.decision import (
     write_parts,
 )
 from tidelog.spark.prepared.settling import abort_all, commit_all, open_transactions, settle_query
-from tidelog.spark.publish_errors import BROKER_ERRORS, explain, may_be_repeated
-from tidelog.spark.sink_errors import CannotTellIfPublished, PublishFailed, PublishFenced, SinkError
-from tidelog.spark.sink_modes import Messages, SinkMode, TaskPlace, all_of, check_places, identity_of, run
-from tidelog.spark.sink_options import ChangedBatch, MissingMarker, SinkOptions
-from tidelog.spark.sink_plan import SinkPlan, WrittenRows
-from tidelog.spark.sink_reports import leave_report, report_of
-from tidelog.spark.sink_sending import TaskProducer
+from tidelog.spark.sink.crash_points import crash_point
+from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, PublishFenced, SinkError
+from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace, all_of, check_places, identity_of, run
+from tidelog.spark.sink.note import PREPARED, Refuse, Skip, decide, marker_of
+from tidelog.spark.sink.note_store import fetch_marker, marker_partition
+from tidelog.spark.sink.options import ChangedBatch, MissingMarker, SinkOptions
+from tidelog.spark.sink.plan import SinkPlan, WrittenRows
+from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
+from tidelog.spark.sink.reports import leave_report, report_of
+from tidelog.spark.sink.sending import TaskProducer
 from tidelog.spark.versions.messages import WriterCommitMessage
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class PreparedMode(SinkMode):
                 "checkpoint is older than what was written"
             )
         # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
-        from tidelog.spark.encode import TaskEncoder
+        from tidelog.spark.sink.encode import TaskEncoder
 
         looks_only = prepared.decided == place.batch
         transaction = _TaskTransaction(plan.options, prepared.query, place)

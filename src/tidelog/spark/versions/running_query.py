@@ -14,8 +14,8 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidelog.spark.checkpoint import NoCheckpoint, checkpoint_owner
-from tidelog.spark.sink_errors import InvalidSinkOptions
+from tidelog.spark.sink.checkpoint import NoCheckpoint, checkpoint_owner
+from tidelog.spark.sink.errors import InvalidSinkOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 
-from tidelog.spark.errors import spoken
+from tidelog.spark.session.errors import spoken
 from tidelog.spark.versions.data_sources import (
     HAS_READ_LIMITS,
     DataSourceStreamReader,

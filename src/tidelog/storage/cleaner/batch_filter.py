@@ -26,7 +26,7 @@ from tidelog.records.spans import RecordSpan, encode_spans, iterate_spans
 from tidelog.storage.cleaner.key_map import KeyMap
 from tidelog.storage.cleaner.large_batch import RECORDS_PER_STEP, rewrite, small_payload, survey
 from tidelog.storage.cleaner.transactions import PassedTransactions
-from tidelog.storage.transaction_index import AbortedTransaction
+from tidelog.storage.indexes.transaction_index import AbortedTransaction
 
 
 class LastRecord(NamedTuple):

@@ -23,20 +23,20 @@ from typing import NamedTuple
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.records.batch import BatchHeader, Buffer, CorruptBatch, parse_header
 from tidelog.records.spans import RecordSpan, iterate_spans
-from tidelog.storage.batch_order import in_order
-from tidelog.storage.batch_scan import scan_batches
 from tidelog.storage.cleaner.batch_filter import BatchFilter, LastRecord, RetentionRules
 from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.cleaner.grouping import group_segments
 from tidelog.storage.cleaner.key_map import SLOT_SIZE, KeyMap
 from tidelog.storage.cleaner.large_batch import RECORDS_PER_STEP, iterate_records, small_payload
 from tidelog.storage.cleaner.transactions import PassedTransactions
-from tidelog.storage.disk_health import DiskGuard
-from tidelog.storage.file_names import CLEANED_SUFFIX, SWAP_SUFFIX
-from tidelog.storage.filesystem import FileSystem, sync_path
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.segment import AppendedBatch, Segment
-from tidelog.storage.transaction_index import AbortedTransaction
+from tidelog.storage.directories.disk_health import DiskGuard
+from tidelog.storage.files.file_names import CLEANED_SUFFIX, SWAP_SUFFIX
+from tidelog.storage.files.filesystem import FileSystem, sync_path
+from tidelog.storage.indexes.transaction_index import AbortedTransaction
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.segments.batch_order import in_order
+from tidelog.storage.segments.batch_scan import scan_batches
+from tidelog.storage.segments.segment import AppendedBatch, Segment
 
 Work = Generator[int, None, None]
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, CompactionRevoked, CompactionTask
 from tidelog.storage.cleaner.gaps import KnownGaps
-from tidelog.storage.disk_health import DiskGuard
-from tidelog.storage.file_names import DELETED_SUFFIX
-from tidelog.storage.filesystem import FileSystem
-from tidelog.storage.producer_snapshot import SnapshotFiles
-from tidelog.storage.removal import FileRemoval
-from tidelog.storage.segment import Segment
-from tidelog.storage.segments import Segments
+from tidelog.storage.directories.disk_health import DiskGuard
+from tidelog.storage.directories.removal import FileRemoval
+from tidelog.storage.files.file_names import DELETED_SUFFIX
+from tidelog.storage.files.filesystem import FileSystem
+from tidelog.storage.log.producer_snapshot import SnapshotFiles
+from tidelog.storage.segments.segment import Segment
+from tidelog.storage.segments.segments import Segments
 
 
 class SegmentExchange:

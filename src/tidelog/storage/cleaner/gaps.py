@@ -15,9 +15,9 @@ from __future__ import annotations
 import logging
 import zlib
 
-from tidelog.storage.file_names import GAPS_FILE
-from tidelog.storage.filesystem import FileSystem, read_whole, replace_file
-from tidelog.storage.log_config import MAX_LONG
+from tidelog.storage.files.file_names import GAPS_FILE
+from tidelog.storage.files.filesystem import FileSystem, read_whole, replace_file
+from tidelog.storage.log.config import MAX_LONG
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from tidelog.storage.log_config import LogConfig
-from tidelog.storage.segment import MAX_RELATIVE_OFFSET
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.segments.segment import MAX_RELATIVE_OFFSET
 
 
 class SizedSegment(Protocol):

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tidelog.storage.log_config import LogConfig
+from tidelog.storage.log.config import LogConfig
 
 
 class SegmentFacts(Protocol):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.records.control import read_end_transaction_marker
-from tidelog.storage.transaction_index import AbortedTransaction
+from tidelog.storage.indexes.transaction_index import AbortedTransaction
 
 
 @dataclass(slots=True)

@@ -6,10 +6,10 @@ import posixpath
 
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from tidelog.storage.checkpoints import CorruptCheckpoint, read_offset_checkpoint
-from tidelog.storage.directory_state import find_differences
-from tidelog.storage.evidence import Evidence, read_evidence
-from tidelog.storage.file_names import (
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint, read_offset_checkpoint
+from tidelog.storage.directories.directory_state import find_differences
+from tidelog.storage.directories.meta_properties import read_meta_properties
+from tidelog.storage.files.file_names import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -21,8 +21,8 @@ from tidelog.storage.file_names import (
     parse_partition_directory,
     partition_directory,
 )
-from tidelog.storage.filesystem import FileSystem
-from tidelog.storage.meta_properties import read_meta_properties
+from tidelog.storage.files.filesystem import FileSystem
+from tidelog.storage.recovery.evidence import Evidence, read_evidence
 from tidelog.storage.verification.findings import Report
 from tidelog.storage.verification.partition import Expectations, PartitionCheck
 

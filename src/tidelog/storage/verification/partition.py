@@ -18,9 +18,9 @@ from tidelog.records.batch import (
 )
 from tidelog.records.control import decode_control_record
 from tidelog.records.record import Record, decode_batch
-from tidelog.storage.batch_scan import UnsupportedFormat, scan_batches
-from tidelog.storage.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
-from tidelog.storage.file_names import (
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
+from tidelog.storage.directories.partition_metadata import read_partition_metadata
+from tidelog.storage.files.file_names import (
     GAPS_FILE,
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
@@ -34,12 +34,12 @@ from tidelog.storage.file_names import (
     offset_of_name,
     segment_prefix,
 )
-from tidelog.storage.filesystem import File, FileSystem
-from tidelog.storage.offset_index import OFFSET_ENTRY
-from tidelog.storage.partition_metadata import read_partition_metadata
-from tidelog.storage.producer_snapshot import CorruptSnapshot, read_snapshot
-from tidelog.storage.time_index import TIME_ENTRY
-from tidelog.storage.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
+from tidelog.storage.files.filesystem import File, FileSystem
+from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
+from tidelog.storage.indexes.time_index import TIME_ENTRY
+from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
+from tidelog.storage.log.producer_snapshot import CorruptSnapshot, read_snapshot
+from tidelog.storage.segments.batch_scan import UnsupportedFormat, scan_batches
 from tidelog.storage.verification.findings import Report
 from tidelog.storage.verification.indexes import (
     OffsetIndexCheck,

@@ -1,0 +1,113 @@
+"""`tidelog up` and `tidelog server`: start a node in this process, until a signal ends it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidelog.cli.session import CommandFailure, read_properties, split_properties
+
+if TYPE_CHECKING:
+    from tidelog.server.startup import RunningNode
+
+
+def up(
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 9092,
+    data_dir: Annotated[
+        Path, typer.Option("--data-dir", help="Where the data is kept; made if it is not there.")
+    ] = Path("tidelog-data"),
+    nodes: Annotated[
+        int, typer.Option("--nodes", min=1, max=9, help="How many nodes; each is a process, on ports from --port up.")
+    ] = 1,
+    override: Annotated[
+        list[str] | None,
+        typer.Option("--override", metavar="NAME=VALUE", help="Set a property of server.properties. Repeatable."),
+    ] = None,
+) -> None:
+    """Start a broker on this machine, or a cluster of them with --nodes. Ctrl-C ends it cleanly.
+
+    \b
+    Examples:
+      tidelog up
+      tidelog up --port 19092 --data-dir /var/lib/tidelog
+      tidelog up --nodes 3
+      tidelog up --override num.partitions=3 --override log.retention.hours=1
+    """
+    overrides = split_properties("--override", override or ())
+    if nodes > 1:
+        from tidelog.cli.nodes import run_cluster
+
+        run_cluster(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=overrides)
+        return
+    from tidelog.server.broker import single_node_properties
+
+    properties = single_node_properties(
+        host=host,
+        port=port,
+        data_dir=str(data_dir),
+        properties=overrides,
+    )
+    _run(properties, lambda node: _announce(node, str(data_dir)), quiet=True)
+
+
+def server(
+    config: Annotated[
+        Path, typer.Option("--config", metavar="FILE", help="A server.properties file, as Kafka has it.")
+    ],
+    override: Annotated[
+        list[str] | None,
+        typer.Option("--override", metavar="NAME=VALUE", help="Set a property on top of the file's. Repeatable."),
+    ] = None,
+) -> None:
+    """Start one node from Kafka's own property names. An unknown name or a wrong value is named, and nothing starts.
+
+    \b
+    Examples:
+      tidelog server --config server.properties
+      tidelog server --config server.properties --override node.id=2
+    """
+    properties = {**read_properties(config), **split_properties("--override", override or ())}
+    _run(properties, lambda node: _announce(node, properties.get("log.dirs", properties.get("log.dir", ""))))
+
+
+def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None], *, quiet: bool = False) -> None:
+    from tidelog.config.broker import BrokerConfig
+    from tidelog.config.definitions import InvalidConfig
+    from tidelog.server import startup
+    from tidelog.server.observability import logs
+    from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+    from tidelog.storage.directories.log_directory import DirectoryInUse
+    from tidelog.storage.files.filesystem import StorageFailure
+
+    try:
+        config = BrokerConfig.from_properties(properties)
+        # Who types `tidelog up` wants to see where it listens, not what a broker does all day.
+        level = "warning" if quiet and "tidelog.log.level" not in properties else config.tidelog_log_level
+        logs.configure(level, config.tidelog_log_format)
+        startup.run(properties, announce)
+    except InvalidConfig as error:
+        raise CommandFailure("; ".join(error.problems)) from error
+    except (startup.StartFailure, startup.NodeFailure, DirectoryInUse, StorageFailure, CorruptCheckpoint) as error:
+        raise CommandFailure(str(error)) from error
+
+
+def _announce(node: RunningNode, data_dir: str) -> None:
+    servers = ",".join(f"{host}:{port}" for host, port in node.addresses)
+    option = "" if servers == "127.0.0.1:9092" else f" -b {servers}"
+    lines = [
+        f"tidelog listens on {servers}, data in {data_dir}",
+        f"  tidelog topics{option} --create --topic first",
+        f"  tidelog produce{option} --topic first",
+        f"  tidelog consume{option} --topic first --from-beginning",
+        "Ctrl-C ends it.",
+    ]
+    if node.metrics_address is not None:
+        host, port = node.metrics_address
+        lines.insert(1, f"metrics: http://{host}:{port}/metrics")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()

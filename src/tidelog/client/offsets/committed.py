@@ -1,0 +1,172 @@
+"""Offsets that a group has committed: reading and writing them, for consumers and admins alike."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.routing import ask_coordinator
+from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tidelog.protocol.messages.offset_commit_response import OffsetCommitResponse
+from tidelog.protocol.messages.offset_fetch_request import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponse
+
+COORDINATION = "coordination"
+
+# From version 10 on both APIs name topics by id only. Names are what users commit by.
+_NAMED_TOPICS = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetAndMetadata:
+    """The next offset to read, and what the user noted beside it."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+async def fetch_committed(
+    cluster: Cluster,
+    group_id: str,
+    partitions: Collection[TopicPartition] | None,
+    *,
+    require_stable: bool = False,
+    timeout_ms: float | None = None,
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """What the group has committed, for these partitions or (None) for all; partitions without offset are left out."""
+
+    async def attempt() -> dict[TopicPartition, OffsetAndMetadata]:
+        request = _fetch_request(group_id, partitions, require_stable)
+        reply = await ask_coordinator(
+            cluster,
+            CoordinatorKind.GROUP,
+            group_id,
+            request,
+            OffsetFetchResponse,
+            _fetch_code,
+            purpose=COORDINATION,
+            at_most=_NAMED_TOPICS,
+        )
+        raise_for_code(_fetch_code(reply), f"group {group_id!r}")
+        found: dict[TopicPartition, OffsetAndMetadata] = {}
+        for topic in reply.groups[0].topics if reply.groups else reply.topics:
+            for entry in topic.partitions:
+                raise_for_code(entry.error_code, f"partition {topic.name}-{entry.partition_index}")
+                if entry.committed_offset >= 0:
+                    found[TopicPartition(topic.name, entry.partition_index)] = OffsetAndMetadata(
+                        offset=entry.committed_offset,
+                        leader_epoch=entry.committed_leader_epoch,
+                        metadata=entry.metadata or "",
+                    )
+        return found
+
+    return await cluster.retry(f"reading the offsets of group {group_id!r}", attempt, timeout_ms=timeout_ms)
+
+
+async def commit_offsets(
+    cluster: Cluster,
+    group: ConsumerGroupMetadata,
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    *,
+    may_be_gone: bool = False,
+    timeout_ms: float | None = None,
+) -> None:
+    """Commit all, or raise ApiError with the first refusal.
+
+    A partition that the broker does not know may be so new that it has not heard of it: then it is asked again. Whoever
+    has read from all of them knows better: with `may_be_gone` such partitions count as deleted, and are passed over.
+    """
+    by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
+    for partition, position in offsets.items():
+        by_topic[partition.topic].append(
+            OffsetCommitRequestPartition(
+                partition_index=partition.partition,
+                committed_offset=position.offset,
+                committed_leader_epoch=position.leader_epoch,
+                committed_metadata=position.metadata,
+            )
+        )
+    request = OffsetCommitRequest(
+        group_id=group.group_id,
+        generation_id_or_member_epoch=group.generation_id,
+        member_id=group.member_id,
+        group_instance_id=group.instance_id,
+        topics=[OffsetCommitRequestTopic(name=name, partitions=entries) for name, entries in by_topic.items()],
+    )
+
+    async def attempt() -> None:
+        reply = await ask_coordinator(
+            cluster,
+            CoordinatorKind.GROUP,
+            group.group_id,
+            request,
+            OffsetCommitResponse,
+            _commit_code,
+            purpose=COORDINATION,
+            at_most=_NAMED_TOPICS,
+        )
+        for topic in reply.topics:
+            for entry in topic.partitions:
+                gone = may_be_gone and entry.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if entry.error_code != ErrorCode.NONE and not gone:
+                    raise _commit_error(entry.error_code, TopicPartition(topic.name, entry.partition_index))
+
+    if offsets:
+        await cluster.retry(f"committing offsets of group {group.group_id!r}", attempt, timeout_ms=timeout_ms)
+
+
+def _commit_error(code: int, partition: TopicPartition) -> ApiError:
+    return api_error(code, f"partition {partition}")
+
+
+def _commit_code(reply: OffsetCommitResponse) -> int:
+    """Errors of the coordinator itself are repeated in every partition; the first one tells."""
+    for topic in reply.topics:
+        for entry in topic.partitions:
+            return entry.error_code
+    return ErrorCode.NONE
+
+
+def _fetch_code(reply: OffsetFetchResponse) -> int:
+    return reply.groups[0].error_code if reply.groups else reply.error_code
+
+
+def _fetch_request(
+    group_id: str, partitions: Collection[TopicPartition] | None, require_stable: bool
+) -> OffsetFetchRequest:
+    """Filled for versions before and after 8 at once; each takes the fields that it has."""
+    if partitions is None:
+        group = OffsetFetchRequestGroup(group_id=group_id, topics=None)
+        return OffsetFetchRequest(group_id=group_id, topics=None, groups=(group,), require_stable=require_stable)
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    for partition in partitions:
+        by_topic[partition.topic].append(partition.partition)
+    return OffsetFetchRequest(
+        group_id=group_id,
+        topics=[OffsetFetchRequestTopic(name=name, partition_indexes=numbers) for name, numbers in by_topic.items()],
+        groups=(
+            OffsetFetchRequestGroup(
+                group_id=group_id,
+                topics=[
+                    OffsetFetchRequestTopics(name=name, partition_indexes=numbers) for name, numbers in by_topic.items()
+                ],
+            ),
+        ),
+        require_stable=require_stable,
+    )

@@ -1,0 +1,77 @@
+"""AddOffsetsToTxn: a producer of the first protocol version is about to commit offsets of a group in its transaction.
+
+To the coordinator that is one more partition: the one of `__consumer_offsets` that holds the group.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.coordinators.transactions.replies import understood
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
+from tidelog.network.later import Later
+from tidelog.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from tidelog.protocol.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
+from tidelog.protocol.messages.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from tidelog.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from tidelog.protocol.schema import Message
+from tidelog.server.coordination.auto_topics import create_missing
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+_KNOWS_FENCING_FROM = 2
+# The newest version in which AddPartitionsToTxn is of the first protocol version, and that knows all errors.
+_AS_ADD_PARTITIONS_VERSION = 3
+
+
+def handle(
+    node: Node, request: AddOffsetsToTxnRequest, context: RequestContext
+) -> AddOffsetsToTxnResponse | Later[AddOffsetsToTxnResponse]:
+    if CONSUMER_OFFSETS_TOPIC not in node.image.topics:
+        # Its markers would have nowhere to go.
+        return Later.run(_create_and_add(node, request, context))
+    outcome = _add(node, request)
+    if isinstance(outcome, Message):
+        return _as_response(outcome, context.version)
+    return outcome.then(lambda reply: _as_response(reply, context.version))
+
+
+async def _create_and_add(
+    node: Node, request: AddOffsetsToTxnRequest, context: RequestContext
+) -> AddOffsetsToTxnResponse:
+    try:
+        failed = await create_missing(node, [CONSUMER_OFFSETS_TOPIC])
+    except ApiError as error:
+        return AddOffsetsToTxnResponse(error_code=error.code)
+    if failed:
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    outcome = _add(node, request)
+    return _as_response(outcome if isinstance(outcome, Message) else await outcome, context.version)
+
+
+def _add(node: Node, request: AddOffsetsToTxnRequest) -> Message | Later[Message]:
+    partition = node.groups.partition_of(request.group_id)
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=request.transactional_id,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        topics=[AddPartitionsToTxnTopic(name=CONSUMER_OFFSETS_TOPIC, partitions=[partition])],
+    )
+    message = AddPartitionsToTxnRequest(transactions=[transaction])
+    return node.transactions.ask_patiently(request.transactional_id, message, _AS_ADD_PARTITIONS_VERSION)
+
+
+def _as_response(outcome: Message, version: int) -> AddOffsetsToTxnResponse:
+    assert isinstance(outcome, AddPartitionsToTxnResponse)
+    (result,) = outcome.results_by_transaction
+    (topic,) = result.topic_results
+    (partition,) = topic.results_by_partition
+    code = ErrorCode(partition.partition_error_code)
+    return AddOffsetsToTxnResponse(error_code=understood(code, version, _KNOWS_FENCING_FROM))

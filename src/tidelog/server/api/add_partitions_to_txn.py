@@ -1,0 +1,92 @@
+"""AddPartitionsToTxn: the partitions that a transaction writes to.
+
+Up to version 3 a producer asks for its one transaction. From version 4 on brokers ask for many at once, and may only
+want to know whether a partition was added (KIP-890); version 5 adds the partitions of producers that speak the second
+protocol version. Partitions that do not exist are refused here, and then none of the others is added; the rest is
+decided in `tidelog.coordinators.transactions.add_partitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.coordinators.transactions import replies
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.network.later import Later
+from tidelog.protocol.messages.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTransaction,
+)
+from tidelog.protocol.messages.add_partitions_to_txn_response import (
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+)
+from tidelog.protocol.schema import Message
+from tidelog.server.configuration.topic_settings import writable_by_clients
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+_SEVERAL_TRANSACTIONS_FROM = 4
+
+
+def handle(
+    node: Node, request: AddPartitionsToTxnRequest, context: RequestContext
+) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
+    several = context.version >= _SEVERAL_TRANSACTIONS_FROM
+    transactions = request.transactions if several else [_from_old_form(request)]
+    outcomes = [_add(node, transaction, context.version) for transaction in transactions]
+    if all(isinstance(outcome, Message) for outcome in outcomes):
+        return _joined([outcome for outcome in outcomes if isinstance(outcome, Message)], several=several)
+    return Later.run(_joined_later(outcomes, several=several))
+
+
+def _add(node: Node, transaction: AddPartitionsToTxnTransaction, version: int) -> Message | Later[Message]:
+    partitions = replies.partitions_of(transaction)
+    refused: dict[TopicPartition, ErrorCode] = {}
+    for partition in partitions:
+        # Brokers ask in later versions, and may.
+        if version < _SEVERAL_TRANSACTIONS_FROM and not writable_by_clients(partition.topic):
+            refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif not _exists(node, partition):
+            refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if refused:
+        codes = {partition: refused.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions}
+        return replies.added(transaction.transactional_id, codes, version)
+    single = AddPartitionsToTxnRequest(transactions=[transaction])
+    if version < _SEVERAL_TRANSACTIONS_FROM:
+        return node.transactions.ask_patiently(transaction.transactional_id, single, version)
+    # On the connection of a broker the questions of many producers wait behind each other.
+    return node.transactions.ask(transaction.transactional_id, single, version)
+
+
+def _exists(node: Node, partition: TopicPartition) -> bool:
+    topic = node.image.topics.get(partition.topic)
+    return topic is not None and partition.partition in topic.partitions
+
+
+def _from_old_form(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+    return AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+
+async def _joined_later(outcomes: Sequence[Message | Later[Message]], *, several: bool) -> AddPartitionsToTxnResponse:
+    replies = [each if isinstance(each, Message) else await each for each in outcomes]
+    return _joined(replies, several=several)
+
+
+def _joined(outcomes: Sequence[Message], *, several: bool) -> AddPartitionsToTxnResponse:
+    results: list[AddPartitionsToTxnResult] = []
+    for outcome in outcomes:
+        assert isinstance(outcome, AddPartitionsToTxnResponse)
+        results += outcome.results_by_transaction
+    if several:
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)

@@ -1,0 +1,49 @@
+"""ConsumerGroupDescribe: state, members and assignments of consumer groups (KIP-848). Version 1 tells member types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from tidelog.protocol.messages.consumer_group_describe_response import (
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+from tidelog.server.api.consumer_group_heartbeat import is_enabled
+from tidelog.server.replies.authorized_operations import GROUP_OPERATIONS
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+
+def handle(node: Node, request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
+    enabled = is_enabled(node)
+    return ConsumerGroupDescribeResponse(
+        groups=[
+            _describe(node, group_id, request.include_authorized_operations) if enabled else _refused(group_id)
+            for group_id in request.group_ids
+        ]
+    )
+
+
+def _describe(node: Node, group_id: str, with_operations: bool) -> DescribedGroup:
+    if not group_id:
+        return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
+    found = node.groups.describe_consumer_group(group_id)
+    if found.error_code or not with_operations:
+        return found
+    return DescribedGroup(
+        group_id=found.group_id,
+        group_state=found.group_state,
+        group_epoch=found.group_epoch,
+        assignment_epoch=found.assignment_epoch,
+        assignor_name=found.assignor_name,
+        members=found.members,
+        authorized_operations=GROUP_OPERATIONS,
+    )
+
+
+def _refused(group_id: str) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)

@@ -1,0 +1,31 @@
+"""DescribeGroups: state, members and assignments of classic groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
+from tidelog.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from tidelog.server.replies.authorized_operations import GROUP_OPERATIONS
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+
+def handle(node: Node, request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
+    groups = [node.groups.describe_group(group_id, context.version) for group_id in request.groups]
+    if request.include_authorized_operations:
+        groups = [group if group.error_code else _with_operations(group) for group in groups]
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _with_operations(group: DescribedGroup) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.group_state,
+        protocol_type=group.protocol_type,
+        protocol_data=group.protocol_data,
+        members=group.members,
+        authorized_operations=GROUP_OPERATIONS,
+    )

@@ -1,0 +1,42 @@
+"""InitProducerId: a number for an idempotent producer, and the start of a transactional one.
+
+Version 3 lets a producer ask for a new epoch of its own id after it lost track (KIP-360). Version 6 brings two-phase
+commit (KIP-939). Ids come from the blocks that the controller hands out, so that no two brokers ever give out the same
+one. With a transactional id the coordinator decides, in `tidelog.coordinators.transactions.init_producer_id`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import NO_PRODUCER_ID
+from tidelog.network.later import Later
+from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
+from tidelog.protocol.schema import Message
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+
+def handle(node: Node, request: InitProducerIdRequest, context: RequestContext) -> Message | Later[Message]:
+    if request.transactional_id is None:
+        return Later.run(_give(node))
+    if not request.transactional_id:
+        return _refused(ErrorCode.INVALID_REQUEST)
+    return node.transactions.ask(request.transactional_id, request, context.version)
+
+
+async def _give(node: Node) -> InitProducerIdResponse:
+    # Without a transactional id nobody can be fenced: a new id is as good as a new epoch, and what Kafka gives too.
+    try:
+        producer_id = await node.producer_ids.next()
+    except ApiError as error:
+        return _refused(error.code)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def _refused(code: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=-1)

@@ -1,0 +1,33 @@
+"""JoinGroup: answered when the group has come together; see `tidelog.coordinators.groups.join`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
+from tidelog.protocol.messages.join_group_request import JoinGroupRequest
+from tidelog.protocol.messages.join_group_response import JoinGroupResponse
+from tidelog.protocol.schema import Message
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+
+# Before, no protocol was an empty name.
+_NULL_PROTOCOL_FROM = 7
+
+
+def handle(node: Node, request: JoinGroupRequest, context: RequestContext) -> Message | Later[Message]:
+    outcome = node.groups.ask(request.group_id, request, context)
+    no_protocol = None if context.version >= _NULL_PROTOCOL_FROM else ""
+
+    def finish(reply: Message) -> Message:
+        """An error has no protocol, and who is sent to another coordinator no member id."""
+        if not isinstance(reply, JoinGroupResponse) or not reply.error_code:
+            return reply
+        member_id = "" if reply.error_code == ErrorCode.NOT_COORDINATOR else reply.member_id
+        return JoinGroupResponse(error_code=reply.error_code, member_id=member_id, protocol_name=no_protocol)
+
+    return finish(outcome) if isinstance(outcome, Message) else outcome.then(finish)

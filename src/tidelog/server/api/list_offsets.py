@@ -1,0 +1,218 @@
+"""ListOffsets: where a partition begins and ends, and which offset belongs to a time.
+
+Times below zero have a meaning: -1 the end, -2 the start, -3 the record with the largest timestamp (KIP-734, version
+7), -4 the earliest offset on this disk (version 8), -5 and -6 offsets of tiered storage, of which there is none
+(versions 9 and 11: answered with -1). The end is the high watermark, or the last stable offset for read_committed.
+Whoever gives the id of a replica is shown the end of the log, as a follower would be; some clients do.
+
+A leader that has only just been elected may not know yet how far its predecessor had committed. Until its watermark
+has reached the start of its own epoch it does not tell an end, which could be before one that was told already
+(KIP-207, version 5; older readers are told that there is no leader yet).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
+from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
+from tidelog.protocol.messages.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from tidelog.records.batch import CorruptBatch
+from tidelog.records.timestamp_search import TimestampSearch
+from tidelog.records.validation import PROMPT_BYTES
+from tidelog.server.replicas.replica import Replica
+from tidelog.server.routing.context import RequestContext
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.results import TimestampedOffset
+from tidelog.storage.log.timestamp_lookup import Seeking, seek, seek_max
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+# The replica ids of those who are no replica.
+CONSUMER = -1
+DEBUGGING = -2
+# The isolation of those who are: they see the log to its end. No reader can ask for it.
+EVERYTHING = -1
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+# The first version that knows each of the special times.
+_FIRST_VERSIONS = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+
+_OFFSET_NOT_AVAILABLE_FROM = 5
+
+
+def handle(
+    node: Node, request: ListOffsetsRequest, context: RequestContext
+) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
+    topics = []
+    unfinished: list[_Unfinished] = []
+    asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    refused: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        partitions: list[ListOffsetsPartitionResponse] = []
+        for wanted in topic.partitions:
+            key = (topic.name, wanted.partition_index)
+            if asked[key] > 1:
+                # Which of the questions is meant cannot be told: one answer for all of them.
+                if key not in refused:
+                    refused.add(key)
+                    partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
+                continue
+            answer = _find(node, request, topic.name, wanted, context.version)
+            if isinstance(answer, _Unfinished):
+                answer.answers, answer.place = partitions, len(partitions)
+                unfinished.append(answer)
+                partitions.append(_failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR))
+            else:
+                partitions.append(answer)
+        if partitions:
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+    response = ListOffsetsResponse(topics=topics)
+    return Later.run(_finish(node, unfinished, response)) if unfinished else response
+
+
+class _Unfinished:
+    """A search that has to unpack more than can be done at once, and where its answer belongs."""
+
+    def __init__(self, replica: Replica, wanted: ListOffsetsPartition, isolation_level: int, version: int) -> None:
+        self.replica = replica
+        self.wanted = wanted
+        self.isolation_level = isolation_level
+        self.version = version
+        self.search: TimestampSearch | None = None
+        self.seeking: Seeking | None = None
+        self.answers: list[ListOffsetsPartitionResponse] = []
+        self.place = 0
+
+
+async def _finish(node: Node, unfinished: list[_Unfinished], response: ListOffsetsResponse) -> ListOffsetsResponse:
+    for each in unfinished:
+        assert each.seeking is not None
+        assert each.search is not None
+        search = each.search
+        while True:
+            found = await node.patient_work.finish(search.run)
+            try:
+                search = each.seeking.send(found)
+            except StopIteration as end:
+                result: TimestampedOffset | None = end.value
+                break
+        # The leadership may have ended meanwhile, and with it what is known of the log's end.
+        problem = each.replica.check_leader_epoch(each.wanted.current_leader_epoch)
+        if problem:
+            each.answers[each.place] = _failed(each.wanted, problem)
+        else:
+            told = _told(each.replica, each.isolation_level, result)
+            each.answers[each.place] = _answer(each.wanted, told, each.version)
+    return response
+
+
+def _find(
+    node: Node, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
+) -> ListOffsetsPartitionResponse | _Unfinished:
+    if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
+        return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
+    replica = node.replicas.leader_in_epoch(topic, wanted.partition_index, wanted.current_leader_epoch)
+    if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
+        # A tool that looks into one broker may ask a follower.
+        replica = node.replicas.readable(topic, wanted.partition_index)
+    if isinstance(replica, ErrorCode):
+        return _failed(wanted, replica)
+    level = max(request.isolation_level, 0) if request.replica_id == CONSUMER else EVERYTHING
+    try:
+        if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
+            return _seek(replica, level, wanted, version)
+        return _answer(wanted, _look_up(replica, level, wanted.timestamp), version)
+    except StorageFailure as failure:
+        node.replicas.storage_failed(replica, failure)
+        return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+    except CorruptBatch as damage:
+        node.replicas.damage.found(replica, damage)
+        return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
+
+
+def _seek(
+    replica: Replica, isolation_level: int, wanted: ListOffsetsPartition, version: int
+) -> ListOffsetsPartitionResponse | _Unfinished:
+    """By time: at once, unless a batch has to be looked into that unpacks to more than a little."""
+    seeking = seek_max(replica.log) if wanted.timestamp == MAX_TIMESTAMP else seek(replica.log, wanted.timestamp)
+    try:
+        search = next(seeking)
+        while True:
+            found = search.run(PROMPT_BYTES)
+            if found is None:
+                unfinished = _Unfinished(replica, wanted, isolation_level, version)
+                unfinished.search, unfinished.seeking = search, seeking
+                return unfinished
+            search = seeking.send(found)
+    except StopIteration as end:
+        return _answer(wanted, _told(replica, isolation_level, end.value), version)
+
+
+def _answer(
+    wanted: ListOffsetsPartition, found: tuple[int, int, int] | None, version: int
+) -> ListOffsetsPartitionResponse:
+    if found is None:
+        known = version >= _OFFSET_NOT_AVAILABLE_FROM
+        return _failed(wanted, ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE)
+    timestamp, offset, leader_epoch = found
+    return ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
+    )
+
+
+def _look_up(replica: Replica, isolation_level: int, wanted: int) -> tuple[int, int, int] | None:
+    """(timestamp, offset, leader epoch), each -1 where there is none; None if that cannot be told yet."""
+    log = replica.log
+    if wanted == LATEST:
+        known = _end_is_known(replica, isolation_level)
+        return (-1, _end(replica, isolation_level), replica.leader_epoch) if known else None
+    if wanted in (EARLIEST, EARLIEST_LOCAL):
+        epoch = log.leader_epochs.epoch_for_offset(log.log_start_offset)
+        return -1, log.log_start_offset, replica.leader_epoch if epoch is None else epoch
+    return -1, -1, -1
+
+
+def _told(replica: Replica, isolation_level: int, found: TimestampedOffset | None) -> tuple[int, int, int] | None:
+    """As `_look_up`: what was found, if it is below the end that the reader may know."""
+    if found is not None and found.offset >= _end(replica, isolation_level):
+        return (-1, -1, -1) if _end_is_known(replica, isolation_level) else None
+    if found is None:
+        return -1, -1, -1
+    return found.timestamp, found.offset, found.leader_epoch
+
+
+def _end(replica: Replica, isolation_level: int) -> int:
+    return replica.log.log_end_offset if isolation_level == EVERYTHING else replica.readable_end(isolation_level)
+
+
+def _end_is_known(replica: Replica, isolation_level: int) -> bool:
+    if isolation_level == EVERYTHING:
+        return True
+    return replica.progress is not None and replica.progress.epoch_start_offset <= replica.log.high_watermark
+
+
+def _failed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index, error_code=code, timestamp=-1, offset=-1, leader_epoch=-1
+    )

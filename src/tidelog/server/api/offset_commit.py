@@ -1,0 +1,92 @@
+"""OffsetCommit: where a group's consumers have got to.
+
+From version 10 topics go by their id (KIP-848). Topics that do not exist are refused here, the rest is decided in
+`tidelog.coordinators.groups.offset_commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.model.errors import ErrorCode
+from tidelog.network.later import Later
+from tidelog.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tidelog.protocol.messages.offset_commit_response import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from tidelog.protocol.schema import Message
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+_TOPIC_IDS_FROM = 10
+
+
+def handle(node: Node, request: OffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
+    known: list[OffsetCommitRequestTopic] = []
+    refused: list[OffsetCommitResponseTopic] = []
+    for topic in request.topics:
+        by_id = context.version >= _TOPIC_IDS_FROM
+        name = node.topic_name(topic.topic_id) if by_id else topic.name
+        image = None if name is None else node.image.topics.get(name)
+        if name is None or image is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_refused(topic, topic.partitions, code))
+            continue
+        there = [each for each in topic.partitions if each.partition_index in image.partitions]
+        if len(there) < len(topic.partitions):
+            missing = [each for each in topic.partitions if each.partition_index not in image.partitions]
+            refused.append(_refused(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        if there:
+            known.append(OffsetCommitRequestTopic(name=name, topic_id=topic.topic_id, partitions=there))
+    if request.topics and not known:
+        return OffsetCommitResponse(topics=refused)
+    if refused or context.version >= _TOPIC_IDS_FROM:
+        request = OffsetCommitRequest(
+            group_id=request.group_id,
+            generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            retention_time_ms=request.retention_time_ms,
+            topics=known,
+        )
+    outcome = node.groups.ask(request.group_id, request, context)
+    if not refused:
+        return outcome
+    if isinstance(outcome, Message):
+        return _joined(outcome, refused)
+    return outcome.then(lambda reply: _joined(reply, refused))
+
+
+def _joined(reply: Message, refused: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:
+    assert isinstance(reply, OffsetCommitResponse)
+    topics = {(topic.name, topic.topic_id): list(topic.partitions) for topic in reply.topics}
+    for topic in refused:
+        topics.setdefault((topic.name, topic.topic_id), []).extend(topic.partitions)
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=partitions)
+            for (name, topic_id), partitions in topics.items()
+        ]
+    )
+
+
+def _refused(
+    topic: OffsetCommitRequestTopic, partitions: Sequence[OffsetCommitRequestPartition], code: ErrorCode
+) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
+            for partition in partitions
+        ],
+    )

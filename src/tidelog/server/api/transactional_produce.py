@@ -1,0 +1,105 @@
+"""The part of Produce that concerns transactions: what the coordinator is asked, and what its answers mean here.
+
+Up to version 11 the producer has added the partitions before; from version 12 on its write does that (KIP-890). How the
+coordinator is asked is in `tidelog.server.coordination.verification`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import ZERO_UUID, TopicPartition
+from tidelog.network.later import Later
+from tidelog.partition.verification import NO_GUARD, VerificationGuard
+from tidelog.protocol.messages.produce_request import ProduceRequest, TopicProduceData
+from tidelog.records.batch import CorruptBatch, parse_header
+from tidelog.server.coordination.verification import Admission, ClientLevel, Write, admit, is_coordinator_away
+from tidelog.server.replicas.replica import Replica
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+_ABORTABLE_FROM = 11
+_SECOND_PROTOCOL_VERSION_FROM = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRefusal:
+    code: ErrorCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the append shows; None where nobody is asked."""
+
+    guard: VerificationGuard | None
+
+
+def topic_name(node: Node, topic: TopicProduceData) -> str | None:
+    if topic.topic_id == ZERO_UUID:
+        return topic.name
+    return node.topic_name(topic.topic_id)
+
+
+def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admission | Later[Admission]:
+    """Ask for all transactional batches of a request at once. What else is wrong with them is found out later.
+
+    Most of them go on with a transaction that is open in their partition, and need nobody's consent.
+    """
+    to_ask: list[Write] = []
+    partitions: list[TopicPartition] = []
+    producers: set[ProducerIdentity] = set()
+    for topic in request.topic_data:
+        name = topic_name(node, topic)
+        for partition in topic.partition_data:
+            replica = ErrorCode.UNKNOWN_TOPIC_ID if name is None else node.replicas.leader(name, partition.index)
+            if not isinstance(replica, Replica) or partition.records is None:
+                continue
+            try:
+                header = parse_header(partition.records)
+            except CorruptBatch:
+                continue
+            if header.is_transactional and header.producer_id >= 0:
+                producers.add(ProducerIdentity(header.producer_id, header.producer_epoch))
+                partitions.append(replica.topic_partition)
+                states = replica.log.producer_states
+                if not states.has_open_transaction(header.producer_id, header.producer_epoch):
+                    to_ask.append(Write(replica, header.base_sequence))
+    if len(producers) > 1:
+        return Admission(refused=dict.fromkeys(partitions, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+    if not to_ask:
+        return Admission()
+    assert request.transactional_id is not None
+    return admit(node, request.transactional_id, producers.pop(), to_ask, _level(version))
+
+
+def guard_to_show(
+    node: Node, partition: TopicPartition, admission: Admission | None, version: int
+) -> Shown | WriteRefusal:
+    """For a transactional batch that is about to be appended."""
+    if admission is None or (partition not in admission.guards and partition not in admission.refused):
+        # Nobody was asked, because the transaction is open in the partition already, or because the request names no
+        # transactional id: then the append refuses it.
+        return Shown(guard=NO_GUARD if node.config.transaction_partition_verification_enable else None)
+    code = admission.refused.get(partition)
+    if code is None:
+        return Shown(guard=admission.guards[partition])
+    if is_coordinator_away(code, _level(version)):
+        # Older producers know few errors that mean "try again". Of those this one makes them do nothing else besides.
+        return WriteRefusal(
+            code=ErrorCode.NOT_ENOUGH_REPLICAS,
+            message=f"the coordinator could not say whether {partition} belongs to the transaction: {code.name}",
+        )
+    if code is ErrorCode.INVALID_TXN_STATE:
+        return WriteRefusal(code=code, message=f"{partition} was not added to the transaction")
+    return WriteRefusal(code=code, message=f"{partition} cannot be written to in this transaction: {code.name}")
+
+
+def _level(version: int) -> ClientLevel:
+    if version >= _SECOND_PROTOCOL_VERSION_FROM:
+        return ClientLevel.V2
+    return ClientLevel.V1_ABORTABLE if version >= _ABORTABLE_FROM else ClientLevel.V1

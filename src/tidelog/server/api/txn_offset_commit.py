@@ -1,0 +1,171 @@
+"""TxnOffsetCommit: offsets of a group that count when the producer's transaction is committed.
+
+Version 3 says which member of the group commits, and in which generation (KIP-447). Version 4 knows
+TRANSACTION_ABORTABLE; version 5 is of the second protocol version: the commit itself adds the partition of
+`__consumer_offsets` to the transaction (KIP-890). Whether the group accepts the offsets is decided in
+`tidelog.coordinators.groups.offset_commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import NO_SEQUENCE
+from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
+from tidelog.network.later import Later
+from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic
+from tidelog.protocol.messages.txn_offset_commit_response import (
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from tidelog.protocol.schema import Message
+from tidelog.server.coordination.verification import Admission, ClientLevel, Write, admit, is_coordinator_away
+from tidelog.server.replicas.replica import Replica
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+_ABORTABLE_FROM = 4
+_SECOND_PROTOCOL_VERSION_FROM = 5
+# Before, clients looked for another coordinator instead of waiting for this one.
+_KNOWS_LOADING_FROM = 2
+
+
+def handle(node: Node, request: TxnOffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
+    if not request.group_id:
+        return _refused(request.topics, ErrorCode.INVALID_GROUP_ID)
+    missing = {topic.name for topic in request.topics if topic.name not in node.image.topics}
+    if missing and len(missing) == len({topic.name for topic in request.topics}):
+        return _refused(request.topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    level = _level(context.version)
+    replica = node.replicas.leader(CONSUMER_OFFSETS_TOPIC, node.groups.partition_of(request.group_id))
+    if isinstance(replica, ErrorCode):
+        return _refused(request.topics, ErrorCode.NOT_COORDINATOR)
+    producer = ProducerIdentity(request.producer_id, request.producer_epoch)
+    admission = admit(node, request.transactional_id, producer, [Write(replica, NO_SEQUENCE)], level)
+    if isinstance(admission, Admission):
+        return _commit(node, request, context, replica, admission, missing)
+    return Later.run(_commit_later(node, request, context, replica, admission, missing))
+
+
+def _level(version: int) -> ClientLevel:
+    if version >= _SECOND_PROTOCOL_VERSION_FROM:
+        return ClientLevel.V2
+    return ClientLevel.V1_ABORTABLE if version >= _ABORTABLE_FROM else ClientLevel.V1
+
+
+async def _commit_later(
+    node: Node,
+    request: TxnOffsetCommitRequest,
+    context: RequestContext,
+    replica: Replica,
+    admission: Later[Admission],
+    missing: set[str],
+) -> Message:
+    outcome = _commit(node, request, context, replica, await admission, missing)
+    return outcome if isinstance(outcome, Message) else await outcome
+
+
+def _commit(
+    node: Node,
+    request: TxnOffsetCommitRequest,
+    context: RequestContext,
+    replica: Replica,
+    admission: Admission,
+    missing: set[str],
+) -> Message | Later[Message]:
+    code = admission.refused.get(replica.topic_partition)
+    if code is None and not _still_open(replica, request, admission):
+        # A marker came between the coordinator's answer and this moment: the answer was about what is over now.
+        code = ErrorCode.INVALID_TXN_STATE
+    if code is not None:
+        return _refused(request.topics, _told(code, context.version))
+    unknown = [topic for topic in request.topics if topic.name in missing]
+    if unknown:
+        request = _with_topics(request, [topic for topic in request.topics if topic.name not in missing])
+    # The group's decision is appended before anything else can happen, so the check above still holds.
+    outcome = node.groups.ask(request.group_id, request, context)
+    if isinstance(outcome, Message):
+        return _finish(outcome, unknown, context.version)
+    return outcome.then(lambda reply: _finish(reply, unknown, context.version))
+
+
+def _still_open(replica: Replica, request: TxnOffsetCommitRequest, admission: Admission) -> bool:
+    guard = admission.guards.get(replica.topic_partition)
+    if guard is None:
+        # Verification is turned off.
+        return True
+    states = replica.log.producer_states
+    return states.has_open_transaction(request.producer_id, request.producer_epoch) or states.accepts_guard(
+        request.producer_id, guard
+    )
+
+
+def _told(code: ErrorCode, version: int) -> ErrorCode:
+    """Of the transaction coordinator's troubles the client of a group coordinator hears that it has to wait."""
+    if not is_coordinator_away(code, _level(version)):
+        return code
+    return _understood(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, version)
+
+
+def _understood(code: ErrorCode, version: int) -> ErrorCode:
+    if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < _KNOWS_LOADING_FROM:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return code
+
+
+def _finish(outcome: Message, unknown: list[TxnOffsetCommitRequestTopic], version: int) -> TxnOffsetCommitResponse:
+    assert isinstance(outcome, TxnOffsetCommitResponse)
+    if version < _KNOWS_LOADING_FROM:
+        outcome = TxnOffsetCommitResponse(
+            topics=[
+                TxnOffsetCommitResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        TxnOffsetCommitResponsePartition(
+                            partition_index=partition.partition_index,
+                            error_code=_understood(ErrorCode(partition.error_code), version),
+                        )
+                        for partition in topic.partitions
+                    ],
+                )
+                for topic in outcome.topics
+            ]
+        )
+    if not unknown:
+        return outcome
+    refused = _refused(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return TxnOffsetCommitResponse(topics=[*outcome.topics, *refused.topics])
+
+
+def _with_topics(request: TxnOffsetCommitRequest, topics: list[TxnOffsetCommitRequestTopic]) -> TxnOffsetCommitRequest:
+    return TxnOffsetCommitRequest(
+        transactional_id=request.transactional_id,
+        group_id=request.group_id,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        generation_id=request.generation_id,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        topics=topics,
+    )
+
+
+def _refused(topics: Sequence[TxnOffsetCommitRequestTopic], code: ErrorCode) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in topics
+        ]
+    )

@@ -1,0 +1,79 @@
+"""WriteTxnMarkers: a coordinator, or an administrator who ends a hanging transaction, writes the ends of transactions.
+
+Version 2 says under which protocol version a transaction ended, so that a marker that comes late can be told from one
+that is due (KIP-1228).
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.network.later import Later
+from tidelog.protocol.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
+from tidelog.protocol.messages.write_txn_markers_response import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersResponse,
+)
+from tidelog.records.control import EndTransactionMarker
+from tidelog.server.coordination.markers import MarkerOutcome, known_at_once, settled
+from tidelog.server.routing.context import RequestContext
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+Outcomes = dict[TopicPartition, MarkerOutcome]
+
+
+def handle(
+    node: Node, request: WriteTxnMarkersRequest, context: RequestContext
+) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
+    written = [(marker.producer_id, _write(node, marker)) for marker in request.markers]
+    at_once = [
+        (producer_id, codes) for producer_id, outcomes in written if (codes := known_at_once(outcomes)) is not None
+    ]
+    if len(at_once) == len(written):
+        return _response(at_once)
+    return Later.run(_response_later(written))
+
+
+def _write(node: Node, marker: WritableTxnMarker) -> Outcomes:
+    producer = ProducerIdentity(marker.producer_id, marker.producer_epoch)
+    end = EndTransactionMarker(commit=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch)
+    return {
+        TopicPartition(topic.name, number): node.marker_appends.append(
+            TopicPartition(topic.name, number), producer, end, transaction_version=marker.transaction_version
+        )
+        for topic in marker.topics
+        for number in topic.partition_indexes
+    }
+
+
+async def _response_later(written: list[tuple[int, Outcomes]]) -> WriteTxnMarkersResponse:
+    return _response([(producer_id, await settled(outcomes)) for producer_id, outcomes in written])
+
+
+def _response(written: list[tuple[int, dict[TopicPartition, ErrorCode]]]) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic,
+                        partitions=[
+                            WritableTxnMarkerPartitionResult(partition_index=at.partition, error_code=codes[at])
+                            for at in partitions
+                        ],
+                    )
+                    for topic, partitions in groupby(sorted(codes), key=lambda at: at.topic)
+                ],
+            )
+            for producer_id, codes in written
+        ]
+    )

@@ -1,0 +1,188 @@
+"""Puts the coordinators of a node together: their logs, their settings, and their share in leadership."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.config.group import group_values
+from tidelog.config.listeners import HostPort
+from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings, MigrationPolicy
+from tidelog.coordinators.groups.settings import GroupSettings
+from tidelog.coordinators.transactions.settings import TransactionSettings
+from tidelog.metadata.image import ClusterImage, ResourceType
+from tidelog.metadata.records import TRANSACTION_VERSION_FEATURE
+from tidelog.model.ids import TopicPartition
+from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from tidelog.network.client_connection import ConnectionSettings
+from tidelog.records.compression import Compression
+from tidelog.server.coordination.group_shard import ShardLimits
+from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.coordination.markers import MarkerAppends, Markers
+from tidelog.server.coordination.other_brokers import OtherBrokers
+from tidelog.server.coordination.replica_log import ReplicaLog
+from tidelog.server.coordination.topics import TopicsOfImage
+from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.quorum.peers import Peers
+from tidelog.server.replicas.registry import LeadershipListener
+from tidelog.server.replicas.replica import Replica
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+
+def group_coordinator(node: Node) -> GroupCoordinator:
+    """Coordinates the groups of all partitions of `__consumer_offsets` that this broker leads, from now on."""
+    config = node.config
+
+    def partition_count() -> int:
+        topic = node.image.topics.get(CONSUMER_OFFSETS_TOPIC)
+        return node.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+
+    groups = GroupCoordinator(
+        ReplicaLog(
+            CONSUMER_OFFSETS_TOPIC,
+            replicas=node.replicas,
+            clock=node.clock,
+            compression=Compression(config.offsets_topic_compression_codec),
+        ),
+        settings=lambda: group_settings(node.config, node.image),
+        limits=ShardLimits(
+            commit_timeout_ms=config.offsets_commit_timeout_ms, load_buffer_bytes=config.offsets_load_buffer_size
+        ),
+        topics=lambda: TopicsOfImage(node.image),
+        partition_count=partition_count,
+        clock=node.clock,
+        randomness=node.randomness,
+    )
+    node.replicas.became_leader.append(_of_topic(CONSUMER_OFFSETS_TOPIC, groups.lead))
+    node.replicas.stopped_leading.append(_of_topic(CONSUMER_OFFSETS_TOPIC, groups.stop_leading))
+    return groups
+
+
+def group_settings(config: BrokerConfig, image: ClusterImage) -> GroupSettings:
+    consumer = ConsumerGroupSettings(
+        group_consumer_assignors=config.group_consumer_assignors,
+        group_consumer_assignment_interval_ms=config.group_consumer_assignment_interval_ms,
+        group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+        group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
+        group_consumer_max_size=config.group_consumer_max_size,
+        group_consumer_migration_policy=MigrationPolicy(config.group_consumer_migration_policy),
+    )
+    groups = {
+        resource.name: _of_one_group(consumer, group_values(overrides, config))
+        for resource, overrides in image.configs.items()
+        if resource.type == ResourceType.GROUP
+    }
+    return GroupSettings(
+        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        group_min_session_timeout_ms=config.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=config.group_max_session_timeout_ms,
+        group_max_size=config.group_max_size,
+        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
+        offsets_retention_minutes=config.offsets_retention_minutes,
+        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+        consumer=replace(consumer, groups=groups),
+    )
+
+
+def _of_one_group(consumer: ConsumerGroupSettings, values: Mapping[str, int]) -> ConsumerGroupSettings:
+    return replace(
+        consumer,
+        group_consumer_assignment_interval_ms=values["consumer.assignment.interval.ms"],
+        group_consumer_heartbeat_interval_ms=values["consumer.heartbeat.interval.ms"],
+        group_consumer_session_timeout_ms=values["consumer.session.timeout.ms"],
+    )
+
+
+def transaction_coordinator(node: Node) -> TransactionCoordinator:
+    """Coordinates the transactional ids of all partitions of `__transaction_state` that this broker leads."""
+    config = node.config
+
+    def partition_count() -> int:
+        topic = node.image.topics.get(TRANSACTION_STATE_TOPIC)
+        return node.config.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
+
+    def exists(partition: TopicPartition) -> bool:
+        topic = node.image.topics.get(partition.topic)
+        return topic is not None and partition.partition in topic.partitions
+
+    transactions = TransactionCoordinator(
+        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=node.replicas, clock=node.clock),
+        markers=Markers(
+            node.marker_appends,
+            leads=lambda partition: isinstance(node.replicas.leader(*partition), Replica),
+            exists=exists,
+            remote=node.other_brokers,
+        ),
+        producer_ids=node.producer_ids,
+        settings=lambda: transaction_settings(node.config, node.image),
+        limits=ShardLimits(
+            commit_timeout_ms=config.request_timeout_ms,
+            completion_wait_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
+            load_buffer_bytes=config.transaction_state_log_load_buffer_size,
+        ),
+        partition_count=partition_count,
+        clock=node.clock,
+        others=node.other_brokers,
+    )
+
+    def lead(replica: Replica) -> None:
+        if replica.topic_partition.topic == TRANSACTION_STATE_TOPIC:
+            transactions.lead(replica.topic_partition.partition, replica.leader_epoch)
+
+    node.replicas.became_leader.append(lead)
+    node.replicas.stopped_leading.append(_of_topic(TRANSACTION_STATE_TOPIC, transactions.stop_leading))
+    return transactions
+
+
+def marker_appends(node: Node) -> MarkerAppends:
+    """For this broker's own coordinator and for those of other brokers."""
+    return MarkerAppends(replicas=node.replicas, clock=node.clock, offsets=node.groups)
+
+
+def other_brokers(node: Node) -> OtherBrokers:
+    """Reached over the listener that brokers use among themselves."""
+    config = node.config
+
+    def address_of(broker_id: int) -> HostPort | None:
+        broker = node.image.brokers.get(broker_id)
+        listener = config.inter_broker_listener_name
+        endpoint = None if broker is None or listener is None else broker.endpoint(listener)
+        return None if endpoint is None else HostPort(host=endpoint.host, port=endpoint.port)
+
+    settings = ConnectionSettings(
+        client_id=f"tidelog-transactions-{config.node_id}",
+        connect_timeout_ms=config.request_timeout_ms,
+        request_timeout_ms=config.request_timeout_ms,
+    )
+    return OtherBrokers(
+        markers=Peers(node.ports.network, address_of, settings),
+        questions=Peers(node.ports.network, address_of, settings),
+        image=lambda: node.image,
+    )
+
+
+def transaction_settings(config: BrokerConfig, image: ClusterImage) -> TransactionSettings:
+    return TransactionSettings(
+        transaction_max_timeout_ms=config.transaction_max_timeout_ms,
+        transactional_id_expiration_ms=config.transactional_id_expiration_ms,
+        transaction_remove_expired_transaction_cleanup_interval_ms=(
+            config.transaction_remove_expired_transaction_cleanup_interval_ms
+        ),
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=(
+            config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        ),
+        transaction_two_phase_commit_enable=config.transaction_two_phase_commit_enable,
+        transaction_version=image.features.get(TRANSACTION_VERSION_FEATURE, 0),
+    )
+
+
+def _of_topic(topic: str, tell: Callable[[int], None]) -> LeadershipListener:
+    def listener(replica: Replica) -> None:
+        if replica.topic_partition.topic == topic:
+            tell(replica.topic_partition.partition)
+
+    return listener

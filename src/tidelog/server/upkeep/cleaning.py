@@ -1,0 +1,242 @@
+"""Compacts the logs of compacted topics, the dirtiest first, without keeping the broker's clients waiting.
+
+The work is Python code, which cannot run beside the event loop's own: so it goes to a thread in slices of half a
+millisecond. A request waits for one slice at most, and the loop always comes first. What is done to a log, and which
+records stay, is in `tidelog.storage.cleaner`; segments are exchanged here, on the loop, between two reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from tidelog.model.ports import Clock
+from tidelog.records.batch import CorruptBatch
+from tidelog.server.replicas.replica import Replica
+from tidelog.server.upkeep.old_segments import delete_old_segments
+from tidelog.storage.cleaner.compaction import (
+    Compaction,
+    CompactionLimits,
+    CompactionRevoked,
+    DamagedSegment,
+    Work,
+)
+from tidelog.storage.cleaner.selection import CleanableRange
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.log import Log
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SLICE_MS = 0.5
+# After so many logs the search for the dirtiest one gives way to requests.
+LOGS_PER_STEP = 50
+
+
+class Throttle:
+    """How long to wait after some bytes, so that on average there are no more per second than allowed."""
+
+    def __init__(self) -> None:
+        self._free_at_ms = 0.0
+
+    def pause_ms(self, moved_bytes: int, bytes_per_second: float, now_ms: float) -> float:
+        # Time that was not used is not saved up.
+        self._free_at_ms = max(self._free_at_ms, now_ms) + moved_bytes / bytes_per_second * 1000
+        return self._free_at_ms - now_ms
+
+
+class Cleaning:
+    """As many compactions at a time as log.cleaner.threads says. Runs from `start` to `stop`."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._tasks: list[asyncio.Task[None]] = []
+        self._throttle = Throttle()
+        self._busy: set[Log] = set()
+        # A log that cannot be compacted is left alone until the next start.
+        self._uncleanable: weakref.WeakSet[Log] = weakref.WeakSet()
+        # One whose disk is full waits until the others have had their turn: as the dirtiest it would always be next.
+        self._postponed: weakref.WeakSet[Log] = weakref.WeakSet()
+        self._dirtiest_ratio = 0.0
+        node.cleans = self._busy.__contains__
+        node.metrics.gauge(
+            "tidelog_cleaner_max_dirty_ratio", "Of the log that is compacted next", lambda: self._dirtiest_ratio
+        )
+        node.metrics.gauge(
+            "tidelog_cleaner_uncleanable_partitions",
+            "Logs that are damaged and not compacted any more",
+            lambda: len(self._uncleanable),
+        )
+
+    def start(self) -> None:
+        if self._node.config.log_cleaner_enable:
+            for _ in range(self._node.config.log_cleaner_threads):
+                self._tasks.append(asyncio.create_task(self._run()))
+
+    async def stop(self) -> None:
+        """Gives compactions up that are under way; the next start begins them anew."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                cleaned = await self.clean_dirtiest()
+                await self._apply_retention()
+            except Exception:
+                # Whatever it was, the other logs must not go without compaction.
+                logger.exception("the cleaner failed")
+                cleaned = False
+            if not cleaned:
+                await asyncio.sleep(self._node.config.log_cleaner_backoff_ms / 1000)
+
+    async def clean_dirtiest(self) -> bool:
+        """Compact the log that is worth it most; whether there was one."""
+        found = await self._find_dirtiest()
+        if found is None:
+            return False
+        replica, planned = found
+        log = replica.log
+        self._busy.add(log)
+        try:
+            await self._clean(replica, planned)
+        except CompactionRevoked:
+            logger.info("the log of %s changed while it was compacted; that begins anew", log.topic_partition)
+        except StorageFailure as failure:
+            self._node.replicas.storage_failed(replica, failure)
+            self._postponed.add(log)
+            return False
+        except DamagedSegment as damage:
+            logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
+            self._uncleanable.add(log)
+        except Exception:
+            self._uncleanable.add(log)
+            raise
+        finally:
+            self._busy.discard(log)
+        return True
+
+    async def _apply_retention(self) -> None:
+        """Of compacted topics that delete, too, as Kafka does: after each round, which is far more often than
+        log.retention.check.interval.ms. A log that is being compacted has its turn later."""
+        for number, replica in enumerate(self._node.replicas, 1):
+            if number % LOGS_PER_STEP == 0:
+                await asyncio.sleep(0)
+            log = replica.log
+            if log.config.compact and log.config.delete and not replica.offline and log not in self._busy:
+                delete_old_segments(self._node, replica)
+
+    async def _find_dirtiest(self) -> tuple[Replica, CleanableRange] | None:
+        now_ms = self._node.clock.now_ms()
+        candidates: list[tuple[float, Replica, CleanableRange]] = []
+        for number, replica in enumerate(self._node.replicas, 1):
+            if number % LOGS_PER_STEP == 0:
+                await asyncio.sleep(0)
+            log = replica.log
+            if replica.offline or not log.config.compact or log in self._busy or log in self._uncleanable:
+                continue
+            try:
+                planned = log.cleanable_range(now_ms)
+            except StorageFailure as failure:
+                self._node.replicas.storage_failed(replica, failure)
+                continue
+            except CorruptBatch as damage:
+                logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
+                self._uncleanable.add(log)
+                continue
+            if log not in self._postponed and planned.is_worth_it(log.config):
+                candidates.append((planned.dirty_ratio, replica, planned))
+        if not candidates:
+            self._postponed.clear()
+            self._dirtiest_ratio = 0.0
+            return None
+        self._dirtiest_ratio, replica, planned = max(candidates, key=lambda candidate: candidate[0])
+        return replica, planned
+
+    async def _clean(self, replica: Replica, planned: CleanableRange) -> None:
+        log = replica.log
+        config = self._node.config
+        limits = CompactionLimits(
+            dedupe_buffer_bytes=config.log_cleaner_dedupe_buffer_size // max(1, config.log_cleaner_threads),
+            load_factor=config.log_cleaner_io_buffer_load_factor,
+            io_buffer_bytes=config.log_cleaner_io_buffer_size // max(1, config.log_cleaner_threads) // 2,
+        )
+        started_ms = self._node.clock.monotonic_ms()
+        size_before = log.size
+        compaction = log.start_compaction(planned, limits, self._node.clock.now_ms())
+        complete = False
+        try:
+            await self._drive(compaction.map_keys())
+            for group in compaction.groups():
+                await self._drive(compaction.write_group(group))
+                await self._swap_in(log, compaction)
+            complete = True
+        finally:
+            log.end_compaction(compaction, complete=complete)
+        logger.info(
+            "compacted %s from offset %d to %d in %.1f s: %d of %d records stay, %d bytes instead of %d",
+            log.topic_partition,
+            planned.first_dirty_offset,
+            compaction.cleaned_up_to,
+            (self._node.clock.monotonic_ms() - started_ms) / 1000,
+            compaction.records_kept,
+            compaction.records_read,
+            log.size,
+            size_before,
+        )
+        for directory in self._node.replicas.directories:
+            if directory.logs.get(log.topic_partition) is log:
+                await _in_thread(directory.write_cleaned)
+
+    async def _swap_in(self, log: Log, compaction: Compaction) -> None:
+        segment, removal = log.exchange.swap_in(compaction, self._node.clock.now_ms())
+        self._node.replicas.removals.append(removal)
+        await _in_thread(log.exchange.sync_names, compaction)
+        log.exchange.finish(segment)
+
+    async def _drive(self, work: Work) -> None:
+        """Run the work to its end, slice by slice."""
+        clock = self._node.clock
+        try:
+            while True:
+                moved_bytes, is_done = await _in_thread(_run_slice, work, clock)
+                if is_done:
+                    return
+                limit = self._node.config.log_cleaner_io_max_bytes_per_second
+                pause_ms = self._throttle.pause_ms(moved_bytes, limit, clock.monotonic_ms())
+                if pause_ms >= 1:
+                    await asyncio.sleep(pause_ms / 1000)
+        finally:
+            work.close()
+
+
+def _run_slice(work: Work, clock: Clock) -> tuple[int, bool]:
+    """(bytes moved, whether the work is done)."""
+    until_ms = clock.monotonic_ms() + SLICE_MS
+    moved_bytes = 0
+    for moved in work:
+        moved_bytes += moved
+        if clock.monotonic_ms() >= until_ms:
+            return moved_bytes, False
+    return moved_bytes, True
+
+
+async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run it in a thread. Who is cancelled meanwhile waits for it: nobody may write behind a log that is closed."""
+    running = asyncio.get_running_loop().run_in_executor(None, lambda: function(*args, **kwargs))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        with suppress(Exception):
+            await running
+        raise

@@ -1,0 +1,133 @@
+"""What a broker does at intervals: checkpoints, flushes, retention, removal of files, expiry of producers.
+
+Compaction, which takes longer, is in `tidelog.server.upkeep.cleaning`; it starts and stops with these.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+
+from tidelog.server.node import Node
+from tidelog.server.upkeep.cleaning import Cleaning
+from tidelog.server.upkeep.old_segments import delete_old_segments
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.files.filesystem import StorageFailure
+
+logger = logging.getLogger(__name__)
+
+FLUSH_CHECK_MS = 1000
+REMOVAL_CHECK_MS = 1000
+POSTPONED_CHECK_MS = 1000
+# After so many logs a pass gives way to requests.
+LOGS_PER_STEP = 50
+
+
+class Housekeeping:
+    """Starts its loops in `start` and ends them in `stop`."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._tasks: list[asyncio.Task[None]] = []
+        self.cleaning = Cleaning(node)
+
+    def start(self) -> None:
+        config = self._node.config
+        self._every(config.replica_high_watermark_checkpoint_interval_ms, self._checkpoint_high_watermarks)
+        self._every(config.log_flush_offset_checkpoint_interval_ms, self._checkpoint_recovery_points)
+        self._every(config.log_flush_start_offset_checkpoint_interval_ms, self._checkpoint_log_starts)
+        self._every(config.log_retention_check_interval_ms, self.apply_retention)
+        self._every(config.producer_id_expiration_check_interval_ms, self._expire_producers)
+        self._every(FLUSH_CHECK_MS, self._flush)
+        self._every(REMOVAL_CHECK_MS, self._remove_files)
+        self._every(POSTPONED_CHECK_MS, self._open_postponed)
+        self._tasks.append(asyncio.create_task(self._node.connections.close_idle_ones()))
+        self.cleaning.start()
+
+    async def stop(self) -> None:
+        await self.cleaning.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _every(self, interval_ms: int, work: Callable[[], Awaitable[None]]) -> None:
+        self._tasks.append(asyncio.create_task(self._repeat(interval_ms, work)))
+
+    async def _repeat(self, interval_ms: int, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            try:
+                await work()
+            except Exception:
+                # The next round may do better, and the other loops must go on.
+                logger.exception("housekeeping failed: %s", work.__name__)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------
+
+    async def _checkpoint_high_watermarks(self) -> None:
+        await self._for_each_directory(LogDirectory.write_high_watermarks)
+
+    async def _checkpoint_recovery_points(self) -> None:
+        await self._for_each_directory(LogDirectory.write_recovery_points)
+        await self._for_each_directory(LogDirectory.write_cleaned)
+
+    async def _checkpoint_log_starts(self) -> None:
+        await self._for_each_directory(LogDirectory.write_log_starts)
+
+    async def _for_each_directory(self, write: Callable[[LogDirectory], None]) -> None:
+        for directory in self._healthy():
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, write, directory)
+            except StorageFailure as failure:
+                self._directory_failed(directory, failure)
+
+    def _healthy(self) -> Iterator[LogDirectory]:
+        return (directory for directory in self._node.replicas.directories if directory.failure is None)
+
+    def _directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
+        for replica in self._node.replicas.in_directory(directory)[:1]:
+            self._node.replicas.storage_failed(replica, failure)
+
+    # -- logs ----------------------------------------------------------------------------------------------------
+
+    async def _flush(self) -> None:
+        await self._node.flusher.flush_due_ones(self._node.replicas)
+
+    async def apply_retention(self) -> None:
+        """Delete segments that are too old, or that make their partition too large, or that lie before its start."""
+        replicas = self._node.replicas
+        for number, replica in enumerate(replicas):
+            if number % LOGS_PER_STEP == LOGS_PER_STEP - 1:
+                await asyncio.sleep(0)
+            if replica.offline:
+                continue
+            delete_old_segments(self._node, replica)
+
+    async def _open_postponed(self) -> None:
+        """Replicas that could not be opened for want of descriptors."""
+        replicas = self._node.replicas
+        if replicas.postponed:
+            topics, replicas.postponed = replicas.postponed, {}
+            self._node.follow_image(topics)
+
+    async def _remove_files(self) -> None:
+        replicas = self._node.replicas
+        now_ms = self._node.clock.now_ms()
+        due = [removal for removal in replicas.removals if removal.due_ms <= now_ms]
+        if not due:
+            return
+        replicas.removals = [removal for removal in replicas.removals if removal.due_ms > now_ms]
+        filesystem = self._node.ports.filesystem
+        for removal in due:
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, removal.run, filesystem)
+            except OSError as error:
+                logger.warning("files that are out of use stay behind: %s", error)
+
+    async def _expire_producers(self) -> None:
+        now_ms = self._node.clock.now_ms()
+        for number, replica in enumerate(self._node.replicas):
+            if number % LOGS_PER_STEP == LOGS_PER_STEP - 1:
+                await asyncio.sleep(0)
+            replica.log.producer_states.expire(now_ms)

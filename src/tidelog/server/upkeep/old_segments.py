@@ -1,0 +1,31 @@
+"""Deleting what retention allows to go, of one replica: its segments, and the news of the log's new start."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from tidelog.server.replicas.replica import Replica
+from tidelog.storage.files.filesystem import StorageFailure
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
+
+logger = logging.getLogger(__name__)
+
+
+def delete_old_segments(node: Node, replica: Replica) -> None:
+    """Segments that are too old, or that make their partition too large, or that lie before its start."""
+    replicas = node.replicas
+    log = replica.log
+    start_before = log.log_start_offset
+    try:
+        replicas.removals.extend(log.delete_old_segments(node.clock.now_ms()))
+    except StorageFailure as failure:
+        replicas.storage_failed(replica, failure)
+        return
+    if log.log_start_offset != start_before:
+        logger.info(
+            "%s now starts at offset %d instead of %d", replica.topic_partition, log.log_start_offset, start_before
+        )
+        replicas.log_start_moved(replica)

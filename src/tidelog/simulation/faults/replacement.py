@@ -1,0 +1,56 @@
+"""Disks that are replaced, and single log directories that fail: when that is survivable, and how it is done.
+
+A cluster survives the loss of a disk as long as somebody else has what was on it. So a fault looks first: every replica
+on the disk must have another one in sync, and of the controllers a majority must stay that knows its past. Where that
+is not so the fault does nothing, as a sensible operator would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from tidelog.metadata.image import ClusterImage
+from tidelog.model.ids import Uuid
+from tidelog.simulation.machines.node import SimulatedNode
+
+
+def may_lose_everything(node: SimulatedNode, nodes: Iterable[SimulatedNode]) -> bool:
+    """Whether the disk of a node can be replaced without a loss."""
+    others = [each for each in nodes if each is not node]
+    # One that is about to end leaves the in-sync sets, perhaps to the replica on the disk as the last one.
+    if len(others) < 2 or any(
+        each.running is None or each.stopping or not each.running.knows_its_past for each in others
+    ):
+        return False
+    if node.running is None or not node.running.knows_its_past:
+        return False
+    # What one of them has not heard of yet, another one may have: none must know of a replica that is alone.
+    images = [each.running.node.image for each in (node, *others) if each.running is not None]
+    return all(_others_in_sync(image, node.node_id) for image in images) and _others_acknowledge(node)
+
+
+def is_missed(node: SimulatedNode, nodes: Iterable[SimulatedNode]) -> bool:
+    """Whether somebody still counts the replicas as in sync that were on the disk before, or its voter does not know
+    its past. The controller takes them out when the node has registered again."""
+    if node.running is None or not node.running.knows_its_past:
+        return True
+    epoch = node.running.node.broker_epoch
+    others = [each.running.node.image for each in nodes if each.running is not None]
+    registered = [image.brokers.get(node.node_id) for image in others]
+    return any(broker is None or broker.epoch != epoch for broker in registered)
+
+
+def _others_in_sync(image: ClusterImage, broker: int, directories: Collection[Uuid] = ()) -> bool:
+    for _, _, partition in image.all_partitions():
+        if broker in partition.replicas and (not directories or partition.directory_of(broker) in directories):
+            holders = [each for each in (*partition.isr, *partition.eligible_leaders) if each != broker]
+            if not holders:
+                return False
+    return True
+
+
+def _others_acknowledge(node: SimulatedNode) -> bool:
+    """The leader is the first to know that nobody else is in sync any more."""
+    assert node.running is not None
+    leading = [replica.progress for replica in node.running.node.replicas if replica.progress is not None]
+    return all(len(progress.in_sync) > 1 for progress in leading)

@@ -1,0 +1,255 @@
+"""A client that sends extreme numbers to coordinators, in old versions and new ones, and one that must not notice.
+
+The hostile one asks about groups and a transactional id of its own. What it sends is well-formed, and one number in it
+is as large or as small as it can be. The bystander keeps offsets in all partitions of the group coordinator's topic, so
+that whoever harms a shard harms it. Their replies are judged in `tidelog.simulation.checks.disturbance`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tidelog.network.client_connection import (
+    ClientConnection,
+    ConnectionLost,
+    ConnectionSettings,
+    RequestTimedOut,
+    open_connection,
+)
+from tidelog.protocol.api import response_class
+from tidelog.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from tidelog.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from tidelog.protocol.messages.end_txn_request import EndTxnRequest
+from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from tidelog.protocol.messages.find_coordinator_response import FindCoordinatorResponse
+from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
+from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from tidelog.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from tidelog.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tidelog.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestTopic
+from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
+from tidelog.protocol.messages.txn_offset_commit_request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from tidelog.protocol.schema import Message
+from tidelog.server.observability.metrics import error_codes
+from tidelog.simulation.checks.history import Answered, History
+from tidelog.simulation.machines.world import SimulatedClient
+from tidelog.simulation.workloads.extremes import extremes, integer_fields, replaced
+from tidelog.simulation.workloads.work import Work
+from tidelog.simulation.workloads.workload import EXPECTED, RETRY_SECONDS
+
+PORT = 9092
+TIMEOUT_MS = 2_000
+# The names of two groups that are in different partitions, if there are two: their hashes differ by one.
+GROUPS = ("0", "1")
+FIND_COORDINATOR_VERSION = 4
+COMMIT_VERSION = 8
+GROUP_KEY, TRANSACTION_KEY = 0, 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostileSettings:
+    """Mean seconds between two requests of the bystander, and between two lots of the hostile one."""
+
+    pause_seconds: float
+    lot_pause_seconds: float
+
+
+def _commit(group: str, topic: str, offset: int = 5, retention_ms: int = -1) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+    topics = [OffsetCommitRequestTopic(name=topic, partitions=[partition])]
+    return OffsetCommitRequest(group_id=group, retention_time_ms=retention_ms, topics=topics)
+
+
+def hostile_requests(name: str, topic: str) -> list[tuple[int, Message]]:
+    """Requests that would do nothing unusual, each with the kind of coordinator that is asked."""
+    pending = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
+    return [
+        (GROUP_KEY, _commit(name, topic, retention_ms=1000)),
+        (
+            GROUP_KEY,
+            OffsetFetchRequest(group_id=name, topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[0])]),
+        ),
+        (
+            GROUP_KEY,
+            JoinGroupRequest(
+                group_id=name,
+                session_timeout_ms=6_000,
+                rebalance_timeout_ms=6_000,
+                protocol_type="consumer",
+                protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+            ),
+        ),
+        (GROUP_KEY, SyncGroupRequest(group_id=name, generation_id=1, member_id="member")),
+        (GROUP_KEY, HeartbeatRequest(group_id=name, generation_id=1, member_id="member")),
+        (
+            GROUP_KEY,
+            ConsumerGroupHeartbeatRequest(
+                group_id=f"{name}-new",
+                member_id="member",
+                rebalance_timeout_ms=6_000,
+                subscribed_topic_names=[topic],
+                topic_partitions=[],
+            ),
+        ),
+        (
+            GROUP_KEY,
+            TxnOffsetCommitRequest(
+                transactional_id=name,
+                group_id=name,
+                producer_id=1_000_000,
+                producer_epoch=0,
+                topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[pending])],
+            ),
+        ),
+        (TRANSACTION_KEY, InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=3_000)),
+        (
+            TRANSACTION_KEY,
+            AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id=name,
+                v3_and_below_producer_id=1_000_000,
+                v3_and_below_producer_epoch=0,
+                v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=[0])],
+            ),
+        ),
+        (
+            TRANSACTION_KEY,
+            AddOffsetsToTxnRequest(transactional_id=name, producer_id=1_000_000, producer_epoch=0, group_id=name),
+        ),
+        (
+            TRANSACTION_KEY,
+            EndTxnRequest(transactional_id=name, producer_id=1_000_000, producer_epoch=0, committed=True),
+        ),
+    ]
+
+
+class _CoordinatorClient(Work):
+    """Asks coordinators, without the patience of a real client: the first reply is what counts."""
+
+    def __init__(
+        self,
+        client: SimulatedClient,
+        history: History,
+        nodes: Sequence[str],
+        topic: str,
+        pause_seconds: float,
+        chance: random.Random,
+    ) -> None:
+        super().__init__(client, history)
+        self._nodes = nodes
+        self._topic = topic
+        self._pause_seconds = pause_seconds
+        self._chance = chance
+
+    async def run(self) -> None:
+        while not self.stop.is_set():
+            await asyncio.sleep(self._chance.expovariate(1 / self._pause_seconds))
+            try:
+                await self._ask_some()
+            except EXPECTED:
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _ask_some(self) -> None:
+        raise NotImplementedError
+
+    async def _connect(self, node: str, port: int = PORT) -> ClientConnection:
+        settings = ConnectionSettings(client_id=self.name, connect_timeout_ms=TIMEOUT_MS, request_timeout_ms=TIMEOUT_MS)
+        return await open_connection(self._client.network, node, port, settings)
+
+    async def _coordinator(self, kind: int, key: str) -> ClientConnection | None:
+        """None if nobody knows one yet."""
+        connection = await self._connect(self._chance.choice(self._nodes))
+        try:
+            found = await connection.request(
+                FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]),
+                FindCoordinatorResponse,
+                version=FIND_COORDINATOR_VERSION,
+            )
+        finally:
+            connection.close()
+        coordinator = found.coordinators[0]
+        return None if coordinator.error_code else await self._connect(coordinator.host, coordinator.port)
+
+    async def _ask(self, connection: ClientConnection, request: Message, version: int, what: str, note: _Note) -> bool:
+        """Whether there was an answer, or may yet be: one that takes long is none that is missing."""
+        expected = response_class(request.SCHEMA.api_key)
+        codes: frozenset[int] | None = None
+        try:
+            codes = frozenset(error_codes(await connection.request(request, expected, version=version)))
+        except RequestTimedOut:
+            return False
+        except ConnectionLost:
+            pass
+        self._history.add(note(f"{type(request).__name__} {version}{what} to {connection.address}", codes))
+        return codes is not None
+
+
+_Note = Callable[[str, frozenset[int] | None], Answered]
+
+
+class HostileClient(_CoordinatorClient):
+    """Sends one kind of request in one version at a time, with extremes in one field after the other."""
+
+    async def _ask_some(self) -> None:
+        kind, request = self._chance.choice(hostile_requests(self.name, self._topic))
+        connection = await self._coordinator(kind, self.name)
+        if connection is None:
+            return
+        try:
+            low, high = connection.versions[request.SCHEMA.api_key]
+            # Rather an old one: those are seldom tried by anybody else.
+            version = min(self._chance.randint(low, high), self._chance.randint(low, high))
+            for path, width in integer_fields(request, version):
+                smallest, *others, largest = extremes(width)
+                for number in (largest, self._chance.choice((smallest, *others))):
+                    what = f" with {'.'.join(map(str, path))} = {number}"
+                    if not await self._ask(connection, replaced(request, path, number), version, what, self._note):
+                        return
+        finally:
+            connection.close()
+
+    def _note(self, request: str, codes: frozenset[int] | None) -> Answered:
+        return Answered(self._loop.time(), self.name, request, codes, None)
+
+
+class BystanderClient(_CoordinatorClient):
+    """Commits offsets of groups without members, again and again to the same coordinator as long as it answers."""
+
+    _offset = 0
+
+    async def run(self) -> None:
+        self._connections: dict[str, ClientConnection] = {}
+        await super().run()
+        for connection in self._connections.values():
+            connection.close()
+
+    async def _ask_some(self) -> None:
+        for suffix in GROUPS:
+            await self._commit(f"{self.name}-{suffix}")
+
+    async def _commit(self, group: str) -> None:
+        connection = self._connections.get(group)
+        if connection is None or connection.closed:
+            connection = await self._coordinator(GROUP_KEY, group)
+            if connection is None:
+                return
+            self._connections[group] = connection
+        self._offset += 1
+        request = _commit(group, self._topic, self._offset)
+
+        def note(what: str, codes: frozenset[int] | None) -> Answered:
+            return Answered(self._loop.time(), self.name, what, codes, group)
+
+        if not await self._ask(connection, request, COMMIT_VERSION, "", note):
+            connection.close()

@@ -1,0 +1,43 @@
+"""A model of the mirror: what is at the target is known by the source offsets that are committed there. Pure.
+
+It is that of the database sink with the decisions of `tidelog.spark.mirror.progress`. That one driver publishes at a
+time, and learns what earlier ones did, is what `tidelog.spark.models.sink_model` is about.
+"""
+
+from __future__ import annotations
+
+from tidelog.model.ids import TopicPartition
+from tidelog.spark.databases.progress import Progress
+from tidelog.spark.databases.progress import Verdict as Written
+from tidelog.spark.mirror.progress import MirrorRefused, Noted, Offsets, Verdict, decide, is_last_batch
+from tidelog.spark.models.database_model import DatabaseModel, DatabaseState, spans_of
+from tidelog.spark.models.spark_model import Bounds, Driver
+
+
+class MirrorModel(DatabaseModel):
+    """`checks_order` is whether a batch must be the next one, or only its offsets be new."""
+
+    def __init__(self, bounds: Bounds = Bounds(), *, checks_order: bool = True) -> None:  # noqa: B008 - immutable
+        super().__init__(bounds, remembers_starting=False)
+        self._checks_order = checks_order
+
+    def verdict(self, state: DatabaseState, driver: Driver) -> Written | None:
+        spans = {
+            TopicPartition(span.topic, span.partition): Offsets(first=span.first, last=span.last)
+            for span in spans_of(driver)
+        }
+        committed = {TopicPartition("t", number): end for number, end in enumerate(state.ends) if end}
+        try:
+            last = None if state.progress is None else _noted(state.progress)
+            if self._checks_order and is_last_batch(_noted(self.progress(driver)), last, group="g"):
+                return Written.ALREADY_APPLIED
+            if not spans:
+                return Written.APPLY if self._checks_order else Written.ALREADY_APPLIED
+            verdict = decide(driver.batch, spans, committed, group="g")
+        except MirrorRefused:
+            return None
+        return Written.APPLY if verdict is Verdict.PUBLISH else Written.ALREADY_APPLIED
+
+
+def _noted(progress: Progress) -> Noted:
+    return Noted(query_id=progress.query_id, batch=progress.batch, reads=progress.reads)

@@ -1,0 +1,85 @@
+"""What each entrance into the sink begins with: the kind of delivery, and what tasks of a micro-batch are given.
+
+The kinds are `tidelog.spark.sink.batch` (exactly once, the default), `tidelog.spark.sink.task` (exactly once, a
+transaction for each task), `tidelog.spark.prepared` (the same, decided at once) and `tidelog.spark.sink.sending` (at
+least once). The entrances are `tidelog.spark.sink.writers` and
+`tidelog.spark.sink.foreach_batch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidelog.spark.prepared.decision import PreparedPlan
+from tidelog.spark.prepared.sink import PreparedMode, plan_prepared
+from tidelog.spark.sink.batch import BatchMode
+from tidelog.spark.sink.checkpoint import (
+    NoCheckpoint,
+    Overtaken,
+    PlannedBatch,
+    checkpoint_owner,
+    planned_batch,
+    planned_in,
+)
+from tidelog.spark.sink.columns import SinkColumns
+from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFenced
+from tidelog.spark.sink.modes import SinkMode, run
+from tidelog.spark.sink.options import Atomicity, Delivery, SinkOptions
+from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.sending import AtLeastOnceMode
+from tidelog.spark.sink.staging import plan_folder
+from tidelog.spark.sink.task import TaskMode
+from tidelog.spark.sink.topics import partition_counts
+
+
+def delivery_mode(options: SinkOptions) -> SinkMode:
+    if options.delivery is Delivery.AT_LEAST_ONCE:
+        return AtLeastOnceMode()
+    match options.atomicity:
+        case Atomicity.BATCH:
+            return BatchMode()
+        case Atomicity.TASK:
+            return TaskMode()
+        case Atomicity.PREPARED:
+            return PreparedMode()
+
+
+def plan_micro_batch(options: SinkOptions, columns: SinkColumns, *, job: str | None = None) -> SinkPlan:
+    """For the driver: looks at the topics, and makes the folder for large outputs. `job` is the name of a job."""
+    staged = options.delivery is Delivery.EXACTLY_ONCE and options.atomicity is Atomicity.BATCH
+    planned = planned_batch(options.checkpoint_location)
+    return SinkPlan(
+        options=options,
+        columns=columns,
+        partition_counts=run(partition_counts(options)),
+        folder=plan_folder(options) if staged else None,
+        planned=planned,
+        prepared=_plan_prepared(options, job, planned) if options.atomicity is Atomicity.PREPARED else None,
+    )
+
+
+def _plan_prepared(options: SinkOptions, job: str | None, planned: PlannedBatch | None) -> PreparedPlan:
+    if job is not None:
+        return run(plan_prepared(options, job, batch=0))
+    try:
+        query_id = checkpoint_owner(options.checkpoint_location or "")
+    except NoCheckpoint as error:
+        raise InvalidSinkOptions(
+            "atomicity=prepared needs the option checkpointLocation, in a way that the driver's Python can read (a "
+            "path, s3://, hdfs://, gs://): transactions that were prepared are found again by the id of the query, "
+            f"which is in there ({error})"
+        ) from error
+    return run(plan_prepared(options, query_id, batch=None if planned is None else planned.batch))
+
+
+def planned_for(
+    plan: SinkPlan, query_id: str, batch: int, property_of: Callable[[str], str | None]
+) -> PlannedBatch | None:
+    """For a task: what its micro-batch reads, as it was when the driver planned it. None where nobody knows.
+
+    `property_of` gives the local properties of Spark's jobs: they say where the checkpoint is if no option does.
+    """
+    try:
+        return planned_in(plan.planned, query_id, batch, property_of)
+    except Overtaken as problem:
+        raise PublishFenced(str(problem)) from None

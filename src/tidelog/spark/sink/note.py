@@ -1,0 +1,341 @@
+"""What a micro-batch leaves behind in its transaction, and what the next one concludes from it. Pure.
+
+The marker is an offset that the sink's own consumer group commits: the number of the micro-batch, and beside it what
+the micro-batch is (`tidelog.spark.sink.batch_identity`). It is part of the transaction that holds the rows, so that it
+is there exactly if the rows are. Nobody ever joins the group.
+
+A micro-batch is skipped only if it is known to be the one of the marker, and published only if it is known to be the
+next one. Everything else stops the query. Every order of crashes, restores and second drivers is gone through in
+`tidelog.spark.models.sink_model`, with the decisions that are here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tidelog.spark.sink.batch_identity import BatchIdentity, Reads
+
+MARKER_PARTITION = 0
+# With atomicity=prepared the division names the fence of the decision (`tidelog.spark.prepared.decision`).
+PREPARED = "prepared "
+# Kafka refuses longer metadata unless offset.metadata.max.bytes is raised.
+_MAX_METADATA = 4096
+# What of the offsets is written down for people; JSON may need twelve characters for one.
+_MAX_UNTIL = 280
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """Micro-batch `batch` is in the topics: `rows` rows in `tasks` tasks, which have this content.
+
+    `content` is None in markers of earlier versions, which did not say what a micro-batch is. `division` is a digest
+    of the rows of each task (atomicity=task). `run` is the start of the query that has published it.
+    """
+
+    batch: int
+    tasks: int = 0
+    rows: int = 0
+    content: str | None = None
+    reads: Reads | None = None
+    division: str = ""
+    run: str = ""
+
+    @property
+    def atomicity(self) -> str:
+        if self.division.startswith(PREPARED):
+            return PREPARED.strip()
+        return "task" if self.division else "batch"
+
+    def metadata(self) -> str:
+        """What is committed beside the offset, for people and for checks."""
+        noted: dict[str, Any] = {"tasks": self.tasks, "rows": self.rows, "content": self.content}
+        if self.reads is not None:
+            noted |= {"start": self.reads.start, "end": self.reads.end, "until": self.reads.until[:_MAX_UNTIL]}
+        if self.division:
+            noted["division"] = self.division
+        if self.run:
+            noted["run"] = self.run
+        text = json.dumps(noted, separators=(",", ":"))
+        assert len(text) <= _MAX_METADATA
+        return text
+
+
+def marker_of(identity: BatchIdentity, *, tasks: int, division: str = "") -> Marker:
+    return Marker(
+        batch=identity.batch,
+        tasks=tasks,
+        rows=identity.rows,
+        content=identity.content,
+        reads=identity.reads,
+        division=division,
+        run=identity.run,
+    )
+
+
+def read_marker(offset: int, metadata: str) -> Marker:
+    """A marker from what was committed. What cannot be read is not known, which is no reason to publish or to skip."""
+    try:
+        noted = json.loads(metadata)
+        tasks, rows = int(noted["tasks"]), int(noted["rows"])
+        content = noted.get("content")
+        if content is None:
+            return Marker(batch=offset, tasks=tasks, rows=rows)
+        return Marker(
+            batch=offset,
+            tasks=tasks,
+            rows=rows,
+            content=str(content),
+            reads=_read_reads(noted),
+            division=str(noted.get("division", "")),
+            run=str(noted.get("run", "")),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Marker(batch=offset)
+
+
+def _read_reads(noted: dict[str, Any]) -> Reads | None:
+    if "start" not in noted or "end" not in noted:
+        return None
+    return Reads(start=str(noted["start"]), end=str(noted["end"]), until=str(noted.get("until", "")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """The rows are not in the topics: publish them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """The rows are in the topics already; the driver died before Spark took note of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuse:
+    """Publishing could write rows twice, and skipping could lose some."""
+
+    problem: str
+
+
+Decision = Publish | Skip | Refuse
+
+
+def decide(
+    identity: BatchIdentity,
+    marker: Marker | None,
+    *,
+    group: str,
+    atomicity: str = "batch",
+    publish_without_marker: bool = False,
+    skip_changed: bool = False,
+) -> Decision:
+    """What to do with a micro-batch, `marker` being that of the last one that was committed.
+
+    It must have been read *after* InitProducerId: before, the transaction of an earlier driver may still be under way.
+    The two overrides are what a user says: that an unknown micro-batch is not in the topics, and that one which is
+    there just does not give the same rows each time. Neither helps where both readings are known to differ.
+    """
+    batch = identity.batch
+    if marker is None:
+        if batch == 0 or publish_without_marker:
+            return Publish()
+        return Refuse(
+            problem=f"micro-batch {batch} is to be published, but group {group!r} has no marker of an earlier one, so "
+            "nobody can tell whether it is in the topics already. Kafka forgets the offsets of groups without members "
+            "after offsets.retention.minutes (7 days unless changed); or the query has been pointed at another "
+            "cluster, or another transactionalIdPrefix. If you know that this micro-batch is not in the topics, "
+            "start the query once with the option missingMarker=publish"
+        )
+    if marker.batch == batch:
+        if marker.atomicity != atomicity:
+            return _other_atomicity(marker)
+        return _decide_same_number(identity, marker, skip_changed=skip_changed)
+    if marker.batch > batch:
+        return Refuse(
+            problem=f"micro-batch {batch} is to be published, but group {group!r} says that {marker.batch} is in the "
+            f"topics already: {_OLD_CHECKPOINT}"
+        )
+    if publish_without_marker:
+        return Publish()
+    return _decide_next_number(identity, marker, group)
+
+
+_OLD_CHECKPOINT = (
+    "the checkpoint is older than what was written. It was restored from a copy, or its newest files were lost. Going "
+    "on would lose rows or write them twice. Restore the newest checkpoint; or start with a new one, which counts from "
+    "0 under a new id, and say with startingOffsets where it begins"
+)
+
+
+def _other_atomicity(marker: Marker) -> Refuse:
+    """Transactions of its tasks may be left, which only the mode that has written them knows to complete."""
+    return Refuse(
+        problem=f"micro-batch {marker.batch} was being published with atomicity={marker.atomicity} when the query "
+        f"ended, and transactions of it may be left to complete. Start the query once with "
+        f"atomicity={marker.atomicity}, and change it after this micro-batch"
+    )
+
+
+def _decide_same_number(identity: BatchIdentity, marker: Marker, *, skip_changed: bool) -> Decision:
+    batch = identity.batch
+    if marker.reads is not None and identity.reads is not None and marker.reads != identity.reads:
+        return Refuse(
+            problem=f"micro-batch {batch} is in the topics already, but with other input: it was read up to "
+            f"{marker.reads.until or marker.reads.end}, and now it goes up to {identity.reads.until}: {_OLD_CHECKPOINT}"
+        )
+    if skip_changed:
+        return Skip()
+    if marker.content is None:
+        return Refuse(
+            problem=f"micro-batch {batch} is in the topics already, but its marker was written by an earlier version "
+            "of tidelog, which did not note what a micro-batch reads: nobody can tell whether it is this one. If this "
+            "is the checkpoint with which the query ran last, and not an older copy, start the query once with the "
+            "option changedBatch=skip, which keeps what is in the topics"
+        )
+    same_content = marker.content == identity.content and marker.rows == identity.rows
+    if not identity.is_job and (marker.reads is None or identity.reads is None):
+        # The same driver, which tries again, has the same rows in its hands.
+        if same_content and identity.run and marker.run == identity.run:
+            return Skip()
+        return Refuse(
+            problem=f"micro-batch {batch} is in the topics already, but nobody can tell whether it is this one: the "
+            "offsets that it reads could not be read from the checkpoint. Name the checkpoint in the option "
+            "checkpointLocation, in a way that the driver's Python can read (a path, s3://, hdfs://, gs://). If this "
+            "is the checkpoint with which the query ran last, and not an older copy, start the query once with the "
+            "option changedBatch=skip, which keeps what is in the topics"
+        )
+    if same_content:
+        return Skip()
+    what = "job" if identity.is_job else f"micro-batch {batch}"
+    return Refuse(
+        problem=f"{what} is in the topics already, with {marker.rows} rows (digest {marker.content}); now the same "
+        f"input gives {identity.rows} rows (digest {identity.content}): the query does not give the same rows for the "
+        "same input, such as because of the time of day, a random number or a table that changes. Start it once with "
+        "the option changedBatch=skip, which keeps what is in the topics"
+    )
+
+
+def _decide_next_number(identity: BatchIdentity, marker: Marker, group: str) -> Decision:
+    """The marker is that of an earlier micro-batch: this one must go on where it ended."""
+    batch = identity.batch
+    if marker.batch != batch - 1:
+        return Refuse(
+            problem=f"micro-batch {batch} is to be published, but the last one in the topics is {marker.batch}, as "
+            f"group {group!r} says: those between were not written by this sink, or their marker was lost. "
+            f"{_IF_YOU_KNOW}"
+        )
+    if marker.reads is None:
+        return Publish()
+    if identity.reads is None:
+        return Refuse(
+            problem=f"micro-batch {batch} is to be published, and group {group!r} has noted where the one before it "
+            "ended, but the offsets at which this one begins could not be read from the checkpoint. Name the "
+            "checkpoint in the option checkpointLocation, in a way that the driver's Python can read (a path, s3://, "
+            f"hdfs://, gs://). {_IF_YOU_KNOW}"
+        )
+    if marker.reads.end != identity.reads.start:
+        return Refuse(
+            problem=f"micro-batch {batch} does not begin where the last one in the topics ended, which was at "
+            f"{marker.reads.until or marker.reads.end}: the checkpoint is not the one with which they were written, or "
+            f"its files were changed. {_IF_YOU_KNOW}"
+        )
+    return Publish()
+
+
+_IF_YOU_KNOW = (
+    "If you know that nothing is missing before this micro-batch, and that it is not in the topics, start the query "
+    "once with the option missingMarker=publish"
+)
+
+
+def overtaken(batch: int, *, begun: int | None, finished: int | None) -> Refuse | None:
+    """Whether another driver goes on with the checkpoint, in which these are the newest that have begun and finished.
+
+    Of a driver that has only been restarted, the micro-batch is the newest one, and not finished.
+    """
+    if begun is None or (finished or 0) > begun:
+        # Nothing is known, or the newest offsets were lost.
+        return None
+    if begun <= batch and (finished is None or finished < batch):
+        return None
+    beyond = f"micro-batch {begun} has begun" if begun > batch else "it is finished"
+    return Refuse(
+        problem=f"this driver is about to write micro-batch {batch}, but in the checkpoint {beyond}: another driver "
+        "runs the same query, and has gone on while this one stood still. This one stops; the other one is not "
+        "disturbed"
+    )
+
+
+def decide_tasks(
+    planned: Marker | None,
+    current: Marker,
+    *,
+    any_committed: bool,
+    group: str,
+    is_job: bool = False,
+    publish_without_marker: bool = False,
+) -> Publish | Refuse:
+    """What to do with a micro-batch whose tasks have a transaction each (atomicity=task).
+
+    `planned` is the marker that was written before the first of its transactions was committed, or that of an earlier
+    micro-batch; `current` is how it is divided into tasks now. Whether a transaction of it is visible is
+    `any_committed`: then only the same division of the same input into the same rows can be completed.
+    """
+    batch = current.batch
+    identity = BatchIdentity(
+        batch=batch,
+        rows=current.rows,
+        content=current.content or "",
+        reads=current.reads,
+        run=current.run,
+        is_job=is_job,
+    )
+    if planned is None or planned.batch != batch:
+        decision = decide(identity, planned, group=group, publish_without_marker=publish_without_marker)
+        if isinstance(decision, Publish) and any_committed:
+            return Refuse(
+                problem=f"tasks of micro-batch {batch} are in the topics already, but group {group!r} does not know "
+                "how the micro-batch was divided: its marker was lost. Nobody can tell which rows are missing"
+            )
+        assert not isinstance(decision, Skip)
+        return decision
+    if planned.content is not None and planned.atomicity != "task":
+        return _other_atomicity(planned)
+    if not any_committed:
+        return _decide_tasks_anew(planned, current)
+    if planned.reads is not None and current.reads is not None and planned.reads != current.reads:
+        return Refuse(
+            problem=f"tasks of micro-batch {batch} are in the topics already, but with other input: it was read up to "
+            f"{planned.reads.until or planned.reads.end}, and now it goes up to {current.reads.until}: "
+            f"{_OLD_CHECKPOINT}"
+        )
+    if planned.content is None or (not is_job and (planned.reads is None or current.reads is None)):
+        return Refuse(
+            problem=f"tasks of micro-batch {batch} are in the topics already, but nobody can tell whether they are of "
+            "this one: the offsets that it reads were not noted by an earlier version of tidelog, or could not be read "
+            "from the checkpoint, which the option checkpointLocation has to name"
+        )
+    if _divided(planned) != _divided(current):
+        return Refuse(
+            problem=f"part of micro-batch {batch} is in the topics: it was divided into {planned.tasks} tasks with "
+            f"{planned.rows} rows (digest {planned.division}), and now into {current.tasks} tasks with {current.rows} "
+            f"rows (digest {current.division}), so that nobody can tell which rows are missing. With atomicity=task "
+            "the same input has to be divided the same way after a restart: the same number of cores, no shuffle and "
+            "no adaptive execution before the sink. Start with the earlier settings, or use atomicity=batch"
+        )
+    return Publish()
+
+
+def _decide_tasks_anew(planned: Marker, current: Marker) -> Publish | Refuse:
+    """Nothing of the micro-batch is visible: it may read more by now, but must begin at the same place."""
+    begins = None if current.reads is None else current.reads.start
+    if planned.reads is not None and planned.reads.start != begins:
+        return Refuse(
+            problem=f"micro-batch {current.batch} was to begin elsewhere when it was planned before: {_OLD_CHECKPOINT}"
+        )
+    return Publish()
+
+
+def _divided(marker: Marker) -> tuple[int, int, str | None, str]:
+    return marker.tasks, marker.rows, marker.content, marker.division

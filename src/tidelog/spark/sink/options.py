@@ -1,0 +1,248 @@
+"""The options of the sink, checked before anything is written.
+
+They have the names of Spark's own Kafka sink where it has them (`topic`, `kafka.*`), so that one word has to be
+changed. What cannot work is refused by name; what is not known at all is taken for a slip of the pen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from tidelog.client.config import InvalidConfig, producer_config
+from tidelog.client.options import CLIENT_OPTIONS, PRODUCER_OPTIONS
+from tidelog.config.definitions import unknown_name_problem
+from tidelog.records.compression import COMPRESSION_NAMES
+from tidelog.spark.sink.errors import InvalidSinkOptions
+
+KAFKA_PREFIX = "kafka."
+
+# Large enough that the cost of a batch does not matter, and well below message.max.bytes (1 MiB).
+DEFAULT_BATCH_BYTES = 256 * 1024
+# What a task hands to the driver through Spark itself; more goes through a file.
+DEFAULT_INLINE_BYTES = 256 * 1024
+DEFAULT_PREFIX = "tidelog-spark"
+DEFAULT_MARKER_TOPIC = "tidelog-spark-markers"
+
+_MOST_PARTITIONS = 2**31 - 1
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class Delivery(StrEnum):
+    EXACTLY_ONCE = "exactly_once"
+    AT_LEAST_ONCE = "at_least_once"
+
+
+class Atomicity(StrEnum):
+    BATCH = "batch"
+    TASK = "task"
+    PREPARED = "prepared"
+
+
+class ChangedBatch(StrEnum):
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class MissingMarker(StrEnum):
+    FAIL = "fail"
+    PUBLISH = "publish"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """`client` holds what was given as kafka.*, without that prefix."""
+
+    client: Mapping[str, str]
+    batch_bytes: int
+    max_record_bytes: int
+    compression: str
+    compression_level: int | None
+    transaction_timeout_ms: int
+    topic: str | None = None
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    atomicity: Atomicity = Atomicity.BATCH
+    missing_marker: MissingMarker = MissingMarker.FAIL
+    changed_batch: ChangedBatch = ChangedBatch.FAIL
+    transactional_id_prefix: str = DEFAULT_PREFIX
+    marker_topic: str = DEFAULT_MARKER_TOPIC
+    job_id: str | None = None
+    inline_bytes: int = DEFAULT_INLINE_BYTES
+    staging_location: str | None = None
+    checkpoint_location: str | None = None
+    include_timestamp: bool = False
+    # Whether topics that are missing are created: with so many partitions, or (None) as the broker does by itself.
+    create_topics: bool = True
+    topic_partitions: int | None = None
+
+    def without_transactions(self) -> dict[str, str]:
+        return {name: value for name, value in self.client.items() if name != "transaction.timeout.ms"}
+
+    def connection(self) -> dict[str, str]:
+        """What every client needs, and only that: an admin or a look at metadata knows no producer's options."""
+        return {name: value for name, value in self.client.items() if name not in _PRODUCER_ONLY}
+
+
+@dataclass(slots=True)
+class _Given:
+    """Options as they are taken out one by one; what is left at the end was not known."""
+
+    values: dict[str, str]
+    problems: list[str] = field(default_factory=list)
+
+    def text(self, name: str, default: str | None = None) -> str | None:
+        return self.values.pop(name.lower(), default)
+
+    def boolean(self, name: str) -> bool:
+        given = self.values.pop(name.lower(), "false")
+        if given.lower() not in ("true", "false"):
+            self.problems.append(f"{name}={given} is neither true nor false")
+        return given.lower() == "true"
+
+    def count(self, name: str, default: int) -> int:
+        given = self.values.pop(name.lower(), None)
+        if given is None:
+            return default
+        if not (given.isascii() and given.isdigit()):
+            self.problems.append(f"{name}={given} is not a number of bytes")
+            return default
+        return int(given)
+
+    def partitions(self, name: str) -> int | None:
+        given = self.values.pop(name.lower(), None)
+        if given is None:
+            return None
+        if not (given.isascii() and given.isdigit() and 0 < int(given) <= _MOST_PARTITIONS):
+            self.problems.append(f"{name}={given} is not a number of partitions, from 1 on")
+            return None
+        return int(given)
+
+    def choice(self, name: str, kind: type[_Choice], default: _Choice) -> _Choice:
+        given = self.values.pop(name.lower(), None)
+        if given is None:
+            return default
+        try:
+            return kind(given.lower())
+        except ValueError:
+            allowed = " or ".join(kind)
+            self.problems.append(f"{name}={given} is not possible: {name} is {allowed}")
+            return default
+
+
+# With the reason that the user is told.
+_REFUSED = {
+    "acks": "exactly once needs acks=all, which is what the sink uses",
+    "enable.idempotence": "the sink always sends idempotently",
+    "interceptor.classes": "there is no Java in the sink's client",
+    "key.serializer": "rows hold their keys as bytes or text already",
+    "max.in.flight.requests.per.connection": "the sink keeps the order by itself",
+    "partitioner.class": "name the partition in a column `partition`, or give rows a key",
+    "retries": "the sink repeats what is safe to repeat, up to delivery.timeout.ms",
+    "transactional.id": "it is made from the option transactionalIdPrefix and the id of the query",
+    "transaction.two.phase.commit.enable": "the sink commits by itself",
+    "value.serializer": "rows hold their values as bytes or text already",
+}
+
+# What Spark or the user may give to any sink.
+_NOT_OURS = frozenset({"path", "queryname", "outputmode"})
+
+_PRODUCER_ONLY = PRODUCER_OPTIONS.keys() - CLIENT_OPTIONS.keys()
+
+_OWN_NAMES = (
+    "atomicity",
+    "changedBatch",
+    "checkpointLocation",
+    "compression",
+    "delivery",
+    "includeTimestamp",
+    "inlineBytes",
+    "jobId",
+    "kafka.bootstrap.servers",
+    "markerTopic",
+    "missingMarker",
+    "stagingLocation",
+    "topic",
+    "topicPartitions",
+    "transactionalIdPrefix",
+)
+
+
+def sink_options(options: Mapping[str, str]) -> SinkOptions:
+    """All options, or InvalidSinkOptions with all problems at once."""
+    given = _Given(values={name.lower(): value for name, value in options.items() if name.lower() not in _NOT_OURS})
+    client = _client_options(given)
+    topic = given.text("topic")
+    delivery = given.choice("delivery", Delivery, Delivery.EXACTLY_ONCE)
+    atomicity = given.choice("atomicity", Atomicity, Atomicity.BATCH)
+    missing_marker = given.choice("missingMarker", MissingMarker, MissingMarker.FAIL)
+    changed_batch = given.choice("changedBatch", ChangedBatch, ChangedBatch.FAIL)
+    prefix = given.text("transactionalIdPrefix", DEFAULT_PREFIX)
+    marker_topic = given.text("markerTopic", DEFAULT_MARKER_TOPIC)
+    job_id = given.text("jobId")
+    inline_bytes = given.count("inlineBytes", DEFAULT_INLINE_BYTES)
+    staging_location = given.text("stagingLocation")
+    checkpoint_location = given.text("checkpointLocation")
+    include_timestamp = given.boolean("includeTimestamp")
+    topic_partitions = given.partitions("topicPartitions")
+    if delivery is Delivery.AT_LEAST_ONCE and atomicity is not Atomicity.BATCH:
+        given.problems.append(
+            f"atomicity={atomicity} is a kind of exactly once: leave out delivery=at_least_once, or atomicity"
+        )
+    if topic == "" or not prefix or not marker_topic or job_id == "":
+        given.problems.append("topic, transactionalIdPrefix, markerTopic and jobId must not be empty")
+    if topic is not None and topic == marker_topic:
+        given.problems.append(f"topic={topic} is the sink's own marker topic")
+    given.problems.extend(unknown_name_problem("sink", name, _OWN_NAMES) for name in given.values)
+    settings = None
+    try:
+        # Checked as it will be used; which id it is does not matter here.
+        settings = producer_config({**client, "transactional.id": DEFAULT_PREFIX})
+    except InvalidConfig as error:
+        given.problems.extend(f"{KAFKA_PREFIX}{problem}" for problem in error.problems)
+    if given.problems or settings is None:
+        raise InvalidSinkOptions("; ".join(given.problems))
+    assert prefix is not None
+    assert marker_topic is not None
+    return SinkOptions(
+        client=client,
+        batch_bytes=min(max(settings.batch_size, 1), settings.max_request_size),
+        max_record_bytes=settings.max_request_size,
+        compression=settings.compression.name.lower(),
+        compression_level=settings.compression_level,
+        transaction_timeout_ms=settings.transaction_timeout_ms,
+        topic=topic,
+        delivery=delivery,
+        atomicity=atomicity,
+        missing_marker=missing_marker,
+        changed_batch=changed_batch,
+        transactional_id_prefix=prefix,
+        marker_topic=marker_topic,
+        job_id=job_id,
+        inline_bytes=inline_bytes,
+        staging_location=staging_location,
+        checkpoint_location=checkpoint_location,
+        include_timestamp=include_timestamp,
+        topic_partitions=topic_partitions,
+    )
+
+
+def _client_options(given: _Given) -> dict[str, str]:
+    names = [name for name in given.values if name.startswith(KAFKA_PREFIX)]
+    client = {name.removeprefix(KAFKA_PREFIX): given.values.pop(name) for name in names}
+    for name in sorted(client.keys() & _REFUSED.keys()):
+        given.problems.append(f"{KAFKA_PREFIX}{name} cannot be set: {_REFUSED[name]}")
+        del client[name]
+    compression = given.text("compression")
+    if compression is not None:
+        if compression.lower() not in COMPRESSION_NAMES:
+            given.problems.append(f"compression={compression} is not one of {', '.join(COMPRESSION_NAMES)}")
+        elif client.get("compression.type", compression.lower()) != compression.lower():
+            given.problems.append("compression and kafka.compression.type say different things")
+        else:
+            client["compression.type"] = compression.lower()
+    client.setdefault("batch.size", str(DEFAULT_BATCH_BYTES))
+    client.setdefault("client.id", "tidelog-spark")
+    return client

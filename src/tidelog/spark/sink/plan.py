@@ -1,0 +1,97 @@
+"""What the driver fixes before tasks run, and what tasks hand back: values that travel between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tidelog.client.transactions.handover import OpenTransaction
+from tidelog.records.content_digest import ContentDigest
+from tidelog.spark.prepared.decision import PreparedPlan
+from tidelog.spark.sink.checkpoint import PlannedBatch
+from tidelog.spark.sink.columns import SinkColumns
+from tidelog.spark.sink.options import SinkOptions
+from tidelog.spark.sink.staging import StagedFile, StagingFolder
+from tidelog.spark.versions.messages import WriterCommitMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkPlan:
+    """Given to every task. The numbers of partitions are those that all tasks of the micro-batch count with."""
+
+    options: SinkOptions
+    columns: SinkColumns
+    partition_counts: Mapping[str, int]
+    # Only where tasks hand their output to the driver.
+    folder: StagingFolder | None
+    # What the checkpoint said; None for a job, or where it is not known.
+    planned: PlannedBatch | None = None
+    # With atomicity=prepared.
+    prepared: PreparedPlan | None = None
+
+
+class Volume(NamedTuple):
+    """What a task has encoded for one topic; bytes are those of the record batches."""
+
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRows:
+    """What every task tells of its rows, so that the driver can tell what the micro-batch is.
+
+    `run` is the start of the query that the task belongs to; a job of `df.write` has none, and nothing that is planned.
+    """
+
+    query_id: str
+    batch: int
+    digest: ContentDigest
+    planned: PlannedBatch | None = None
+    run: str = ""
+    is_job: bool = False
+    # By topic.
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return self.digest.rows
+
+
+class BatchEntry(NamedTuple):
+    """One finished record batch in a task's output. A named tuple: a task may have thousands of them."""
+
+    topic: str
+    partition: int
+    position: int
+    size: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOutput(WriterCommitMessage):
+    """What a task has encoded, in the order in which it is to be published; nothing of it has left for a broker."""
+
+    written: WrittenRows
+    entries: tuple[BatchEntry, ...]
+    content: bytes | StagedFile
+    folder: StagingFolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSent(WriterCommitMessage):
+    """With delivery=at_least_once: the rows are stored already."""
+
+    written: WrittenRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTransaction(WriterCommitMessage):
+    """With atomicity=task: the rows are in a transaction of the task's own, which the driver ends.
+
+    It is None if the transaction was committed before: then this is the second run of the micro-batch.
+    """
+
+    written: WrittenRows
+    transaction: OpenTransaction | None

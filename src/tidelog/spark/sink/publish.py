@@ -1,0 +1,214 @@
+"""The driver's part: one transaction for all rows of a micro-batch.
+
+0. Look whether another driver has gone further with this checkpoint; then leave it alone.
+1. InitProducerId. It fences every earlier driver of the query, and waits for a commit of theirs that is under way.
+2. Read the marker, and decide. Only now: before, an earlier transaction could still have become visible.
+3. Publish all batches and the marker, and commit.
+4. After an outcome that is not definite, forget the producer and begin at 1. The marker will tell what has happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.errors import TransactionError
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.producer.delivery import Delivery
+from tidelog.client.producer.producer import Producer
+from tidelog.records.batch import Buffer
+from tidelog.spark.sink.batch_identity import BatchIdentity
+from tidelog.spark.sink.crash_points import crash_point
+from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, TransactionTimedOut
+from tidelog.spark.sink.modes import identity_of, refuse_if_overtaken
+from tidelog.spark.sink.note import Marker, Refuse, Skip, decide, marker_of
+from tidelog.spark.sink.note_store import ensure_marker_topic, fetch_marker, marker_partition
+from tidelog.spark.sink.options import ChangedBatch, MissingMarker, SinkOptions
+from tidelog.spark.sink.plan import TaskOutput
+from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
+from tidelog.spark.sink.staging import read_staged
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 5
+_FIRST_PAUSE_SECONDS = 0.2
+
+
+# Where tests let the driver die, in the order in which a micro-batch comes by; the last is in `sink_batch`.
+DRIVER_CRASH_POINTS = (
+    "before-init-producer-id",
+    "after-init-producer-id",
+    "after-offset-fetch",
+    "after-half-of-the-batches",
+    "before-marker",
+    "after-marker",
+    "before-end-txn",
+    "after-end-txn",
+    "before-commit-log",
+)
+
+
+class Outcome(Enum):
+    PUBLISHED = auto()
+    # It was there already.
+    SKIPPED = auto()
+
+
+@dataclass(slots=True)
+class Times:
+    """How long the transaction took that has succeeded, and its commit alone."""
+
+    transaction_ms: float = 0.0
+    commit_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A micro-batch that is to be in the topics once. `name` is transactional id and marker group at once.
+
+    A mirror recognises its micro-batches by other means (`tidelog.spark.mirror.sink`).
+    """
+
+    options: SinkOptions
+    name: str
+    batch: int
+    outputs: Sequence[TaskOutput]
+
+    @property
+    def rows(self) -> int:
+        return sum(output.written.rows for output in self.outputs)
+
+    def identity(self) -> BatchIdentity:
+        return identity_of([output.written for output in self.outputs])
+
+    def marker(self) -> Marker:
+        return marker_of(self.identity(), tasks=len(self.outputs))
+
+    def refuse_if_overtaken(self) -> None:
+        """Before anything else. Raises PublishFenced."""
+        refuse_if_overtaken([output.written for output in self.outputs])
+
+    async def is_published(self, cluster: Cluster) -> bool:
+        """Whether the rows are in the topics. Asked after earlier drivers were fenced."""
+        return await _is_published(self, cluster)
+
+    async def leave_marker(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
+        """Put into the open transaction what `is_published` looks for. `deliveries` are those of the batches."""
+        marker = self.marker()
+        position = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
+        await producer.send_offsets({marker_partition(self.options): position}, self.name)
+
+
+async def publish(publication: Publication, times: Times | None = None) -> Outcome:
+    """Publish exactly once, or raise SinkError; then starting again with the same micro-batch is safe."""
+    measured = times if times is not None else Times()
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return await _publish_once(publication, measured)
+        except _Repeatable as error:
+            logger.warning("micro-batch %d of %s: %s", publication.batch, publication.name, error)
+            if attempt == _ATTEMPTS:
+                raise PublishFailed(
+                    f"micro-batch {publication.batch} could not be published in {_ATTEMPTS} attempts; the last "
+                    f"problem: {error}. Start the query again: what is in the topics is not published a second time"
+                ) from error.__cause__
+        await asyncio.sleep(_FIRST_PAUSE_SECONDS * attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+class _Repeatable(Exception):
+    """It is not known what has happened, or known that nothing has: begin at 1."""
+
+
+async def _publish_once(publication: Publication, times: Times) -> Outcome:
+    options = publication.options
+    started = time.monotonic()
+    crash_point("before-init-producer-id", publication.batch)
+    try:
+        publication.refuse_if_overtaken()
+        config = {**options.client, "transactional.id": publication.name}
+        async with Producer(config=config) as producer:
+            await ensure_marker_topic(producer.cluster, options)
+            await producer.init_transactions()
+            crash_point("after-init-producer-id", publication.batch)
+            if await publication.is_published(producer.cluster):
+                return Outcome.SKIPPED
+            started = time.monotonic()
+            times.commit_ms = 1000 * await _run_transaction(producer, publication)
+            times.transaction_ms = 1000 * (time.monotonic() - started)
+    except BROKER_ERRORS as error:
+        took_ms = (time.monotonic() - started) * 1000
+        if isinstance(error, TransactionError) and took_ms >= options.transaction_timeout_ms:
+            raise _timed_out(publication, f"; the last problem: {error}") from error
+        if may_be_repeated(error):
+            raise _Repeatable(str(error)) from error
+        raise explain(f"micro-batch {publication.batch}", options, error) from error
+    crash_point("after-end-txn", publication.batch)
+    return Outcome.PUBLISHED
+
+
+async def _is_published(publication: Publication, cluster: Cluster) -> bool:
+    marker = await fetch_marker(cluster, publication.options, publication.name)
+    crash_point("after-offset-fetch", publication.batch)
+    decision = decide(
+        publication.identity(),
+        marker,
+        group=publication.name,
+        publish_without_marker=publication.options.missing_marker is MissingMarker.PUBLISH,
+        skip_changed=publication.options.changed_batch is ChangedBatch.SKIP,
+    )
+    if isinstance(decision, Refuse):
+        # If another driver has gone on meanwhile, that is the reason, and not the age of the checkpoint.
+        publication.refuse_if_overtaken()
+        raise CannotTellIfPublished(decision.problem)
+    return isinstance(decision, Skip)
+
+
+async def _run_transaction(producer: Producer, publication: Publication) -> float:
+    """Returns how many seconds the commit took."""
+    options = publication.options
+    deadline = time.monotonic() + options.transaction_timeout_ms / 1000
+    total = sum(len(output.entries) for output in publication.outputs)
+    deliveries: list[Delivery] = []
+    await producer.begin_transaction()
+    for number, (topic, partition, batch) in enumerate(_batches(publication.outputs)):
+        if number == total // 2:
+            crash_point("after-half-of-the-batches", publication.batch)
+        # Later the coordinator has aborted the transaction, and rather says so about the epoch.
+        if time.monotonic() > deadline:
+            raise _timed_out(publication)
+        deliveries.append(await producer.publish(topic, partition, batch))
+    crash_point("before-marker", publication.batch)
+    await publication.leave_marker(producer, deliveries)
+    crash_point("after-marker", publication.batch)
+    await producer.flush()
+    if time.monotonic() > deadline:
+        raise _timed_out(publication)
+    crash_point("before-end-txn", publication.batch)
+    committing = time.monotonic()
+    await producer.commit_transaction()
+    return time.monotonic() - committing
+
+
+def _batches(outputs: Sequence[TaskOutput]) -> Iterator[tuple[str, int, Buffer]]:
+    """In the order of the tasks: it is the order of the rows."""
+    for output in outputs:
+        content = output.content
+        view = memoryview(content) if isinstance(content, bytes) else read_staged(content)
+        for entry in output.entries:
+            yield entry.topic, entry.partition, view[entry.position : entry.position + entry.size]
+
+
+def _timed_out(publication: Publication, last_problem: str = "") -> TransactionTimedOut:
+    size = sum(entry.size for output in publication.outputs for entry in output.entries)
+    return TransactionTimedOut(
+        f"publishing micro-batch {publication.batch} ({publication.rows} rows, {size} bytes) takes longer than "
+        f"kafka.transaction.timeout.ms={publication.options.transaction_timeout_ms}, after which brokers abort a "
+        "transaction. Raise it (brokers allow up to transaction.max.timeout.ms, 15 minutes unless changed), or make "
+        f"micro-batches smaller, such as with maxOffsetsPerTrigger{last_problem}"
+    )

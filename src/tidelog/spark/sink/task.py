@@ -1,0 +1,229 @@
+"""Exactly once with atomicity=task: every task writes in a transaction of its own, and the driver commits them all.
+
+For micro-batches that are too large for the driver's bandwidth. Rows go from the tasks to the brokers; the driver only
+ends transactions. They become visible one after the other, and if the driver dies in between, the micro-batch can be
+completed only by the same tasks with the same rows. So the driver first writes down how it is divided (the marker of
+the query), and each task's transaction holds a marker of its own. What follows from them is decided in
+`tidelog.spark.sink.note`.
+
+The price beside that: transactions are open until all tasks are done, so kafka.transaction.timeout.ms has to cover the
+micro-batch, and tasks that a dead driver had beyond those of its successor hold back readers until that time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+
+from tidelog.client.errors import FencedError
+from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.producer.producer import Producer
+from tidelog.client.transactions.handover import OpenTransaction, end_transaction
+from tidelog.spark.sink.crash_points import crash_point
+from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PlanChanged, PublishFailed
+from tidelog.spark.sink.modes import (
+    Messages,
+    SinkMode,
+    TaskPlace,
+    all_of,
+    check_places,
+    identity_of,
+    refuse_if_overtaken,
+    run,
+)
+from tidelog.spark.sink.note import Refuse, decide_tasks, marker_of
+from tidelog.spark.sink.note_store import ensure_marker_topic, fetch_marker, marker_partition
+from tidelog.spark.sink.options import MissingMarker, SinkOptions
+from tidelog.spark.sink.plan import SinkPlan, TaskTransaction
+from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain
+from tidelog.spark.sink.reports import leave_report, report_of
+from tidelog.spark.sink.sending import TaskProducer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger(__name__)
+
+_SPECULATION = "spark.speculation"
+_ABORT_SECONDS = 10.0
+_COMMITS_AT_ONCE = 16
+
+
+class TaskMode(SinkMode):
+    def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> TaskTransaction:
+        _refuse_speculation()
+        options = plan.options
+        name = _task_name(_query_name(options, place.query_id), place.task)
+        try:
+            with TaskProducer({**options.client, "transactional.id": name}) as sender:
+                sender.call(ensure_marker_topic(sender.producer.cluster, options))
+                sender.call(sender.producer.init_transactions())
+                marker = sender.call(fetch_marker(sender.producer.cluster, options, name))
+                if marker is not None and marker.batch > place.batch:
+                    raise CannotTellIfPublished(
+                        f"micro-batch {place.batch} is to be published, but task {place.task} of {marker.batch} is in "
+                        "the topics already: the checkpoint is older than what was written"
+                    )
+                committed = marker is not None and marker.batch == place.batch
+                return _write(plan, place, rows, sender, name, committed=committed)
+        except BROKER_ERRORS as error:
+            raise explain(f"task {place.task} of micro-batch {place.batch}", options, error) from error
+
+    def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
+        tasks = all_of(TaskTransaction, messages)
+        query_id = check_places([task.written for task in tasks], batch)
+        refuse_if_overtaken([task.written for task in tasks])
+        started = time.monotonic()
+        try:
+            run(_commit(options, _query_name(options, query_id), batch, tasks))
+        except BROKER_ERRORS as error:
+            raise _explained(options, batch, error) from error
+        took_ms = 1000 * (time.monotonic() - started)
+        skipped = all(task.transaction is None for task in tasks)
+        written = [task.written for task in tasks]
+        leave_report(query_id, report_of(batch, written, skipped=skipped, commit_ms=took_ms))
+        crash_point("before-commit-log", batch)
+
+    def abort(self, options: SinkOptions, messages: Messages, plan: SinkPlan | None) -> None:
+        """Let readers go on. Transactions that are committed by now refuse, since they are not open any more."""
+        open_ones = [task.transaction for task in messages if isinstance(task, TaskTransaction) and task.transaction]
+        if open_ones:
+            run(_abort_all(options, open_ones))
+
+
+def _write(
+    plan: SinkPlan,
+    place: TaskPlace,
+    rows: Iterator[pa.RecordBatch],
+    sender: TaskProducer,
+    name: str,
+    *,
+    committed: bool,
+) -> TaskTransaction:
+    """Rows that are in the topics are only read again, to see whether they are the same."""
+    # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
+    from tidelog.spark.sink.encode import TaskEncoder
+
+    def look_only(topic: str, partition: int, count: int, content: bytes) -> None:
+        return
+
+    encoder = TaskEncoder(plan, look_only if committed else sender.emit, task=place.task)
+    if not committed:
+        sender.call(sender.producer.begin_transaction())
+    for some in rows:
+        encoder.add(some)
+        crash_point("in-write", place.batch)
+    encoder.finish()
+    written = place.written(encoder.digest, encoder.volumes)
+    transaction = None
+    if not committed:
+        marker = marker_of(identity_of([written]), tasks=1)
+        position = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
+        sender.call(sender.producer.send_offsets({marker_partition(plan.options): position}, name))
+        transaction = sender.call(sender.producer.hand_over_transaction())
+    return TaskTransaction(written=written, transaction=transaction)
+
+
+async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[TaskTransaction]) -> None:
+    division = ";".join(f"{task.written.rows}:{task.written.digest}" for task in tasks)
+    current = marker_of(
+        identity_of([task.written for task in tasks]),
+        tasks=len(tasks),
+        division=hashlib.blake2b(division.encode(), digest_size=8).hexdigest(),
+    )
+    async with Producer(config={**options.client, "transactional.id": name}) as producer:
+        await ensure_marker_topic(producer.cluster, options)
+        # An earlier driver cannot write down its division any more.
+        await producer.init_transactions()
+        planned = await fetch_marker(producer.cluster, options, name)
+        crash_point("after-offset-fetch", batch)
+        committed = any(task.transaction is None for task in tasks)
+        if planned is not None and planned.batch == batch and not committed:
+            # Nobody has looked after tasks that the earlier division had beyond the current one.
+            extra = [_task_name(name, number) for number in range(len(tasks), planned.tasks)]
+            committed = any(await asyncio.gather(*(_fence(options, one, batch) for one in extra)))
+        decision = decide_tasks(
+            planned,
+            current,
+            any_committed=committed,
+            group=name,
+            is_job=tasks[0].written.is_job,
+            publish_without_marker=options.missing_marker is MissingMarker.PUBLISH,
+        )
+        if isinstance(decision, Refuse):
+            raise (PlanChanged if committed else CannotTellIfPublished)(decision.problem)
+        if planned != current:
+            async with producer.transaction():
+                position = OffsetAndMetadata(offset=batch, metadata=current.metadata())
+                await producer.send_offsets({marker_partition(options): position}, name)
+    crash_point("before-end-txn", batch)
+    open_ones = [task.transaction for task in tasks if task.transaction is not None]
+    half = (len(open_ones) + 1) // 2
+    await _commit_all(options, open_ones[:half])
+    crash_point("after-half-of-the-tasks", batch)
+    await _commit_all(options, open_ones[half:])
+    crash_point("after-end-txn", batch)
+
+
+async def _commit_all(options: SinkOptions, open_ones: Sequence[OpenTransaction]) -> None:
+    """Some at a time. The first refusal is raised after all of them have an answer."""
+    turns = asyncio.Semaphore(_COMMITS_AT_ONCE)
+
+    async def commit(transaction: OpenTransaction) -> None:
+        async with turns:
+            await end_transaction(options.client, transaction, commit=True)
+
+    for outcome in await asyncio.gather(*map(commit, open_ones), return_exceptions=True):
+        if outcome is not None:
+            raise outcome
+
+
+async def _fence(options: SinkOptions, name: str, batch: int) -> bool:
+    """Take over a task's transactional id, which settles its transaction, and see whether it is in the topics."""
+    async with Producer(config={**options.client, "transactional.id": name}) as producer:
+        await producer.init_transactions()
+        marker = await fetch_marker(producer.cluster, options, name)
+    return marker is not None and marker.batch == batch
+
+
+async def _abort_all(options: SinkOptions, open_ones: Sequence[OpenTransaction]) -> None:
+    try:
+        async with asyncio.timeout(_ABORT_SECONDS):
+            for transaction in open_ones:
+                try:
+                    await end_transaction(options.client, transaction, commit=False)
+                except FencedError:
+                    continue
+    except (*BROKER_ERRORS, TimeoutError) as error:
+        logger.warning("open transactions are left to their timeout: %s", error)
+
+
+def _explained(options: SinkOptions, batch: int, error: Exception) -> Exception:
+    if isinstance(error, FencedError):
+        return PublishFailed(
+            f"a task's transaction of micro-batch {batch} is not open any more: it took longer than "
+            f"kafka.transaction.timeout.ms={options.transaction_timeout_ms}, or the task has been run a second time. "
+            f"Start the query again: what is in the topics is not published a second time ({error})"
+        )
+    return explain(f"micro-batch {batch}", options, error)
+
+
+def _refuse_speculation() -> None:
+    """Both attempts of a task would use one transactional id, and fence each other for ever."""
+    context = TaskContext.get()
+    if context is not None and (context.getLocalProperty(_SPECULATION) or "false").lower() == "true":
+        raise InvalidSinkOptions("atomicity=task does not work with spark.speculation=true; use atomicity=batch")
+
+
+def _query_name(options: SinkOptions, query_id: str) -> str:
+    return f"{options.transactional_id_prefix}-{query_id}"
+
+
+def _task_name(query_name: str, task: int) -> str:
+    return f"{query_name}-task-{task}"

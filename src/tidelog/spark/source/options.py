@@ -1,0 +1,386 @@
+"""The options of the source: the names, defaults and rules of Spark's own Kafka connector. No I/O.
+
+The options of the sink live with the sink. Spark gives names in lower case; people see them as the table here has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from tidelog.client.config import ConsumerConfig, consumer_config
+from tidelog.config.definitions import InvalidConfig, nearest_name
+from tidelog.model.ids import TopicPartition
+from tidelog.spark.source.offsets import (
+    EARLIEST,
+    LATEST,
+    AtOffsets,
+    AtTimestamp,
+    AtTimestamps,
+    Earliest,
+    InvalidOffsets,
+    Latest,
+    Place,
+    parse_offsets,
+    parse_partitions,
+    parse_timestamps,
+)
+
+T = TypeVar("T")
+
+KAFKA_PREFIX = "kafka."
+DEFAULT_GROUP_ID_PREFIX = "tidelog-spark-source"
+DEFAULT_MAX_TRIGGER_DELAY_MS = 15 * 60 * 1000
+DEFAULT_POLL_TIMEOUT_MS = 120_000
+DEFAULT_FETCH_OFFSET_RETRIES = 3
+DEFAULT_FETCH_OFFSET_RETRY_INTERVAL_MS = 1_000
+
+_LARGEST_INT = 2**31 - 1
+_LARGEST_LONG = 2**63 - 1
+
+_SELECTIONS = ("subscribe", "subscribePattern", "assign")
+_ENDINGS = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+
+SOURCE_OPTIONS = (
+    *_SELECTIONS,
+    "startingOffsets",
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    *_ENDINGS,
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "failOnDataLoss",
+    "includeHeaders",
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)
+
+# Options of Kafka's consumer that would do harm here, with what to do instead.
+_REFUSED: Mapping[str, str] = {
+    "auto.offset.reset": "Spark itself keeps the offsets of a query. Say with startingOffsets where a new one begins",
+    "key.deserializer": "keys come as bytes. Decode them with DataFrame operations, such as CAST(key AS STRING)",
+    "value.deserializer": "values come as bytes. Decode them with DataFrame operations, such as CAST(value AS STRING)",
+    "enable.auto.commit": "Spark itself keeps the offsets of a query, in its checkpoint",
+    "interceptor.classes": "interceptors could change records unseen. Use DataFrame operations",
+}
+
+# Where this source reads otherwise than a plain consumer would. A task reads one partition from one offset to another,
+# so it wants much at once; and what is not committed is nobody's business unless it is asked for.
+_DEFAULTS: Mapping[str, str] = {
+    "isolation.level": "read_committed",
+    "max.partition.fetch.bytes": str(4 * 1024 * 1024),
+}
+
+_UNITS_MS: Mapping[str, float] = {
+    "us": 0.001,
+    "ms": 1,
+    "s": 1_000,
+    "m": 60_000,
+    "min": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPattern:
+    """A regular expression that has to match the whole name."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partitions:
+    partitions: frozenset[TopicPartition]
+
+
+Selection = Topics | TopicPattern | Partitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What was asked for, checked. Picklable: it travels to the workers."""
+
+    # Options for the consumer, with Kafka's names.
+    consumer: Mapping[str, str]
+    selection: Selection
+    starting: Place
+    # What to do where no record is as young as the time that was asked for.
+    when_no_match: Literal["error", "latest"]
+    ending: Place
+    max_offsets_per_trigger: int | None
+    min_offsets_per_trigger: int | None
+    max_trigger_delay_ms: int
+    min_partitions: int | None
+    max_records_per_partition: int | None
+    fail_on_data_loss: bool
+    include_headers: bool
+    poll_timeout_ms: int
+    fetch_offset_retries: int
+    fetch_offset_retry_interval_ms: int
+
+    @property
+    def consumer_config(self) -> ConsumerConfig:
+        return consumer_config(self.consumer)
+
+
+class InvalidSourceOptions(InvalidConfig):
+    """Options that do not exist, have wrong values, or contradict each other."""
+
+    def __str__(self) -> str:
+        # In one line: Spark shows it among lines of its own.
+        return "; ".join(self.problems)
+
+
+def check_options(given: Mapping[str, str]) -> None:
+    """All that is wrong for batches and streams alike: at `load()` nobody knows yet which of them it will be."""
+    _Reading(given).finish(default_start=Latest())
+
+
+def stream_options(given: Mapping[str, str]) -> SourceOptions:
+    """For `readStream`. Raises InvalidSourceOptions with all problems at once."""
+    reading = _Reading(given)
+    for name in _ENDINGS:
+        if reading.text(name) is not None:
+            reading.problems.append(f"{name} is for batch reads: a streaming query has no end")
+    return reading.finish(default_start=Latest())
+
+
+def batch_options(given: Mapping[str, str]) -> SourceOptions:
+    """For `read`. Raises InvalidSourceOptions with all problems at once."""
+    reading = _Reading(given)
+    options = reading.finish(default_start=Earliest())
+    problems = _batch_problems(options)
+    if problems:
+        raise InvalidSourceOptions(*problems)
+    return options
+
+
+def includes_headers(given: Mapping[str, str]) -> bool:
+    """Read apart from the rest: it decides on the columns before it is known whether a batch or a stream is read."""
+    reading = _Reading(given)
+    include = reading.boolean("includeHeaders", default=False)
+    if reading.problems:
+        raise InvalidSourceOptions(*reading.problems)
+    return include
+
+
+def parse_duration_ms(text: str) -> int:
+    """`15m`, `500ms`, `10s`; a number alone is milliseconds. Raises ValueError."""
+    found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text.lower())
+    if found is None or (found[2] or "ms") not in _UNITS_MS:
+        raise ValueError(f"{text!r} is not a duration, such as 500ms, 10s, 15m or 1h")
+    return int(int(found[1]) * _UNITS_MS[found[2] or "ms"])
+
+
+def _batch_problems(options: SourceOptions) -> list[str]:
+    problems = []
+    if isinstance(options.starting, Latest):
+        problems.append("startingOffsets=latest: a batch read that begins at the end has nothing to read")
+    if isinstance(options.ending, Earliest):
+        problems.append("endingOffsets=earliest: a batch read that ends at the beginning has nothing to read")
+    if isinstance(options.starting, AtOffsets):
+        problems += [
+            f"startingOffsets has -1 (latest) for partition {partition}: a batch read has nothing to read there"
+            for partition, offset in options.starting.offsets.items()
+            if offset == LATEST
+        ]
+    if isinstance(options.ending, AtOffsets):
+        problems += [
+            f"endingOffsets has -2 (earliest) for partition {partition}: a batch read has nothing to read there"
+            for partition, offset in options.ending.offsets.items()
+            if offset == EARLIEST
+        ]
+    match options.starting, options.ending:
+        case (AtOffsets(offsets=start), AtOffsets(offsets=end)) | (
+            AtTimestamps(timestamps=start),
+            AtTimestamps(timestamps=end),
+        ):
+            problems += _order_problems(start, end)
+        case (AtTimestamp(timestamp=first), AtTimestamp(timestamp=last)) if first > last:
+            problems.append(f"startingTimestamp={first} is after endingTimestamp={last}")
+        case _:
+            pass
+    return problems
+
+
+def _order_problems(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[str]:
+    if start.keys() != end.keys():
+        named = ", ".join(str(partition) for partition in sorted(start.keys() ^ end.keys()))
+        return [f"the start and the end have to name the same partitions, and only one of them names {named}"]
+    return [
+        f"partition {partition} starts at {start[partition]}, which is after its end {end[partition]}"
+        for partition in sorted(start)
+        if start[partition] > end[partition] >= 0
+    ]
+
+
+class _Reading:
+    """Options on their way to values; keeps all problems, so that they are told at once."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self.problems: list[str] = []
+        self._given = {name.lower(): value for name, value in given.items()}
+
+    def text(self, name: str) -> str | None:
+        value = self._given.get(name.lower())
+        return None if value is None else value.strip()
+
+    def boolean(self, name: str, *, default: bool) -> bool:
+        value = self.text(name)
+        if value is None or value.lower() in ("true", "false"):
+            return default if value is None else value.lower() == "true"
+        self.problems.append(f"{name}={value}: allowed is true or false")
+        return default
+
+    def integer(self, name: str, *, least: int = 1, largest: int = _LARGEST_LONG) -> int | None:
+        value = self.text(name)
+        if value is None:
+            return None
+        if re.fullmatch(r"[+-]?\d+", value) is None or not least <= int(value) <= largest:
+            self.problems.append(f"{name}={value}: allowed is a whole number from {least} to {largest}")
+            return None
+        return int(value)
+
+    def finish(self, *, default_start: Place) -> SourceOptions:
+        self._check_names()
+        lowest, highest = self.integer("minOffsetsPerTrigger"), self.integer("maxOffsetsPerTrigger")
+        if lowest is not None and highest is not None and lowest > highest:
+            self.problems.append(
+                f"minOffsetsPerTrigger={lowest} is higher than maxOffsetsPerTrigger={highest}: no batch could be both"
+            )
+        retries = self.integer("fetchOffset.numRetries", least=0, largest=_LARGEST_INT)
+        interval = self.integer("fetchOffset.retryIntervalMs", least=0)
+        options = {
+            "consumer": self._consumer(),
+            "selection": self._selection(),
+            "starting": self._place("starting", default_start),
+            "when_no_match": self._when_no_match(),
+            "ending": self._place("ending", Latest()),
+            "max_offsets_per_trigger": highest,
+            "min_offsets_per_trigger": lowest,
+            "max_trigger_delay_ms": self._max_trigger_delay_ms(),
+            "min_partitions": self.integer("minPartitions", largest=_LARGEST_INT),
+            "max_records_per_partition": self.integer("maxRecordsPerPartition"),
+            "fail_on_data_loss": self.boolean("failOnDataLoss", default=True),
+            "include_headers": self.boolean("includeHeaders", default=False),
+            "poll_timeout_ms": self.integer("kafkaConsumer.pollTimeoutMs") or DEFAULT_POLL_TIMEOUT_MS,
+            "fetch_offset_retries": DEFAULT_FETCH_OFFSET_RETRIES if retries is None else retries,
+            "fetch_offset_retry_interval_ms": DEFAULT_FETCH_OFFSET_RETRY_INTERVAL_MS if interval is None else interval,
+        }
+        if self.problems:
+            raise InvalidSourceOptions(*self.problems)
+        return SourceOptions(**options)  # type: ignore[arg-type]
+
+    def _check_names(self) -> None:
+        known = {name.lower(): name for name in SOURCE_OPTIONS}
+        for name in self._given:
+            if name not in known and not name.startswith(KAFKA_PREFIX):
+                nearest = nearest_name(name, known)
+                suggestion = f"; did you mean {known[nearest]}?" if nearest is not None else ""
+                self.problems.append(f"{name} is not an option of the tidelog source{suggestion}")
+
+    def _consumer(self) -> dict[str, str]:
+        chosen = {
+            name.removeprefix(KAFKA_PREFIX): value
+            for name, value in self._given.items()
+            if name.startswith(KAFKA_PREFIX)
+        }
+        refused = [name for name in _REFUSED if name in chosen]
+        for name in refused:
+            self.problems.append(f"{KAFKA_PREFIX}{name} is not supported: {_REFUSED[name]}")
+            del chosen[name]
+        if "bootstrap.servers" not in chosen:
+            self.problems.append(
+                f"{KAFKA_PREFIX}bootstrap.servers is missing: say where a broker is, such as 127.0.0.1:9092"
+            )
+            return chosen
+        prefix = self.text("groupIdPrefix") or DEFAULT_GROUP_ID_PREFIX
+        options = {**_DEFAULTS, "client.id": chosen.get("group.id", prefix), **chosen}
+        try:
+            consumer_config(options)
+        except InvalidConfig as error:
+            self.problems += [f"{KAFKA_PREFIX}{problem}" for problem in error.problems]
+        return options
+
+    def _selection(self) -> Selection:
+        chosen = [name for name in _SELECTIONS if self.text(name) is not None]
+        if len(chosen) != 1:
+            given = f"given are {' and '.join(chosen)}" if chosen else "none is given"
+            self.problems.append(f"exactly one of {', '.join(_SELECTIONS)} says what to read; {given}")
+            return Topics(names=frozenset())
+        name = chosen[0]
+        value = self.text(name) or ""
+        if name == "assign":
+            return Partitions(partitions=self._parsed(name, value, parse_partitions) or frozenset())
+        if name == "subscribePattern":
+            if not value:
+                self.problems.append("subscribePattern is empty: no topic has such a name")
+            try:
+                re.compile(value)
+            except re.error as error:
+                self.problems.append(f"subscribePattern={value}: it is not a regular expression: {error}")
+            return TopicPattern(pattern=value)
+        names = frozenset(part.strip() for part in value.split(",") if part.strip())
+        if not names:
+            self.problems.append(f"subscribe={value}: it names no topic")
+        return Topics(names=names)
+
+    def _place(self, which: Literal["starting", "ending"], default: Place) -> Place:
+        """A time for all partitions counts more than times for each, and those more than offsets, as in Spark."""
+        timestamp = self.integer(f"{which}Timestamp", least=0)
+        if timestamp is not None:
+            return AtTimestamp(timestamp=timestamp)
+        name = f"{which}OffsetsByTimestamp"
+        value = self.text(name)
+        if value is not None:
+            return AtTimestamps(timestamps=self._parsed(name, value, parse_timestamps) or {})
+        name = f"{which}Offsets"
+        value = self.text(name)
+        if value is None:
+            return default
+        match value.lower():
+            case "earliest":
+                return Earliest()
+            case "latest":
+                return Latest()
+            case _:
+                return AtOffsets(offsets=self._parsed(name, value, parse_offsets) or {})
+
+    def _when_no_match(self) -> Literal["error", "latest"]:
+        value = (self.text("startingOffsetsByTimestampStrategy") or "error").lower()
+        if value == "latest":
+            return "latest"
+        if value != "error":
+            self.problems.append(f"startingOffsetsByTimestampStrategy={value}: allowed is error or latest")
+        return "error"
+
+    def _max_trigger_delay_ms(self) -> int:
+        value = self.text("maxTriggerDelay")
+        if value is None:
+            return DEFAULT_MAX_TRIGGER_DELAY_MS
+        try:
+            return parse_duration_ms(value)
+        except ValueError as error:
+            self.problems.append(f"maxTriggerDelay: {error}")
+            return DEFAULT_MAX_TRIGGER_DELAY_MS
+
+    def _parsed(self, name: str, value: str, parse: Callable[[str], T]) -> T | None:
+        try:
+            return parse(value)
+        except InvalidOffsets as error:
+            self.problems.append(f"{name}={value}: {error}")
+            return None

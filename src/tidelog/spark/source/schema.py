@@ -1,0 +1,48 @@
+"""The columns of the source, which are those of Spark's own Kafka connector.
+
+The same as Arrow's types are in `tidelog.client.arrow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tidelog.spark.source.options import check_options, includes_headers
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+def source_schema(options: Mapping[str, str]) -> StructType:
+    """Spark asks for it at `load()`, which is the first moment at which options can be refused."""
+    check_options(options)
+    return source_columns(include_headers=includes_headers(options))
+
+
+def source_columns(*, include_headers: bool) -> StructType:
+    """What a row of the source looks like to Spark."""
+    from pyspark.sql.types import (
+        ArrayType,
+        BinaryType,
+        IntegerType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+        TimestampType,
+    )
+
+    fields = [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+    ]
+    if include_headers:
+        header = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+        fields.append(StructField("headers", ArrayType(header)))
+    return StructType(fields)

@@ -1,0 +1,228 @@
+"""The file system of the machine, behind the port of `tidelog.storage.files.filesystem`."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import resource
+from typing import NamedTuple
+
+from tidelog.records.batch import Buffer
+from tidelog.storage.files.filesystem import File, Lock
+from tidelog.storage.files.open_files import OpenFile, OpenFiles
+
+logger = logging.getLogger(__name__)
+
+_locked_paths: set[str] = set()
+
+# For checkpoints, snapshots, directories that are synced, listeners, connections to other nodes, and Python itself.
+RESERVED_DESCRIPTORS = 64
+LEAST_OPEN_FILES = 8
+LARGEST_LIMIT = 1 << 20
+# From here on down an operator should know.
+FEW_DESCRIPTORS = 4096
+_BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
+
+
+class LocalFile:
+    """An open file. Closed by `close`, or by Python when nobody holds it any more."""
+
+    __slots__ = ("_file", "_files")
+
+    def __init__(self, files: OpenFiles, file: OpenFile) -> None:
+        self._files = files
+        self._file = file
+
+    def read(self, position: int, size: int) -> bytes:
+        return self._files.use(self._file, lambda descriptor: _read(descriptor, position, size))
+
+    def write(self, position: int, data: Buffer) -> None:
+        # Before the write: one that fails may have written a part.
+        self._file.is_dirty = True
+        self._files.use(self._file, lambda descriptor: _write(descriptor, position, data))
+
+    def truncate(self, size: int) -> None:
+        self._file.is_dirty = True
+        self._files.use(self._file, lambda descriptor: os.ftruncate(descriptor, size))
+
+    def sync(self) -> None:
+        self._files.sync(self._file)
+
+    def size(self) -> int:
+        return self._files.use(self._file, lambda descriptor: os.fstat(descriptor).st_size)
+
+    def close(self) -> None:
+        self._files.close(self._file)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _read(descriptor: int, position: int, size: int) -> bytes:
+    data = os.pread(descriptor, size, position)
+    if len(data) == size or not data:
+        return data
+    # The kernel may return less than asked for although the file goes on (it never gives more than 2 GiB).
+    pieces = [data]
+    missing = size - len(data)
+    while missing > 0:
+        data = os.pread(descriptor, missing, position + size - missing)
+        if not data:
+            break
+        pieces.append(data)
+        missing -= len(data)
+    return b"".join(pieces)
+
+
+def _write(descriptor: int, position: int, data: Buffer) -> None:
+    written = os.pwrite(descriptor, data, position)
+    size = len(data)
+    if written == size:
+        return
+    view = memoryview(data)
+    while written < size:
+        # A full disk first shows as a short write; the next call then fails with the reason.
+        step = os.pwrite(descriptor, view[written:], position + written)
+        if step == 0:
+            raise OSError(errno.EIO, "the disk takes no more bytes and does not say why")
+        written += step
+
+
+class LocalLock:
+    __slots__ = ("_descriptor", "_path")
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        self._descriptor = descriptor
+        self._path = path
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            _locked_paths.discard(self._path)
+            os.close(descriptor)
+
+
+class LocalFileSystem:
+    """One instance serves all log directories. `most_open_files` is how many descriptors its files may use together."""
+
+    file_type: type[LocalFile] = LocalFile
+
+    def __init__(self, most_open_files: int | None = None) -> None:
+        self._files = OpenFiles(share_descriptors().files if most_open_files is None else most_open_files)
+
+    @property
+    def descriptor_count(self) -> int:
+        """How many of the open files have one now."""
+        return self._files.descriptor_count
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        flags = os.O_RDWR | (os.O_CREAT if create else 0)
+        return self.file_type(self._files, self._files.open(path, flags))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def list_names(self, path: str) -> list[str]:
+        return sorted(os.listdir(path))
+
+    def rename(self, source: str, target: str) -> None:
+        self._files.rename(source, target)
+
+    def remove(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._files.remove(path)
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def remove_directory(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(path)
+
+    def sync_directory(self, path: str) -> None:
+        descriptor = self._files.descriptor_of(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            self._files.close_descriptor(descriptor)
+
+    def capacity(self, path: str) -> tuple[int, int] | None:
+        disk = os.statvfs(path)
+        return disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
+
+    def boot_id(self) -> str:
+        try:
+            with open(_BOOT_ID_PATH) as file:
+                return file.read().strip()
+        except OSError:
+            return ""
+
+    def lock(self, path: str) -> Lock | None:
+        """A POSIX record lock, as Java's FileChannel takes it, so that Apache Kafka and tidelog exclude each other.
+
+        Such a lock belongs to the process: it does not keep out a second broker in the same process, and closing any
+        descriptor of the file drops it. So the process keeps book itself of what it has locked.
+        """
+        real_path = os.path.realpath(path)
+        if real_path in _locked_paths:
+            return None
+        descriptor = self._files.descriptor_of(path, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                return None
+            raise
+        _locked_paths.add(real_path)
+        return LocalLock(descriptor, real_path)
+
+
+class DescriptorShares(NamedTuple):
+    """How the descriptors of a process are shared: a part is kept for what is neither, such as checkpoints."""
+
+    files: int
+    connections: int
+
+
+def share_descriptors() -> DescriptorShares:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        limit = LARGEST_LIMIT
+    rest = max(0, limit - RESERVED_DESCRIPTORS)
+    return DescriptorShares(files=max(LEAST_OPEN_FILES, rest // 2), connections=max(1, rest - rest // 2))
+
+
+def raise_descriptor_limit() -> None:
+    """Let the process open as many files as the system allows it, and say how many that are.
+
+    The soft limit of a shell (often 1024) is meant for programs that use select().
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit != soft:
+        logger.info("raised the limit of open files from %d to %d", soft, limit)
+    if limit < FEW_DESCRIPTORS:
+        shares = share_descriptors()
+        logger.warning(
+            "this process may open only %d files: %d are used for partitions, which are closed and opened again when "
+            "there are more, and %d for connections, of which more are refused; raise it with ulimit -n",
+            limit,
+            shares.files,
+            shares.connections,
+        )

@@ -1,0 +1,207 @@
+"""Reading a log: by offset, by timestamp, and which transactions were aborted in what was read.
+
+Functions over the segments; the bounds up to which a reader may see come from the caller. Writing is in
+`tidelog.storage.log.log`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from tidelog.records.batch import CURRENT_MAGIC, BatchHeader, Buffer, CorruptBatch, compute_crc, iterate_headers
+from tidelog.records.timestamp_search import TimestampSearch
+from tidelog.storage.indexes.sparse_index import CorruptIndex
+from tidelog.storage.indexes.transaction_index import AbortedTransaction
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.results import ReadResult
+from tidelog.storage.recovery.segment_recovery import rebuild_indexes
+from tidelog.storage.segments.batch_scan import BatchPosition
+from tidelog.storage.segments.segment import Segment
+from tidelog.storage.segments.segments import Segments
+
+logger = logging.getLogger(__name__)
+
+
+def read_records(
+    segments: Segments,
+    config: LogConfig,
+    offset: int,
+    max_bytes: int,
+    *,
+    upper_bound: int,
+    log_end_offset: int,
+    min_one_batch: bool,
+    gapless: bool = False,
+) -> ReadResult:
+    """Batches from the one that holds `offset` on, of one segment, all below `upper_bound`.
+
+    As many bytes as allowed are returned even if the last batch is cut by that: readers skip the part. The first
+    batch is whole or, if it does not fit and `min_one_batch` is not set, there is none. A log that no cleaner has
+    touched is `gapless`. Raises CorruptBatch if the batch that holds `offset` is damaged or missing.
+    """
+    segment = segments.floor(offset)
+    while segment is not None:
+        try:
+            found = locate(segment, config, offset)
+        except CorruptBatch as problem:
+            raise _damaged(segment, problem.position, problem.reason) from problem
+        if found is not None:
+            if gapless and found.base_offset > offset:
+                raise _damaged(segment, found.position, f"offsets {offset} to {found.base_offset - 1} are missing")
+            break
+        # The cleaner may have removed everything from `offset` to the end of the segment.
+        segment = segments.after(segment)
+    else:
+        return ReadResult(b"", segments.active.base_offset, segments.active.size)
+    limit = segment.size
+    if upper_bound < log_end_offset:
+        following = segments.after(segment)
+        if following is None or upper_bound < following.base_offset:
+            try:
+                bound = locate(segment, config, upper_bound)
+            except CorruptBatch as problem:
+                raise _damaged(segment, problem.position, problem.reason) from problem
+            limit = segment.size if bound is None else bound.position
+    position = found.position
+    if max_bytes < found.size:
+        max_bytes = found.size if min_one_batch else 0
+    size = min(max_bytes, limit - position)
+    if size <= 0:
+        return ReadResult(b"", segment.base_offset, position)
+    records = segment.read(position, size)
+    if len(records) < size or not segment.is_checked(position, position + size):
+        records = _good_part(segment, position, records, size, found.base_offset, gapless=gapless)
+    return ReadResult(records, segment.base_offset, position)
+
+
+def _good_part(segment: Segment, position: int, records: bytes, size: int, offset: int, *, gapless: bool) -> bytes:
+    """The batches before the first bad one; CorruptBatch if that is the first one.
+
+    Done once for what was there before the start. A reader gets what is good, and the error when it comes to the rest.
+    """
+    end = 0
+    problem: str | None = None
+    try:
+        for at, header in iterate_headers(records):
+            if header.magic != CURRENT_MAGIC or compute_crc(records, at, header.size) != header.crc:
+                problem = "the checksum does not match"
+            elif header.base_offset < offset or (gapless and header.base_offset != offset):
+                problem = f"offset {header.base_offset} stands where {offset} is expected"
+            if problem is not None:
+                break
+            offset = header.next_offset
+            end = at + header.size
+    except CorruptBatch as found:
+        problem = found.reason
+    segment.checked_up_to(position + end, position)
+    if problem is None and len(records) < size:
+        problem = "the file ends within a batch"
+    if problem is None:
+        return records
+    if end == 0:
+        raise _damaged(segment, position, problem)
+    return records[:end]
+
+
+def _damaged(segment: Segment, position: int, reason: str) -> CorruptBatch:
+    return CorruptBatch(position, f"{segment.log_path}: {reason}")
+
+
+def past_emptied(segments: Segments, config: LogConfig, offset: int, upper_bound: int) -> int:
+    """Where a reader of records begins that wants `offset`: behind batches that compaction has left without records.
+
+    Some clients never get past such a batch if a reply holds nothing else. Where nothing but these follows, the offset
+    stays what it is: then the batch itself tells those who can read it where the log goes on.
+    """
+    wanted = offset
+    segment = segments.floor(offset)
+    while segment is not None:
+        found = locate(segment, config, wanted)
+        for _, header in segment.headers(found.position if found is not None else segment.size):
+            if header.record_count:
+                return max(offset, wanted)
+            wanted = header.next_offset
+            if wanted >= upper_bound:
+                return offset
+        segment = segments.after(segment)
+    return offset
+
+
+def locate(segment: Segment, config: LogConfig, offset: int) -> BatchPosition | None:
+    """As Segment.locate; an index that turns out to be wrong is rebuilt on the way."""
+    try:
+        return segment.locate(offset)
+    except CorruptIndex as problem:
+        logger.warning("rebuilding the indexes of %s: %s", segment, problem)
+        rebuild_indexes(segment, config)
+        return segment.locate(offset)
+
+
+def end_offset_of(segments: Segments, result: ReadResult, log_end_offset: int) -> int:
+    """An offset that is above everything in `result`, and not much higher; found in the index."""
+    segment = segments.floor(result.segment_base_offset)
+    if segment is None:
+        return log_end_offset
+    end = result.position + len(result.records)
+    indexed = segment.offset_index.offset_at_or_after_position(end) if end < segment.size else None
+    if indexed is not None:
+        return indexed
+    following = segments.after(segment)
+    return log_end_offset if following is None else following.base_offset
+
+
+def collect_aborted(segments: Segments, first_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+    """The aborted transactions with records in the range. The markers, by which they are found, may lie behind it."""
+    found: list[AbortedTransaction] = []
+    segment = segments.floor(first_offset)
+    while segment is not None:
+        if not segment.transaction_index.empty:
+            more, complete = segment.transaction_index.collect(first_offset, upper_bound)
+            found += more
+            if complete:
+                break
+        segment = segments.after(segment)
+    return found
+
+
+class TimestampCandidate(NamedTuple):
+    """A batch that may hold the sought record."""
+
+    header: BatchHeader
+    batch: Buffer
+    sought_ms: int
+
+    def search(self, first_offset: int) -> TimestampSearch:
+        return TimestampSearch(self.header, self.batch, self.sought_ms, first_offset)
+
+
+def candidate_by_timestamp(
+    segments: Segments, config: LogConfig, timestamp: int, first_offset: int
+) -> TimestampCandidate | None:
+    """The first batch, from `first_offset` on, with a record that is not older than `timestamp`, as its header says."""
+    for segment in segments:
+        following = segments.after(segment)
+        if following is not None and following.base_offset <= first_offset:
+            continue
+        if segment.size == 0 or segment.largest_timestamp() < timestamp:
+            continue
+        start = max(segment.time_index.offset_before(timestamp), first_offset)
+        found = locate(segment, config, start)
+        for position, header in segment.headers(found.position if found is not None else segment.size):
+            if header.max_timestamp >= timestamp and header.last_offset >= first_offset:
+                return TimestampCandidate(header, segment.read(position, header.size), timestamp)
+    return None
+
+
+def candidate_for_max_timestamp(segments: Segments, config: LogConfig) -> TimestampCandidate | None:
+    """The first batch that has the largest timestamp of the log."""
+    segment = max(segments, key=lambda candidate: candidate.max_timestamp)
+    largest = segment.max_timestamp
+    if largest < 0:
+        return None
+    found = locate(segment, config, segment.max_timestamp_offset)
+    for position, header in segment.headers(found.position if found is not None else 0):
+        if header.max_timestamp == largest:
+            return TimestampCandidate(header, segment.read(position, header.size), largest)
+    return None

@@ -1,0 +1,172 @@
+"""Making a segment's indexes from its log again, and finding where a log that was not closed stops being valid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tidelog.partition.leader_epochs import LeaderEpochs
+from tidelog.partition.producers import ProducerStates
+from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch
+from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
+from tidelog.storage.indexes.time_index import TIME_ENTRY
+from tidelog.storage.indexes.transaction_index import AbortedTransaction
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.segments.batch_order import in_order
+from tidelog.storage.segments.batch_scan import scan_batches
+from tidelog.storage.segments.segment import MAX_RELATIVE_OFFSET, Segment
+
+
+class _IndexBuilder:
+    """The entries that appending the same batches one by one would have made."""
+
+    def __init__(self, base_offset: int, interval_bytes: int) -> None:
+        self._base_offset = base_offset
+        self._interval_bytes = interval_bytes
+        self._bytes_since_entry = 0
+        self._last_timestamp = NO_TIMESTAMP
+        self._max_timestamp = NO_TIMESTAMP
+        self._max_timestamp_offset = base_offset
+        self.offset_entries = bytearray()
+        self.time_entries = bytearray()
+
+    def add(self, position: int, header: BatchHeader) -> None:
+        if header.max_timestamp > self._max_timestamp:
+            self._max_timestamp = header.max_timestamp
+            self._max_timestamp_offset = header.last_offset
+        if self._bytes_since_entry > self._interval_bytes:
+            self.offset_entries += OFFSET_ENTRY.pack(header.last_offset - self._base_offset, position)
+            self._add_time_entry()
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += header.size
+
+    def write(self, segment: Segment) -> None:
+        """A closed segment's time index ends with the largest timestamp."""
+        self._add_time_entry()
+        segment.offset_index.replace(self.offset_entries)
+        segment.time_index.replace(self.time_entries)
+        segment.forget_timestamps()
+
+    def _add_time_entry(self) -> None:
+        if self._max_timestamp > self._last_timestamp:
+            self.time_entries += TIME_ENTRY.pack(self._max_timestamp, self._max_timestamp_offset - self._base_offset)
+            self._last_timestamp = self._max_timestamp
+
+
+def rebuild_indexes(segment: Segment, config: LogConfig) -> None:
+    """For a segment whose log is known to be good. Raises CorruptBatch if it is not."""
+    builder = _IndexBuilder(segment.base_offset, config.index_interval_bytes)
+    for position, header in segment.headers():
+        builder.add(position, header)
+    builder.write(segment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredSegment:
+    next_offset: int
+    # Of the log file; what is behind it is to be cut off.
+    valid_bytes: int
+    problem: CorruptBatch | None
+
+
+def recover_segment(
+    segment: Segment,
+    config: LogConfig,
+    *,
+    epochs: LeaderEpochs,
+    producers: ProducerStates,
+    progress: Callable[[int], None],
+    gapless: bool = False,
+    following: BatchHeader | None = None,
+    before_cut: Callable[[Segment, int, int, str], None] | None = None,
+) -> RecoveredSegment:
+    """Check every batch of the segment, follow them in `epochs` and `producers`, and rewrite the indexes.
+
+    The log file itself is not touched: the caller cuts it, once it has removed the segments behind it. `progress` is
+    told the position after each batch. `following` is the first batch of the next segment; a log that no cleaner has
+    touched is `gapless`. `before_cut` is called with the segment, the position, the offset and the reason if not all
+    of it is good, before anything is written, and may raise.
+    """
+    builder = _IndexBuilder(segment.base_offset, config.index_interval_bytes)
+    aborted: list[AbortedTransaction] = []
+    next_offset = segment.base_offset
+    valid_bytes = 0
+    problem = None
+    file = segment.open_log()
+    try:
+        checked = in_order(
+            scan_batches(file, 0, segment.size),
+            start_offset=segment.base_offset,
+            start_epoch=epochs.latest_epoch,
+            gapless=gapless,
+            following=following,
+        )
+        for position, header, batch in checked:
+            if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+                raise CorruptBatch(position, f"offset {header.last_offset} is too far from the segment's first")
+            completed = producers.replay(header, batch) if header.has_producer_id else None
+            producers.end_offset = header.next_offset
+            if completed is not None and completed.aborted:
+                aborted.append(
+                    AbortedTransaction(
+                        completed.producer_id,
+                        completed.first_offset,
+                        completed.last_offset,
+                        completed.last_stable_offset,
+                    )
+                )
+            if header.partition_leader_epoch > epochs.latest_epoch:
+                epochs.assign(header.partition_leader_epoch, header.base_offset)
+            builder.add(position, header)
+            next_offset = header.next_offset
+            valid_bytes = position + header.size
+            progress(valid_bytes)
+    except CorruptBatch as found:
+        problem = found
+    if problem is not None and before_cut is not None:
+        before_cut(segment, valid_bytes, next_offset, problem.reason)
+    segment.checked_up_to(valid_bytes)
+    builder.write(segment)
+    segment.transaction_index.replace(aborted)
+    return RecoveredSegment(next_offset=next_offset, valid_bytes=valid_bytes, problem=problem)
+
+
+def replay_producers(segments: Iterable[Segment], producers: ProducerStates, end_offset: int) -> None:
+    """Follow the batches from `producers.end_offset` up to `end_offset`, which were checked before."""
+    for segment in segments:
+        start = 0
+        if producers.end_offset > segment.base_offset:
+            found = segment.locate(producers.end_offset)
+            if found is None:
+                continue
+            start = found.position
+        for position, header in segment.headers(start):
+            if header.base_offset >= end_offset:
+                break
+            if header.has_producer_id:
+                producers.replay(header, segment.read(position, header.size) if header.is_control else b"")
+            producers.end_offset = header.next_offset
+    producers.end_offset = end_offset
+
+
+def headers_before(segments: Sequence[Segment], offset: int, max_bytes: int) -> Iterator[BatchHeader]:
+    """The batches before `offset`, as far back as `max_bytes` go. `segments` are those that begin before it.
+
+    Raises CorruptBatch and CorruptIndex.
+    """
+    left = max_bytes
+    searched: list[tuple[Segment, int]] = []
+    for segment in reversed(segments):
+        found = segment.locate(offset) if not searched else None
+        end = segment.size if found is None else found.position
+        entry = segment.offset_index.floor(end - left, field=1) if end > left else None
+        start = 0 if entry is None else entry[1]
+        searched.append((segment, start))
+        left -= end - start
+        if left <= 0:
+            break
+    for segment, start in reversed(searched):
+        for _, header in segment.headers(start):
+            if header.base_offset >= offset:
+                return
+            yield header

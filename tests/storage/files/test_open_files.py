@@ -1,0 +1,119 @@
+"""Files that are held open without a descriptor each: whatever happens to those, they stay what they were."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tidelog.storage.files import open_files
+from tidelog.storage.files.filesystem import File
+from tidelog.storage.files.local_filesystem import LocalFileSystem
+
+FEW = 4
+
+
+@pytest.fixture
+def filesystem() -> LocalFileSystem:
+    return LocalFileSystem(FEW)
+
+
+def written(filesystem: LocalFileSystem, directory: Path, count: int) -> list[File]:
+    files = [filesystem.open(f"{directory}/{number}", create=True) for number in range(count)]
+    for number, file in enumerate(files):
+        file.write(0, b"content of %d" % number)
+    return files
+
+
+def test_more_files_are_open_than_there_are_descriptors(filesystem: LocalFileSystem, tmp_path: Path) -> None:
+    files = written(filesystem, tmp_path, 50)
+    assert filesystem.descriptor_count <= FEW
+    for number, file in enumerate(files):
+        assert file.read(0, 100) == b"content of %d" % number
+        file.write(file.size(), b"!")
+        file.sync()
+    assert filesystem.descriptor_count <= FEW
+    for file in files:
+        file.close()
+    assert filesystem.descriptor_count == 0
+
+
+def test_an_open_file_outlives_its_name(filesystem: LocalFileSystem, tmp_path: Path) -> None:
+    """As with descriptors: renamed, removed, replaced, or in a directory that was renamed."""
+    files = written(filesystem, tmp_path, 12)
+    filesystem.rename(f"{tmp_path}/0", f"{tmp_path}/renamed")
+    filesystem.remove(f"{tmp_path}/1")
+    filesystem.rename(f"{tmp_path}/2", f"{tmp_path}/3")
+    filesystem.make_directory(f"{tmp_path}/inner")
+    inner = filesystem.open(f"{tmp_path}/inner/file", create=True)
+    inner.write(0, b"inner")
+    filesystem.rename(f"{tmp_path}/inner", f"{tmp_path}/moved")
+    written(filesystem, tmp_path / "moved", 8)
+    for number, file in enumerate(files):
+        assert file.read(0, 100) == b"content of %d" % number
+    assert inner.read(0, 10) == b"inner"
+    assert (tmp_path / "3").read_bytes() == b"content of 2"
+
+
+def test_a_file_is_synced_before_it_loses_its_descriptor(
+    filesystem: LocalFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And if that fails, whoever syncs it later is told."""
+    (first,) = written(filesystem, tmp_path, 1)
+    synced: list[int] = []
+
+    def fail(descriptor: int) -> None:
+        synced.append(descriptor)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(open_files.os, "fsync", fail)
+        others = [filesystem.open(f"{tmp_path}/other-{number}", create=True) for number in range(FEW)]
+        for other in others:
+            other.write(0, b"x")
+    assert synced
+    with pytest.raises(OSError, match="Input/output error"):
+        first.sync()
+
+
+def test_without_any_descriptor_left_the_reserve_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filesystem = LocalFileSystem(100)
+    real_open = os.open
+
+    def limited(path: str, flags: int, mode: int = 0o777, **options: object) -> int:
+        if len(os.listdir("/proc/self/fd")) - 1 > limit:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return real_open(path, flags, mode)
+
+    limit = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(open_files.os, "open", limited)
+    held = [filesystem.open(f"{tmp_path}/{number}", create=True) for number in range(20)]
+    for number, file in enumerate(held):
+        file.write(0, b"%d" % number)
+    assert [int(file.read(0, 10)) for file in held] == list(range(20))
+
+
+def test_threads_use_more_files_than_there_are_descriptors(filesystem: LocalFileSystem, tmp_path: Path) -> None:
+    files = written(filesystem, tmp_path, 30)
+    problems: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        random = Random(seed)
+        try:
+            for _ in range(300):
+                number = random.randrange(len(files))
+                assert files[number].read(0, 100).startswith(b"content of %d" % number)
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert filesystem.descriptor_count <= FEW + len(threads)

@@ -1,0 +1,259 @@
+"""Appending: offsets, epochs, duplicates, refusals, index entries and rolls."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from tidelog.model.errors import ErrorCode
+from tidelog.records.batch import LOG_APPEND_TIME, CorruptBatch, iterate_headers, parse_header
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.results import AppendRefusal, AppendResult, UnexpectedOffset
+
+
+def test_leader_stamps_offsets_and_epoch_and_leaves_the_rest_untouched(harness) -> None:
+    h = harness()
+    h.open()
+    first, second = h.batch(b"a", b"b"), h.batch(b"c")
+    original = bytes(first + second)
+    data = bytearray(original)
+    result = h.log.append_as_leader(data, [parse_header(first), parse_header(second)], 5, h.now)
+    assert result == AppendResult(0, 2, -1, 0)
+    assert h.append(b"d", epoch=6) == AppendResult(3, 3, -1, 0)
+    stored = h.file(".log").read_bytes()
+    headers = [header for _, header in iterate_headers(stored)]
+    assert [(header.base_offset, header.partition_leader_epoch) for header in headers] == [(0, 5), (2, 5), (3, 6)]
+    assert stored[16 : len(first)] == original[16 : len(first)]
+    assert h.log.leader_epochs.entries == ((5, 0), (6, 3))
+    assert h.values() == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
+
+
+def test_memoryview_of_a_larger_buffer_is_appended(harness) -> None:
+    h = harness()
+    h.open()
+    batch = h.batch(b"x")
+    buffer = bytearray(b"junk" + batch + b"junk")
+    view = memoryview(buffer)[4:-4]
+    h.log.append_as_leader(view, [parse_header(view)], 0, h.now)
+    assert h.values() == [(0, b"x")]
+
+
+def test_append_time_is_answered_only_where_the_topic_stamps_it(harness) -> None:
+    h = harness()
+    h.open()
+    result = h.append(b"x", timestamp=h.now + 5, timestamp_type=LOG_APPEND_TIME)
+    assert result == AppendResult(0, 0, h.now + 5, 0)
+
+
+def test_duplicate_is_answered_with_its_first_offsets_and_not_stored(harness) -> None:
+    h = harness()
+    h.open()
+    h.append(b"before")
+    first = h.append(b"a", b"b", producer_id=9, producer_epoch=0, base_sequence=0)
+    h.append(b"c", producer_id=9, producer_epoch=0, base_sequence=2)
+    size = h.log.size
+    again = h.append(b"a", b"b", producer_id=9, producer_epoch=0, base_sequence=0)
+    assert isinstance(again, AppendResult)
+    assert again.duplicate
+    assert (again.base_offset, again.last_offset) == (first.base_offset, first.last_offset) == (1, 2)
+    assert h.log.size == size
+    assert h.log.log_end_offset == 4
+
+
+def test_gap_in_the_sequence_is_refused_and_nothing_changes(harness) -> None:
+    h = harness()
+    h.open()
+    h.append(b"a", producer_id=9, producer_epoch=0, base_sequence=0)
+    refusal = h.append(b"c", producer_id=9, producer_epoch=0, base_sequence=2)
+    assert isinstance(refusal, AppendRefusal)
+    assert refusal.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert h.log.log_end_offset == 1
+    assert isinstance(h.append(b"b", producer_id=9, producer_epoch=0, base_sequence=1), AppendResult)
+
+
+def test_more_than_a_segment_takes_is_refused(harness) -> None:
+    h = harness(LogConfig(segment_bytes=1000))
+    h.open()
+    refusal = h.append(b"x" * 1000)
+    assert isinstance(refusal, AppendRefusal)
+    assert refusal.code is ErrorCode.RECORD_LIST_TOO_LARGE
+    assert h.log.log_end_offset == 0
+
+
+def test_index_entries_follow_kafkas_rhythm(harness) -> None:
+    """An entry for a batch once more than the interval has been written since the last entry, and none before."""
+    h = harness(LogConfig(index_interval_bytes=200))
+    h.open()
+    size = len(h.batch(b"x" * 40))
+    assert size == 108
+    for number in range(7):
+        h.append(b"x" * 40, timestamp=h.now + number)
+    h.close()
+    assert h.file(".index").read_bytes() == struct.pack(">iiii", 2, 2 * size, 4, 4 * size) + struct.pack(
+        ">ii", 6, 6 * size
+    )
+    assert h.file(".timeindex").read_bytes() == b"".join(
+        struct.pack(">qi", h.now + number, number) for number in (2, 4, 6)
+    )
+
+
+def test_batches_of_one_append_are_indexed_one_by_one(harness) -> None:
+    h = harness(LogConfig(index_interval_bytes=200))
+    h.open()
+    batches = [h.batch(b"x" * 40, timestamp=h.now + number) for number in range(7)]
+    h.log.append_as_leader(bytearray(b"".join(batches)), [parse_header(batch) for batch in batches], 0, h.now)
+    h.close()
+    assert h.file(".index").read_bytes() == struct.pack(">iiiiii", 2, 216, 4, 432, 6, 648)
+
+
+def test_closing_adds_the_largest_timestamp_to_the_time_index(harness) -> None:
+    h = harness()
+    h.open()
+    for timestamp in (5, 9, 7):
+        h.append(b"x", timestamp=timestamp)
+    h.close()
+    assert h.file(".timeindex").read_bytes() == struct.pack(">qi", 9, 1)
+    assert h.file(".index").read_bytes() == b""
+
+
+def test_full_segment_is_rolled_with_a_snapshot(harness) -> None:
+    h = harness(LogConfig(segment_bytes=500))
+    h.open()
+    for number in range(10):
+        h.append(b"x" * 40, producer_id=1, producer_epoch=0, base_sequence=number)
+    assert h.log.segments.base_offsets == [0, 4, 8]
+    assert h.file(".snapshot", 4).exists()
+    assert h.file(".snapshot", 8).exists()
+    assert [offset for offset, _ in h.values()] == list(range(10))
+
+
+def test_segment_is_rolled_by_the_age_of_its_first_batch(harness) -> None:
+    h = harness(LogConfig(segment_ms=1000))
+    h.open()
+    h.append(b"a", timestamp=h.now)
+    h.append(b"b", timestamp=h.now + 1000)
+    assert len(h.log.segments) == 1
+    h.append(b"c", timestamp=h.now + 1001)
+    assert h.log.segments.base_offsets == [0, 2]
+
+
+def test_age_of_the_first_batch_is_known_after_a_restart(harness) -> None:
+    h = harness(LogConfig(segment_ms=1000))
+    h.open()
+    h.append(b"a", timestamp=h.now)
+    h.reopen()
+    h.append(b"c", timestamp=h.now + 1001)
+    assert h.log.segments.base_offsets == [0, 1]
+
+
+def test_jitter_rolls_earlier(harness) -> None:
+    h = harness(LogConfig(segment_ms=1000, segment_jitter_ms=1000))
+    h.open()
+    jitter = h.log.segments.active.jitter_ms
+    assert 0 < jitter < 1000
+    h.append(b"a", timestamp=h.now)
+    h.append(b"b", timestamp=h.now + 1000 - jitter)
+    assert len(h.log.segments) == 1
+    h.append(b"c", timestamp=h.now + 1001 - jitter)
+    assert len(h.log.segments) == 2
+
+
+def test_segment_is_rolled_when_an_index_is_full(harness) -> None:
+    h = harness(LogConfig(index_interval_bytes=0, segment_index_bytes=48))
+    h.open()
+    for number in range(8):
+        h.append(b"x", timestamp=h.now + number)
+    # 48 bytes are 4 entries of the time index, the last of which is kept for the roll.
+    assert h.log.segments.base_offsets == [0, 4]
+    for segment in h.log.segments:
+        assert len(segment.time_index) <= 4
+
+
+def test_segment_is_rolled_when_offsets_do_not_fit_the_index(harness) -> None:
+    h = harness()
+    h.open()
+    far = (1 << 31) + 10
+    h.log.append_as_follower(h.batch(b"a", leader_epoch=0), h.now)
+    h.log.append_as_follower(h.batch(b"b", base_offset=far, leader_epoch=0), h.now)
+    assert h.log.segments.base_offsets == [0, far]
+    assert h.values() == [(0, b"a"), (far, b"b")]
+
+
+def test_rolling_an_empty_segment_does_nothing(harness) -> None:
+    h = harness()
+    h.open()
+    h.log.roll(h.now)
+    assert h.log.segments.base_offsets == [0]
+    h.append(b"x")
+    h.log.roll(h.now)
+    h.log.roll(h.now)
+    assert h.log.segments.base_offsets == [0, 1]
+
+
+def test_follower_stores_what_the_leader_sent(harness, tmp_path) -> None:
+    leader, follower = harness(), harness(path=str(tmp_path / "follower"))
+    leader.open()
+    follower.open()
+    for number in range(5):
+        leader.append(b"%d" % number, epoch=number // 2, producer_id=3, producer_epoch=0, base_sequence=number)
+    sent = leader.log.read(0, 1 << 20).records
+    result = follower.log.append_as_follower(sent + sent[:30], follower.now)
+    assert result == AppendResult(0, 4, -1, 0)
+    assert follower.values() == leader.values()
+    assert follower.log.leader_epochs.entries == leader.log.leader_epochs.entries == ((0, 0), (1, 2), (2, 4))
+    assert follower.log.producer_states.get(3) == leader.log.producer_states.get(3)
+    assert follower.file(".log").read_bytes() == leader.file(".log").read_bytes()
+
+
+def test_follower_takes_nothing_from_a_part_of_a_batch(harness) -> None:
+    h = harness()
+    h.open()
+    assert h.log.append_as_follower(bytes(h.batch(b"x"))[:-1], h.now) is None
+    assert h.log.log_end_offset == 0
+
+
+def test_follower_refuses_offsets_it_has(harness) -> None:
+    h = harness()
+    h.open()
+    h.append(b"a", b"b")
+    with pytest.raises(UnexpectedOffset, match="ends at 2") as refused:
+        h.log.append_as_follower(h.batch(b"c", base_offset=1, leader_epoch=0), h.now)
+    assert (refused.value.first_offset, refused.value.log_end_offset) == (1, 2)
+
+
+def test_follower_refuses_damaged_batches_and_stores_none_of_the_fetch(harness) -> None:
+    h = harness()
+    h.open()
+    bad = h.batch(b"b", base_offset=1, leader_epoch=0)
+    bad[-1] ^= 1
+    with pytest.raises(CorruptBatch, match="checksum"):
+        h.log.append_as_follower(h.batch(b"a", leader_epoch=0) + bad, h.now)
+    assert h.log.log_end_offset == 0
+    assert h.file(".log").read_bytes() == b""
+
+
+def test_follower_spreads_a_large_fetch_over_segments(harness) -> None:
+    h = harness(LogConfig(segment_bytes=500))
+    h.open()
+    data = b"".join(h.batch(b"x" * 40, base_offset=number, leader_epoch=0) for number in range(10))
+    h.log.append_as_follower(data, h.now)
+    assert h.log.segments.base_offsets == [0, 4, 8]
+    assert [offset for offset, _ in h.values()] == list(range(10))
+
+
+def test_leader_epoch_can_be_assigned_before_anything_is_written(harness) -> None:
+    h = harness()
+    h.open()
+    h.append(b"a", epoch=1)
+    h.log.assign_leader_epoch(4)
+    assert h.log.leader_epochs.entries == ((1, 0), (4, 1))
+    assert h.log.latest_epoch == 4
+
+
+def test_closed_log_takes_nothing(harness) -> None:
+    h = harness()
+    log = h.open()
+    h.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        log.append_as_leader(h.batch(b"x"), [parse_header(h.batch(b"x"))], 0, h.now)

@@ -1,0 +1,94 @@
+"""The last five batches of a producer are known after a restart and a truncation, wherever the segments end.
+
+A snapshot keeps only one batch of each producer; the others are found in the log before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tidelog.model.errors import ErrorCode
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.results import AppendRefusal, AppendResult
+
+PRODUCER = {"producer_id": 7, "producer_epoch": 0}
+OTHER = {"producer_id": 8, "producer_epoch": 0}
+
+
+def fill(harness: Any, count: int) -> None:
+    """Batches of two records each, of one producer."""
+    for number in range(count):
+        result = harness.append(b"a", b"b", base_sequence=2 * number, **PRODUCER)
+        assert isinstance(result, AppendResult)
+
+
+def repeat(harness: Any, number: int) -> AppendResult | AppendRefusal:
+    return harness.append(b"a", b"b", base_sequence=2 * number, **PRODUCER)  # type: ignore[no-any-return]
+
+
+# One batch per segment, a few, and all in one.
+SEGMENT_BYTES = (100, 250, 100_000)
+
+
+@pytest.mark.parametrize("segment_bytes", SEGMENT_BYTES)
+@pytest.mark.parametrize("end", ["reopen", "crash_and_reopen"])
+def test_duplicates_of_the_last_five_batches_are_known_after_a_restart(
+    harness: Callable[..., Any], segment_bytes: int, end: str
+) -> None:
+    one = harness(LogConfig(segment_bytes=segment_bytes))
+    one.open()
+    fill(one, 9)
+    log = getattr(one, end)()
+    for number in range(4, 9):
+        result = repeat(one, number)
+        assert isinstance(result, AppendResult)
+        assert result.duplicate
+        assert result.base_offset == 2 * number
+    assert log.log_end_offset == 18
+    older = repeat(one, 3)
+    assert isinstance(older, AppendRefusal)
+    assert older.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+@pytest.mark.parametrize("segment_bytes", SEGMENT_BYTES)
+def test_duplicates_are_known_after_a_truncation(harness: Callable[..., Any], segment_bytes: int) -> None:
+    one = harness(LogConfig(segment_bytes=segment_bytes))
+    log = one.open()
+    fill(one, 9)
+    log.truncate_to(14, one.now)
+    for number in range(2, 7):
+        result = repeat(one, number)
+        assert isinstance(result, AppendResult)
+        assert result.duplicate
+    fresh = repeat(one, 7)
+    assert isinstance(fresh, AppendResult)
+    assert not fresh.duplicate
+
+
+def test_batches_of_an_earlier_epoch_are_not_recalled(harness: Callable[..., Any]) -> None:
+    one = harness(LogConfig(segment_bytes=100))
+    one.open()
+    for sequence in range(3):
+        one.append(b"a", base_sequence=sequence, producer_id=7, producer_epoch=0)
+    for sequence in range(2):
+        one.append(b"b", base_sequence=sequence, producer_id=7, producer_epoch=1)
+    one.crash_and_reopen()
+    assert one.append(b"b", base_sequence=0, producer_id=7, producer_epoch=1).duplicate
+    stale = one.append(b"a", base_sequence=2, producer_id=7, producer_epoch=0)
+    assert isinstance(stale, AppendRefusal)
+    assert stale.code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_producers_are_not_mixed_up(harness: Callable[..., Any]) -> None:
+    one = harness(LogConfig(segment_bytes=250))
+    one.open()
+    for number in range(6):
+        one.append(b"a", b"b", base_sequence=2 * number, **PRODUCER)
+        one.append(b"c", base_sequence=number, **OTHER)
+    one.crash_and_reopen()
+    for number in range(1, 6):
+        assert one.append(b"a", b"b", base_sequence=2 * number, **PRODUCER).base_offset == 3 * number
+        assert one.append(b"c", base_sequence=number, **OTHER).base_offset == 3 * number + 2

@@ -1,0 +1,140 @@
+"""Cutting a log: the records, and everything that was derived from them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.results import AppendResult
+from tidelog.storage.log.timestamp_lookup import at_once, seek_max
+
+SMALL = LogConfig(segment_bytes=600, index_interval_bytes=100)
+
+
+@pytest.fixture
+def filled(harness):
+    """Twenty batches of two records from one producer, five per segment, two per epoch; timestamps grow."""
+    h = harness(SMALL)
+    h.open()
+    for number in range(20):
+        h.append(
+            b"a%d" % number,
+            b"b%d" % number,
+            epoch=number // 2,
+            timestamp=h.now + number,
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=number * 2,
+        )
+    assert len(h.log.segments) >= 3
+    h.log.update_high_watermark(40)
+    return h
+
+
+@pytest.mark.parametrize("restart", [None, "clean", "crash"])
+@pytest.mark.parametrize("offset", range(0, 40, 2))
+def test_log_is_as_if_the_cut_records_had_never_been(
+    filled, harness, tmp_path, offset: int, restart: str | None
+) -> None:
+    h = filled
+    h.directory.truncate(h.partition, offset, h.now)
+    if restart == "clean":
+        h.reopen()
+    elif restart == "crash":
+        h.crash_and_reopen()
+    expected = harness(SMALL, path=str(tmp_path / "expected"))
+    expected.open()
+    for number in range(offset // 2):
+        expected.append(
+            b"a%d" % number,
+            b"b%d" % number,
+            epoch=number // 2,
+            timestamp=h.now + number,
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=number * 2,
+        )
+    log, other = h.log, expected.log
+    assert log.log_end_offset == other.log_end_offset == offset
+    assert h.values() == expected.values()
+    assert log.leader_epochs.entries == other.leader_epochs.entries
+    entry, other_entry = log.producer_states.get(1), other.producer_states.get(1)
+    # A snapshot keeps only the last batch, so that is what is compared.
+    assert (entry and entry.to_snapshot()) == (other_entry and other_entry.to_snapshot())
+    assert at_once(seek_max(log)) == at_once(seek_max(other))
+    assert log.recovery_point <= offset
+    for probe in range(offset):
+        assert log.read(probe, 1).records == other.read(probe, 1).records
+    assert h.append(b"new", epoch=99, producer_id=1, producer_epoch=0, base_sequence=offset) == AppendResult(
+        offset, offset, -1, 0
+    )
+    assert h.values()[-1] == (offset, b"new")
+
+
+def test_cut_within_a_batch_takes_the_whole_batch_and_is_filled_by_the_leader(filled) -> None:
+    """As Kafka: the log ends where it was told to, and the follower fetches the batch again."""
+    h = filled
+    h.directory.truncate(h.partition, 7, h.now)
+    assert h.log.log_end_offset == 7
+    assert h.values()[-1] == (5, b"b2")
+
+
+def test_high_watermark_does_not_stay_above_the_end(filled) -> None:
+    filled.directory.truncate(filled.partition, 10, filled.now)
+    assert filled.log.high_watermark == 10
+
+
+def test_cutting_at_the_end_changes_nothing_but_epochs_without_records(filled) -> None:
+    h = filled
+    h.log.assign_leader_epoch(50)
+    assert h.log.truncate_to(40, h.now) == []
+    assert h.log.log_end_offset == 40
+    assert h.log.latest_epoch == 9
+
+
+def test_removed_segments_leave_files_to_remove(filled) -> None:
+    h = filled
+    removals = h.directory.truncate(h.partition, 2, h.now)
+    assert removals
+    assert [path for path in h.partition_path.iterdir() if path.name.endswith(".deleted")]
+    for removal in removals:
+        removal.run(h.filesystem)
+    assert not [path for path in h.partition_path.iterdir() if path.name.endswith(".deleted")]
+
+
+@pytest.mark.parametrize("start", [0, 10, 40, 1000])
+@pytest.mark.parametrize("restart", [False, True])
+def test_log_can_start_anew_anywhere(filled, start: int, restart: bool) -> None:
+    h = filled
+    h.directory.truncate_fully(h.partition, start, h.now)
+    if restart:
+        h.crash_and_reopen()
+    log = h.log
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (start, start, start)
+    assert log.leader_epochs.entries == ()
+    assert log.producer_states.snapshot() == []
+    h.append(b"x", epoch=3)
+    assert h.values() == [(start, b"x")]
+
+
+def test_cutting_below_the_first_segment_starts_anew_there(filled) -> None:
+    h = filled
+    h.log.config = LogConfig(segment_bytes=600, retention_ms=0)
+    h.log.delete_old_segments(h.now + 10**9)
+    h.log.truncate_to(3, h.now)
+    assert (h.log.log_start_offset, h.log.log_end_offset) == (3, 3)
+
+
+def test_stale_snapshots_do_not_come_back(filled) -> None:
+    """A snapshot of the old end must not be taken for the state of other records at the same offset."""
+    h = filled
+    h.reopen()
+    assert h.file(".snapshot", 40).exists()
+    h.directory.truncate(h.partition, 30, h.now)
+    assert not h.file(".snapshot", 40).exists()
+    for number in range(10):
+        h.append(b"other", epoch=10, producer_id=2, producer_epoch=0, base_sequence=number)
+    h.crash_and_reopen()
+    assert h.log.log_end_offset == 40
+    assert h.log.producer_states.get(2).last_sequence == 9
+    assert h.log.producer_states.get(1).last_sequence == 29
