@@ -7,7 +7,7 @@ import sys
 
 _LOOK = """
 import sys
-from tidelog.spark.session import daemon
+from tidelog.spark import daemon
 daemon.load()
 print("tidelog.spark.sink.foreach_batch" in sys.modules)
 """

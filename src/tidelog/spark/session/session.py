@@ -23,7 +23,7 @@ _WORKER_PYTHON = Path(__file__).with_name("worker-python")
 
 _SETTINGS: Mapping[str, str] = {
     # Workers are forked with tidelog's modules in them, which saves them half of the time that they need to start.
-    "spark.python.daemon.module": "tidelog.spark.session.daemon",
+    "spark.python.daemon.module": "tidelog.spark.daemon",
 }
 
 _LOCAL_SETTINGS: Mapping[str, str] = {

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 _LOOK = """
 import os, sys
-from tidelog.spark.session.daemon import load
+from tidelog.spark.daemon import load
 load()
 loaded = {"numpy", "pandas", "pyarrow", "tidelog.spark.sink.encode"} & sys.modules.keys()
 print(len(os.listdir("/proc/self/task")), sorted(loaded))
