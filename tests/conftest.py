@@ -31,3 +31,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         identity = getattr(item, "_id", None)
         if grouped is not None and identity is not None and grouped != item.nodeid:
             item._id = type(identity).parse(grouped)  # type: ignore[attr-defined]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have recorded with `record_property("shown", ...)`: how much a comparison compared."""
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, value in report.user_properties:
+            if name == "shown":
+                terminalreporter.write_line(f"{report.nodeid}: {value}")
