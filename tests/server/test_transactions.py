@@ -20,7 +20,7 @@ from tidelog.coordinators.transactions.records import (
     read_transaction,
     transaction_record,
 )
-from tidelog.coordinators.transactions.states import TransactionState
+from tidelog.coordinators.transactions.states import TransactionStep
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import TRANSACTION_STATE_TOPIC
@@ -675,9 +675,9 @@ def write_decision(data_dir: Path, transactional_id: str, *, commit: bool) -> No
     latest = decode_record(key, value)
     assert isinstance(latest.value, TransactionLogValue)
     transaction = read_transaction(transactional_id, latest.value)
-    state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
+    step = TransactionStep.COMMIT if commit else TransactionStep.ABORT
     version = transaction.client_version
-    decided = transaction.prepared(state, version=version, now_ms=now_ms(), fresh_producer_id=-1)
+    decided = transaction.prepared(step, version=version, now_ms=now_ms(), fresh_producer_id=-1)
     batch = bytearray(encode_batch([(now_ms(), *encode_record(transaction_record(decided)), ())]))
     log.append_as_leader(batch, [parse_header(batch)], 0, now_ms(), origin=AppendOrigin.COORDINATOR)
     directory.close(now_ms(), -1)

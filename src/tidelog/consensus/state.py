@@ -16,7 +16,7 @@ from tidelog.consensus.messages import Answer, FetchAnswer, Request
 from tidelog.consensus.quorum_state import QuorumState
 from tidelog.consensus.roles import Candidate, Follower, Leader, Prospective, RoleState, Unattached
 from tidelog.consensus.settings import QuorumSettings
-from tidelog.consensus.transitions import OBSERVER_ROLES, Cause, QuorumInvariantBroken, next_role
+from tidelog.consensus.transitions import OBSERVER_ROLES, QUORUM_ROLE, Cause, QuorumInvariantBroken
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ports import Randomness
 
@@ -109,7 +109,7 @@ class ReplicaState:
     # --- Changing roles
 
     def enter(self, cause: Cause, role: RoleState) -> None:
-        expected = next_role(self.role.role, cause)
+        expected = QUORUM_ROLE.after(self.role.role, cause, of=self.settings.node_id)
         if role.role is not expected or not (self.settings.is_voter or expected in OBSERVER_ROLES):
             raise QuorumInvariantBroken(
                 f"{self.role.role.value} replica {self.settings.node_id} must not become {role.role.value}: {cause}"

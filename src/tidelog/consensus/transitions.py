@@ -7,18 +7,19 @@ remembers is in `tidelog.consensus.roles`; what it does is in `elections`, `foll
 from __future__ import annotations
 
 from enum import Enum
-from types import MappingProxyType
+
+from tidelog.model.transitions import Transitions
 
 
 class Role(Enum):
     """Observers, which have no vote, are only ever unattached or followers."""
 
-    UNATTACHED = "Unattached"  # knows no leader it could fetch from
-    PROSPECTIVE = "Prospective"  # asks whether it would be elected, without disturbing anybody
-    CANDIDATE = "Candidate"  # asks for votes in an epoch of its own
-    FOLLOWER = "Follower"  # fetches from the leader
+    UNATTACHED = "Unattached"
+    PROSPECTIVE = "Prospective"
+    CANDIDATE = "Candidate"
+    FOLLOWER = "Follower"
     LEADER = "Leader"
-    RESIGNED = "Resigned"  # was the leader of this epoch, and will not be again
+    RESIGNED = "Resigned"
 
 
 class Cause(Enum):
@@ -36,8 +37,24 @@ class Cause(Enum):
     RESIGNATION = "was asked to, or a majority does not fetch any more"
 
 
-TRANSITIONS = MappingProxyType(
-    {
+class QuorumInvariantBroken(Exception):
+    """What must never happen has happened. Going on could lose committed records: the replica has to stop."""
+
+
+QUORUM_ROLE = Transitions(
+    name="Quorum role",
+    meaning="What a replica of the metadata log does for the quorum (KIP-595, KIP-996).",
+    # Where a replica stood when it was stopped: with a leader, as the leader itself, or with neither.
+    initial=(Role.UNATTACHED, Role.FOLLOWER, Role.RESIGNED),
+    states={
+        Role.UNATTACHED: "Knows no leader from which it could fetch.",
+        Role.PROSPECTIVE: "Asks whether it would be elected, without disturbing anybody.",
+        Role.CANDIDATE: "Asks for votes in an epoch of its own.",
+        Role.FOLLOWER: "Fetches from the leader.",
+        Role.LEADER: "Appends, and commits what a majority has fetched.",
+        Role.RESIGNED: "Was the leader of this epoch, and will not be again.",
+    },
+    steps={
         (Role.UNATTACHED, Cause.HIGHER_EPOCH): Role.UNATTACHED,
         (Role.UNATTACHED, Cause.LEADER_FOUND): Role.FOLLOWER,
         (Role.UNATTACHED, Cause.VOTE_GIVEN): Role.UNATTACHED,
@@ -62,19 +79,9 @@ TRANSITIONS = MappingProxyType(
         (Role.RESIGNED, Cause.HIGHER_EPOCH): Role.UNATTACHED,
         (Role.RESIGNED, Cause.LEADER_FOUND): Role.FOLLOWER,
         (Role.RESIGNED, Cause.TIMEOUT): Role.PROSPECTIVE,
-    }
+    },
+    illegal=QuorumInvariantBroken,
 )
 
 # What an observer may be, whatever the table allows to voters.
 OBSERVER_ROLES = frozenset({Role.UNATTACHED, Role.FOLLOWER})
-
-
-class QuorumInvariantBroken(Exception):
-    """What must never happen has happened. Going on could lose committed records: the replica has to stop."""
-
-
-def next_role(role: Role, cause: Cause) -> Role:
-    following = TRANSITIONS.get((role, cause))
-    if following is None:
-        raise QuorumInvariantBroken(f"a replica that is {role.value} cannot change its role because it {cause.value}")
-    return following

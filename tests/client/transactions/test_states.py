@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.client.errors import WrongTransactionState
-from tidelog.client.transactions.states import CALLS, NEWS, Call, News, State, after_call, after_news, remedy
+from tidelog.client.transactions.states import CLIENT_TRANSACTION, Call, News, State, after_call, after_news, remedy
 
 
 def follow(*steps: Call | News) -> State:
@@ -63,11 +63,11 @@ def test_a_call_in_the_wrong_state_names_the_remedy(state: State, call: Call, me
 
 
 def test_a_failed_transaction_can_only_be_aborted() -> None:
-    assert [call for call in Call if State.FAILED in CALLS[call]] == [Call.ABORT]
+    assert [call for call in Call if CLIENT_TRANSACTION.allows(State.FAILED, call)] == [Call.ABORT]
 
 
 def test_nothing_leads_out_of_fatal() -> None:
-    assert not any(State.FATAL in sources for sources in CALLS.values())
+    assert not any(CLIENT_TRANSACTION.allows(State.FATAL, call) for call in Call)
     assert {after_news(State.FATAL, news) for news in News} == {State.FATAL}
 
 
@@ -77,13 +77,16 @@ def test_news_lead_to_fatal_from_everywhere() -> None:
 
 def test_a_commit_of_unknown_outcome_is_never_followed_by_an_abort() -> None:
     """The commit may have happened: aborting would report as undone what is done."""
-    assert State.COMMIT_UNKNOWN not in CALLS[Call.ABORT]
-    assert State.ABORT_UNKNOWN not in CALLS[Call.COMMIT]
+    assert not CLIENT_TRANSACTION.allows(State.COMMIT_UNKNOWN, Call.ABORT)
+    assert not CLIENT_TRANSACTION.allows(State.ABORT_UNKNOWN, Call.COMMIT)
 
 
 def test_every_state_but_the_last_can_be_left() -> None:
     for state in set(State) - {State.FATAL}:
-        called = {following for sources in CALLS.values() if (following := sources.get(state)) is not None}
-        heard = {sources[state] for news, sources in NEWS.items() if news is not News.BROKEN and state in sources}
-        assert (called | heard) - {state}, state
+        following = {
+            after
+            for (before, step), after in CLIENT_TRANSACTION.steps.items()
+            if before is state and step is not News.BROKEN
+        }
+        assert following - {state}, state
         assert remedy(state)

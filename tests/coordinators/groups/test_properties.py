@@ -11,8 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.group_driver import Driver, subscription
 
 from tidelog.coordinators.decision import Token
-from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value
+from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.shard import GroupShard
+from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest
 from tidelog.protocol.messages.join_group_response import JoinGroupResponse

@@ -7,7 +7,7 @@ from support.transaction_driver import ADD_V2, END_V1, END_V2, ORDERS, REFUNDS, 
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.transactions.end_transaction import V1_OUTCOMES, V2_OUTCOMES, V2_RETRY_OUTCOMES
-from tidelog.coordinators.transactions.states import COMPLETED, IDLE, TRANSITIONS, TransactionState
+from tidelog.coordinators.transactions.states import COMPLETED, IDLE, TRANSACTION, TransactionState, TransactionStep
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.end_txn_request import EndTxnRequest
 from tidelog.protocol.messages.end_txn_response import EndTxnResponse
@@ -32,12 +32,12 @@ def test_tables_have_an_outcome_for_every_state_that_can_occur() -> None:
 
 
 @pytest.mark.parametrize("table", [V1_OUTCOMES, V2_OUTCOMES])
-def test_outcomes_that_are_states_are_in_the_table_of_transitions(
-    table: dict[tuple[TransactionState, bool], TransactionState | ErrorCode],
+def test_outcomes_that_are_steps_are_in_the_table_of_transitions(
+    table: dict[tuple[TransactionState, bool], TransactionStep | ErrorCode],
 ) -> None:
     for (state, _), outcome in table.items():
-        if isinstance(outcome, TransactionState):
-            assert outcome in TRANSITIONS[state]
+        if isinstance(outcome, TransactionStep):
+            assert TRANSACTION.allows(state, outcome)
 
 
 # The first version.

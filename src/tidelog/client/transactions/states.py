@@ -10,6 +10,7 @@ from enum import Enum
 from typing import assert_never
 
 from tidelog.client.errors import WrongTransactionState
+from tidelog.model.transitions import Transitions
 
 
 class State(Enum):
@@ -23,9 +24,7 @@ class State(Enum):
     ABORTING = "an abort is under way"
     COMMIT_UNKNOWN = "a commit got no answer"
     ABORT_UNKNOWN = "an abort got no answer"
-    # It can only be aborted.
     FAILED = "the transaction has failed"
-    # Nothing can be done any more.
     FATAL = "the producer is out of use"
 
 
@@ -57,57 +56,54 @@ class News(Enum):
     BROKEN = "the producer must stop"
 
 
-CALLS: dict[Call, dict[State, State]] = {
-    Call.INITIALIZE: {
-        State.UNINITIALIZED: State.INITIALIZING,
-        State.READY: State.INITIALIZING,
-        State.COMMIT_UNKNOWN: State.INITIALIZING,
-        State.ABORT_UNKNOWN: State.INITIALIZING,
+CLIENT_TRANSACTION: Transitions[State, Call | News] = Transitions(
+    name="Client transaction",
+    meaning="What a transactional producer may be asked for, and what has become of the transaction before.",
+    initial=(State.UNINITIALIZED,),
+    states={state: state.value for state in State},
+    steps={
+        (State.UNINITIALIZED, Call.INITIALIZE): State.INITIALIZING,
+        (State.INITIALIZING, News.INITIALIZED): State.READY,
+        (State.INITIALIZING, News.FOUND_PREPARED): State.PREPARED,
+        (State.INITIALIZING, News.INITIALIZATION_FAILED): State.UNINITIALIZED,
+        (State.READY, Call.INITIALIZE): State.INITIALIZING,
+        (State.READY, Call.BEGIN): State.IN_TRANSACTION,
+        (State.IN_TRANSACTION, Call.SEND): State.IN_TRANSACTION,
+        (State.IN_TRANSACTION, Call.SEND_OFFSETS): State.IN_TRANSACTION,
+        (State.IN_TRANSACTION, Call.PREPARE): State.PREPARED,
+        (State.IN_TRANSACTION, Call.COMMIT): State.COMMITTING,
+        (State.IN_TRANSACTION, Call.ABORT): State.ABORTING,
+        (State.IN_TRANSACTION, News.FAILED): State.FAILED,
+        (State.PREPARED, Call.COMMIT): State.COMMITTING,
+        (State.PREPARED, Call.ABORT): State.ABORTING,
+        (State.PREPARED, Call.COMPLETE): State.PREPARED,
+        (State.PREPARED, News.COMMIT_WITHDRAWN): State.IN_TRANSACTION,
+        (State.PREPARED, News.FAILED): State.FAILED,
+        (State.COMMITTING, News.COMMIT_WITHDRAWN): State.IN_TRANSACTION,
+        (State.COMMITTING, News.ENDED): State.READY,
+        (State.COMMITTING, News.OUTCOME_LOST): State.COMMIT_UNKNOWN,
+        (State.COMMITTING, News.FAILED): State.FAILED,
+        (State.ABORTING, News.ENDED): State.READY,
+        (State.ABORTING, News.OUTCOME_LOST): State.ABORT_UNKNOWN,
+        (State.COMMIT_UNKNOWN, Call.INITIALIZE): State.INITIALIZING,
+        (State.COMMIT_UNKNOWN, Call.COMMIT): State.COMMITTING,
+        (State.ABORT_UNKNOWN, Call.INITIALIZE): State.INITIALIZING,
+        (State.ABORT_UNKNOWN, Call.ABORT): State.ABORTING,
+        (State.FAILED, Call.ABORT): State.ABORTING,
+        **{(state, News.BROKEN): State.FATAL for state in State},
     },
-    Call.BEGIN: {State.READY: State.IN_TRANSACTION},
-    Call.SEND: {State.IN_TRANSACTION: State.IN_TRANSACTION},
-    Call.SEND_OFFSETS: {State.IN_TRANSACTION: State.IN_TRANSACTION},
-    Call.PREPARE: {State.IN_TRANSACTION: State.PREPARED},
-    Call.COMMIT: {
-        State.IN_TRANSACTION: State.COMMITTING,
-        State.PREPARED: State.COMMITTING,
-        State.COMMIT_UNKNOWN: State.COMMITTING,
-    },
-    Call.ABORT: {
-        State.IN_TRANSACTION: State.ABORTING,
-        State.PREPARED: State.ABORTING,
-        State.FAILED: State.ABORTING,
-        State.ABORT_UNKNOWN: State.ABORTING,
-    },
-    Call.COMPLETE: {State.PREPARED: State.PREPARED},
-}
-
-NEWS: dict[News, dict[State, State]] = {
-    News.INITIALIZED: {State.INITIALIZING: State.READY},
-    News.FOUND_PREPARED: {State.INITIALIZING: State.PREPARED},
-    News.INITIALIZATION_FAILED: {State.INITIALIZING: State.UNINITIALIZED},
-    News.COMMIT_WITHDRAWN: {State.COMMITTING: State.IN_TRANSACTION, State.PREPARED: State.IN_TRANSACTION},
-    News.ENDED: {State.COMMITTING: State.READY, State.ABORTING: State.READY},
-    News.OUTCOME_LOST: {State.COMMITTING: State.COMMIT_UNKNOWN, State.ABORTING: State.ABORT_UNKNOWN},
-    News.FAILED: {
-        State.IN_TRANSACTION: State.FAILED,
-        State.COMMITTING: State.FAILED,
-        State.PREPARED: State.FAILED,
-    },
-    News.BROKEN: dict.fromkeys(State, State.FATAL),
-}
+)
 
 
 def after_call(state: State, call: Call) -> State:
     """Where a call leads; raises WrongTransactionState with what to call instead."""
-    following = CALLS[call].get(state)
-    if following is None:
+    if not CLIENT_TRANSACTION.allows(state, call):
         raise WrongTransactionState(f"{call.value} is not possible while {state.value}: {remedy(state)}")
-    return following
+    return CLIENT_TRANSACTION.after(state, call)
 
 
 def after_news(state: State, news: News) -> State:
-    return NEWS[news].get(state, state)
+    return CLIENT_TRANSACTION.after(state, news) if CLIENT_TRANSACTION.allows(state, news) else state
 
 
 def remedy(state: State) -> str:

@@ -7,7 +7,8 @@ where a group changes its protocol.
     shard.py          decide, replay, timers: who is called for what
     state.py          what a shard holds, and its timers
     settings.py       the properties it obeys
-    group.py          one classic group: its states, who is in it, who waits
+    states.py         the states of a classic group and the steps between them, as one table
+    group.py          one classic group: who is in it, who waits
     members.py        one member of a classic group, and the vote for a protocol
     rebalance.py      from "somebody must rejoin" to "everybody has joined"
     join.py sync.py   the two phases of a rebalance, as requests see them

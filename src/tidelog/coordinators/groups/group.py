@@ -11,6 +11,7 @@ from enum import Enum
 
 from tidelog.coordinators.decision import Token
 from tidelog.coordinators.groups.members import Member, MemberProtocol, select_protocol
+from tidelog.coordinators.groups.states import CLASSIC_GROUP, GroupState, GroupStep
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -24,33 +25,6 @@ class GroupType(Enum):
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
-
-
-class GroupState(Enum):
-    """Spelled as in replies."""
-
-    EMPTY = "Empty"
-    PREPARING_REBALANCE = "PreparingRebalance"
-    COMPLETING_REBALANCE = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
-
-
-# State, and what it may change to while the coordinator runs. A log that is replayed jumps from one stable generation
-# to the next.
-#
-#   Empty                no members; offsets may still be there
-#   PreparingRebalance   members are asked to (re)join
-#   CompletingRebalance  all have joined; the leader is working out the assignment
-#   Stable               everybody has, or can get, an assignment
-#   Dead                 removed; only left in the hands of those who still hold the object
-TRANSITIONS: dict[GroupState, frozenset[GroupState]] = {
-    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.PREPARING_REBALANCE: frozenset({GroupState.COMPLETING_REBALANCE, GroupState.EMPTY, GroupState.DEAD}),
-    GroupState.COMPLETING_REBALANCE: frozenset({GroupState.STABLE, GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.STABLE: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.DEAD: frozenset(),
-}
 
 
 class ClassicGroup:
@@ -90,7 +64,7 @@ class ClassicGroup:
 
     @property
     def can_rebalance(self) -> bool:
-        return GroupState.PREPARING_REBALANCE in TRANSITIONS[self.state]
+        return CLASSIC_GROUP.allows(self.state, GroupStep.REBALANCE)
 
     @property
     def was_downgraded(self) -> bool:
@@ -154,11 +128,9 @@ class ClassicGroup:
     # ------------------------------------------------------------------------------------------------------------
     # Changes.
 
-    def transition(self, state: GroupState, now_ms: int) -> None:
-        if state not in TRANSITIONS[self.state]:
-            raise AssertionError(f"group {self.group_id!r} cannot go from {self.state.value} to {state.value}")
+    def step(self, step: GroupStep, now_ms: int) -> None:
         self.previous_state = self.state
-        self.state = state
+        self.state = CLASSIC_GROUP.after(self.state, step, of=self.group_id)
         self.since_ms = now_ms
 
     def add(self, member: Member, protocol_type: str) -> None:
@@ -213,11 +185,11 @@ class ClassicGroup:
             self.protocol_name = select_protocol(self.members.values())
             if self.protocol_name is None:
                 raise AssertionError(f"members of group {self.group_id!r} have no protocol in common")
-            self.transition(GroupState.COMPLETING_REBALANCE, now_ms)
+            self.step(GroupStep.JOINED, now_ms)
         else:
             self.protocol_name = None
             self.leader = None
-            self.transition(GroupState.EMPTY, now_ms)
+            self.step(GroupStep.DESERTED, now_ms)
 
     def restore(self, value: GroupMetadataValue) -> None:
         """Become what the record says. Of members that are known more than it says, the rest is kept."""
@@ -228,7 +200,8 @@ class ClassicGroup:
         if self.returning is not None:
             known = {**known, self.returning.member_id: self.returning}
             self.returning = None
-        state = GroupState.STABLE if value.members else GroupState.EMPTY
+        step = GroupStep.MEMBERS_REPLAYED if value.members else GroupStep.NOBODY_REPLAYED
+        state = CLASSIC_GROUP.after(self.state, step, of=self.group_id)
         if state is not self.state:
             self.previous_state = self.state
             self.state = state

@@ -12,12 +12,13 @@ from dataclasses import replace
 from tidelog.coordinators.consumer_groups import records as consumer_records
 from tidelog.coordinators.decision import Draft, Moment, Request
 from tidelog.coordinators.groups import classic_members
-from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value
+from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member, MemberProtocol, protocols_of, select_protocol
 from tidelog.coordinators.groups.rebalance import complete_if_all_joined, rebalance
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.replies import joined, refused_join, response_members
 from tidelog.coordinators.groups.state import ShardState
+from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest

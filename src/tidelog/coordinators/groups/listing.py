@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from tidelog.coordinators.consumer_groups import description
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.decision import Draft, Request
-from tidelog.coordinators.groups.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup, GroupState, GroupType
+from tidelog.coordinators.groups.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup, GroupType
 from tidelog.coordinators.groups.offset_expiry import append_all_tombstones
 from tidelog.coordinators.groups.state import ShardState
+from tidelog.coordinators.groups.states import DEAD, GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
@@ -42,12 +43,11 @@ def list_groups(state: ShardState, states: Sequence[str] = (), types: Sequence[s
 def describe_group(state: ShardState, group_id: str, version: int) -> DescribedGroup:
     group = None if group_id in state.consumer.groups else state.groups.get(group_id)
     if group is None:
-        dead = GroupState.DEAD.value
         if version < _UNKNOWN_GROUP_IS_AN_ERROR_FROM:
-            return DescribedGroup(group_id=group_id, group_state=dead)
+            return DescribedGroup(group_id=group_id, group_state=DEAD)
         return DescribedGroup(
             group_id=group_id,
-            group_state=dead,
+            group_state=DEAD,
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
             error_message=_why_unknown(state, group_id),
         )

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 
 from tidelog.coordinators.consumer_groups import offset_fencing
 from tidelog.coordinators.decision import Draft, Moment, ProducerIdentity, Request
-from tidelog.coordinators.groups.group import ClassicGroup, GroupState
+from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.records import NO_EXPIRY, offset_record, offset_tombstone
 from tidelog.coordinators.groups.replies import refused_commit, refused_transactional_commit
 from tidelog.coordinators.groups.state import ShardState
+from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from tidelog.coordinators.decision import Draft, Moment, Request
 from tidelog.coordinators.groups import classic_members
-from tidelog.coordinators.groups.group import ClassicGroup, GroupState
+from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.rebalance import after_departure, complete_if_all_joined, drop_member
 from tidelog.coordinators.groups.state import ShardState
+from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.heartbeat_response import HeartbeatResponse

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.coordinators.decision import Draft, Moment
-from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value
+from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.replies import joined, refused_join
 from tidelog.coordinators.groups.state import JoinTimer, ShardState, SyncTimer
+from tidelog.coordinators.groups.states import GroupState, GroupStep
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
@@ -36,10 +37,10 @@ def prepare_rebalance(state: ShardState, group: ClassicGroup, now: Moment, draft
         group.initial_delay_ms = delay_ms
         group.initial_remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
         group.new_member_added = False
-        group.transition(GroupState.PREPARING_REBALANCE, now.wall_ms)
+        group.step(GroupStep.REBALANCE, now.wall_ms)
         state.timers.schedule(JoinTimer(group.group_id), now.monotonic_ms + delay_ms)
         return
-    group.transition(GroupState.PREPARING_REBALANCE, now.wall_ms)
+    group.step(GroupStep.REBALANCE, now.wall_ms)
     if group.all_joined:
         complete_join(state, group, now, draft)
     else:

@@ -17,7 +17,7 @@ from tidelog.coordinators.consumer_groups.state import MemberTimer
 from tidelog.coordinators.consumer_groups.topics import Topics, TopicTable
 from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
 from tidelog.coordinators.groups import listing, migration, offset_commit, offset_expiry, offset_fetch, presence
-from tidelog.coordinators.groups.group import ClassicGroup, GroupState
+from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.join import join
 from tidelog.coordinators.groups.offsets import committed_offset
 from tidelog.coordinators.groups.rebalance import on_join_timer, on_sync_timer, prepare_rebalance
@@ -33,6 +33,7 @@ from tidelog.coordinators.groups.state import (
     ShardState,
     SyncTimer,
 )
+from tidelog.coordinators.groups.states import GroupState
 from tidelog.coordinators.groups.sync import sync
 from tidelog.coordinators.timers import FAILED_TIMER_RETRY_MS, Timers
 from tidelog.model.ids import TopicPartition

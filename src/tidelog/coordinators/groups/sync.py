@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from tidelog.coordinators.decision import Draft, Moment, Request
 from tidelog.coordinators.groups import classic_members
-from tidelog.coordinators.groups.group import ClassicGroup, GroupState, record_value
+from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.state import ShardState, SyncTimer
+from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse

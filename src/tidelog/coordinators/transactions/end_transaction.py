@@ -11,7 +11,7 @@ from tidelog.coordinators.decision import Draft, Moment, ProducerIdentity, Reque
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
 from tidelog.coordinators.transactions.state import PRODUCER_ID_NEEDED, ProducerIdNeeded, ShardState
-from tidelog.coordinators.transactions.states import PREPARED, TransactionState
+from tidelog.coordinators.transactions.states import PREPARED, TransactionState, TransactionStep
 from tidelog.coordinators.transactions.transaction import (
     NO_PRODUCER,
     TRANSACTIONS_V1,
@@ -28,13 +28,13 @@ SECOND_PROTOCOL_VERSION_FROM = 5
 _COMMIT = True
 _ABORT = False
 
-# What a request does in each state, by whether it commits: the state to go to, or the answer. A repeated request finds
+# What a request does in each state, by whether it commits: the step to take, or the answer. A repeated request finds
 # the transaction ended and is told so.
-V1_OUTCOMES: dict[tuple[TransactionState, bool], TransactionState | ErrorCode] = {
+V1_OUTCOMES: dict[tuple[TransactionState, bool], TransactionStep | ErrorCode] = {
     (TransactionState.EMPTY, _COMMIT): ErrorCode.INVALID_TXN_STATE,
     (TransactionState.EMPTY, _ABORT): ErrorCode.INVALID_TXN_STATE,
-    (TransactionState.ONGOING, _COMMIT): TransactionState.PREPARE_COMMIT,
-    (TransactionState.ONGOING, _ABORT): TransactionState.PREPARE_ABORT,
+    (TransactionState.ONGOING, _COMMIT): TransactionStep.COMMIT,
+    (TransactionState.ONGOING, _ABORT): TransactionStep.ABORT,
     (TransactionState.PREPARE_COMMIT, _COMMIT): ErrorCode.CONCURRENT_TRANSACTIONS,
     (TransactionState.PREPARE_COMMIT, _ABORT): ErrorCode.INVALID_TXN_STATE,
     (TransactionState.PREPARE_ABORT, _COMMIT): ErrorCode.INVALID_TXN_STATE,
@@ -47,15 +47,15 @@ V1_OUTCOMES: dict[tuple[TransactionState, bool], TransactionState | ErrorCode] =
 
 # The same for the second version, for a request of the current epoch. A producer may have written to partitions, or
 # tried to, without the coordinator's having heard of it: aborting such a transaction gives it a new epoch too.
-V2_OUTCOMES: dict[tuple[TransactionState, bool], TransactionState | ErrorCode] = {
+V2_OUTCOMES: dict[tuple[TransactionState, bool], TransactionStep | ErrorCode] = {
     (TransactionState.EMPTY, _COMMIT): ErrorCode.INVALID_TXN_STATE,
-    (TransactionState.EMPTY, _ABORT): TransactionState.PREPARE_ABORT,
-    (TransactionState.ONGOING, _COMMIT): TransactionState.PREPARE_COMMIT,
-    (TransactionState.ONGOING, _ABORT): TransactionState.PREPARE_ABORT,
+    (TransactionState.EMPTY, _ABORT): TransactionStep.ABORT,
+    (TransactionState.ONGOING, _COMMIT): TransactionStep.COMMIT,
+    (TransactionState.ONGOING, _ABORT): TransactionStep.ABORT,
     (TransactionState.COMPLETE_COMMIT, _COMMIT): ErrorCode.INVALID_TXN_STATE,
-    (TransactionState.COMPLETE_COMMIT, _ABORT): TransactionState.PREPARE_ABORT,
+    (TransactionState.COMPLETE_COMMIT, _ABORT): TransactionStep.ABORT,
     (TransactionState.COMPLETE_ABORT, _COMMIT): ErrorCode.INVALID_TXN_STATE,
-    (TransactionState.COMPLETE_ABORT, _ABORT): TransactionState.PREPARE_ABORT,
+    (TransactionState.COMPLETE_ABORT, _ABORT): TransactionStep.ABORT,
 }
 
 # And for a request that comes with the epoch from before the end: it is repeated.
@@ -97,7 +97,7 @@ def end(
     return None
 
 
-def _outcome(transaction: Transaction | None, message: EndTxnRequest, version: int) -> TransactionState | ErrorCode:
+def _outcome(transaction: Transaction | None, message: EndTxnRequest, version: int) -> TransactionStep | ErrorCode:
     if not message.transactional_id:
         return ErrorCode.INVALID_REQUEST
     if transaction is None:
@@ -113,7 +113,7 @@ def _outcome(transaction: Transaction | None, message: EndTxnRequest, version: i
 
 def _second_version_outcome(
     transaction: Transaction, asking: ProducerIdentity, committed: bool
-) -> TransactionState | ErrorCode:
+) -> TransactionStep | ErrorCode:
     if transaction.state in PREPARED:
         # Whoever it is, and whatever it wants, is clear only when the end has brought in the next identity.
         return ErrorCode.CONCURRENT_TRANSACTIONS

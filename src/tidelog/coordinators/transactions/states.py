@@ -1,38 +1,43 @@
 """The states of a transactional id and the steps between them: one table, which everything else asks.
 
-    Empty ──► Ongoing ──► PrepareCommit ──► CompleteCommit
-                 │                               │
-                 ├──► PrepareAbort ──► CompleteAbort
-                 └──► PrepareEpochFence ──► PrepareAbort
-
 The outcome of a transaction is fixed when a Prepare state is in the log; the Complete state says that every partition
-has been told. Names and numbers are Kafka's: both are seen by others, in `__transaction_state` and in replies.
+has its marker. Names and numbers are Kafka's: both are seen by others, in `__transaction_state` and in replies.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
+
+from tidelog.model.transitions import Transitions
 
 
 class TransactionState(IntEnum):
     """The numbers are those in the log."""
 
-    # No transaction yet under this epoch.
     EMPTY = 0
     ONGOING = 1
     PREPARE_COMMIT = 2
     PREPARE_ABORT = 3
     COMPLETE_COMMIT = 4
     COMPLETE_ABORT = 5
-    # The id has expired and is about to be removed. Never in the log: its place is a tombstone.
     DEAD = 6
-    # The producer is being fenced before its transaction is aborted. Never in the log either.
     PREPARE_EPOCH_FENCE = 7
 
     @property
     def label(self) -> str:
         """As Kafka's tools show it."""
         return "".join(word.capitalize() for word in self.name.split("_"))
+
+
+class TransactionStep(Enum):
+    INITIALISE = "a producer initialises"
+    ADD = "partitions are added"
+    KEEP = "a successor keeps it open (KIP-939)"
+    COMMIT = "the producer commits"
+    ABORT = "is aborted"
+    FENCE = "times out, or another producer comes"
+    COMPLETE = "every partition has its marker"
+    EXPIRE = "the id is not used any more"
 
 
 _EMPTY = TransactionState.EMPTY
@@ -44,36 +49,41 @@ _COMPLETE_ABORT = TransactionState.COMPLETE_ABORT
 _DEAD = TransactionState.DEAD
 _FENCE = TransactionState.PREPARE_EPOCH_FENCE
 
-# From each state to those that may follow. PrepareAbort may follow a state without a transaction, because a producer
-# of the second protocol version also ends transactions that the coordinator has not heard of (KIP-890).
-_FROM_IDLE = frozenset({_EMPTY, _ONGOING, _PREPARE_ABORT, _DEAD})
-TRANSITIONS: dict[TransactionState, frozenset[TransactionState]] = {
-    _EMPTY: _FROM_IDLE,
-    _ONGOING: frozenset({_ONGOING, _PREPARE_COMMIT, _PREPARE_ABORT, _FENCE}),
-    _PREPARE_COMMIT: frozenset({_COMPLETE_COMMIT}),
-    _PREPARE_ABORT: frozenset({_COMPLETE_ABORT}),
-    _COMPLETE_COMMIT: _FROM_IDLE,
-    _COMPLETE_ABORT: _FROM_IDLE,
-    _DEAD: frozenset(),
-    _FENCE: frozenset({_PREPARE_ABORT}),
-}
-
 # No transaction is open, so a new one may begin, a new producer may come, and the id may expire.
 IDLE = frozenset({_EMPTY, _COMPLETE_COMMIT, _COMPLETE_ABORT})
-# Decided, but not every partition has been told yet.
+# Decided, but not every partition has its marker yet.
 PREPARED = frozenset({_PREPARE_COMMIT, _PREPARE_ABORT})
 COMPLETED = frozenset({_COMPLETE_COMMIT, _COMPLETE_ABORT})
 
+TRANSACTION = Transitions(
+    name="Transaction",
+    meaning="What the transaction coordinator knows of a transactional id.",
+    initial=(_EMPTY,),
+    states={
+        _EMPTY: "No transaction yet under this epoch.",
+        _ONGOING: "A transaction is open.",
+        _PREPARE_COMMIT: "It will be committed, whatever happens: partitions get their markers.",
+        _PREPARE_ABORT: "It will be aborted, whatever happens: partitions get their markers.",
+        _COMPLETE_COMMIT: "Committed, and every partition has its marker.",
+        _COMPLETE_ABORT: "Aborted, and every partition has its marker.",
+        _DEAD: "The id has expired. Never in the log: a tombstone stands there.",
+        _FENCE: "The producer is fenced before its transaction is aborted. Never in the log.",
+    },
+    steps={
+        **{(idle, TransactionStep.INITIALISE): _EMPTY for idle in IDLE},
+        **{(idle, TransactionStep.ADD): _ONGOING for idle in IDLE},
+        # A producer of the second protocol version also ends transactions that are not known here (KIP-890).
+        **{(idle, TransactionStep.ABORT): _PREPARE_ABORT for idle in IDLE},
+        **{(idle, TransactionStep.EXPIRE): _DEAD for idle in IDLE},
+        (_ONGOING, TransactionStep.ADD): _ONGOING,
+        (_ONGOING, TransactionStep.KEEP): _ONGOING,
+        (_ONGOING, TransactionStep.COMMIT): _PREPARE_COMMIT,
+        (_ONGOING, TransactionStep.ABORT): _PREPARE_ABORT,
+        (_ONGOING, TransactionStep.FENCE): _FENCE,
+        (_FENCE, TransactionStep.ABORT): _PREPARE_ABORT,
+        (_PREPARE_COMMIT, TransactionStep.COMPLETE): _COMPLETE_COMMIT,
+        (_PREPARE_ABORT, TransactionStep.COMPLETE): _COMPLETE_ABORT,
+    },
+)
+
 STATES_BY_LABEL = {state.label: state for state in TransactionState}
-
-
-class IllegalTransition(Exception):
-    """A step that the table does not have: a broken invariant, which stops the shard."""
-
-    def __init__(self, transactional_id: str, before: TransactionState, after: TransactionState) -> None:
-        super().__init__(f"{transactional_id!r} cannot go from {before.label} to {after.label}")
-
-
-def require_transition(transactional_id: str, before: TransactionState, after: TransactionState) -> None:
-    if after not in TRANSITIONS[before]:
-        raise IllegalTransition(transactional_id, before, after)

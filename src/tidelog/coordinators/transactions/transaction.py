@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidelog.coordinators.decision import ProducerIdentity
-from tidelog.coordinators.transactions.states import COMPLETED, IDLE, TransactionState, require_transition
+from tidelog.coordinators.transactions.states import COMPLETED, IDLE, TRANSACTION, TransactionState, TransactionStep
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 
@@ -97,7 +97,7 @@ class Transaction:
     def initialised(self, producer: ProducerIdentity, *, timeout_ms: int, now_ms: int) -> Transaction:
         """A producer has come, under an epoch (or an id) of its own. Which version it speaks is seen later."""
         return self._step(
-            TransactionState.EMPTY,
+            TransactionStep.INITIALISE,
             producer=producer,
             timeout_ms=timeout_ms,
             partitions=frozenset(),
@@ -108,7 +108,7 @@ class Transaction:
     def kept(self, successor: ProducerIdentity, *, timeout_ms: int, now_ms: int) -> Transaction:
         """A successor has come and wants to decide the open transaction, not to abort it."""
         return self._step(
-            TransactionState.ONGOING,
+            TransactionStep.KEEP,
             next_producer=successor,
             timeout_ms=timeout_ms,
             last_update_ms=now_ms,
@@ -119,14 +119,14 @@ class Transaction:
         """The first partition begins the transaction."""
         begins = self.state is not TransactionState.ONGOING
         return self._step(
-            TransactionState.ONGOING,
+            TransactionStep.ADD,
             partitions=self.partitions | added,
             start_ms=now_ms if begins else self.start_ms,
             last_update_ms=now_ms,
             client_version=version,
         )
 
-    def prepared(self, state: TransactionState, *, version: int, now_ms: int, fresh_producer_id: int) -> Transaction:
+    def prepared(self, step: TransactionStep, *, version: int, now_ms: int, fresh_producer_id: int) -> Transaction:
         """The transaction is decided. Version 2 raises the epoch, so that no late request can end the next one.
 
         `fresh_producer_id` is used if there is no higher epoch left for the producer.
@@ -137,7 +137,7 @@ class Transaction:
         if version >= TRANSACTIONS_V2:
             changes["producer"] = _raised(self.producer)
             changes["next_producer"] = self._holder_after_end(fresh_producer_id)
-        return self._step(state, start_ms=begun, last_update_ms=now_ms, client_version=version, **changes)
+        return self._step(step, start_ms=begun, last_update_ms=now_ms, client_version=version, **changes)
 
     def fenced(self, *, version: int, now_ms: int) -> Transaction:
         """Nobody holds the transaction any more: its epoch is raised and it is aborted.
@@ -145,13 +145,13 @@ class Transaction:
         A producer whose epochs are used up is fenced as in version 1, which needs no new id: the epoch that fences it
         is given to nobody, and whoever initialises next gets an id of their own.
         """
-        fence = self._step(TransactionState.PREPARE_EPOCH_FENCE)
+        fence = self._step(TransactionStep.FENCE)
         if version >= TRANSACTIONS_V2 and not is_epoch_exhausted(self.holder.producer_epoch):
             return fence.prepared(
-                TransactionState.PREPARE_ABORT, version=version, now_ms=now_ms, fresh_producer_id=NO_PRODUCER_ID
+                TransactionStep.ABORT, version=version, now_ms=now_ms, fresh_producer_id=NO_PRODUCER_ID
             )
         return fence._step(
-            TransactionState.PREPARE_ABORT,
+            TransactionStep.ABORT,
             producer=_raised(self.producer),
             next_producer=_raised(self.next_producer) if self.is_kept else NO_PRODUCER,
             last_update_ms=now_ms,
@@ -160,9 +160,8 @@ class Transaction:
 
     def completed(self, *, now_ms: int) -> Transaction:
         """Every partition has its marker."""
-        committed = self.state is TransactionState.PREPARE_COMMIT
         return self._step(
-            TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT,
+            TransactionStep.COMPLETE,
             producer=self.holder,
             next_producer=NO_PRODUCER,
             partitions=frozenset(),
@@ -170,7 +169,7 @@ class Transaction:
         )
 
     def expired(self) -> Transaction:
-        return self._step(TransactionState.DEAD, partitions=frozenset())
+        return self._step(TransactionStep.EXPIRE, partitions=frozenset())
 
     def _holder_after_end(self, fresh_producer_id: int) -> ProducerIdentity:
         if is_epoch_exhausted(self.holder.producer_epoch):
@@ -180,8 +179,8 @@ class Transaction:
         # The successor of a kept transaction gets one more epoch, for the reason that any producer does.
         return _raised(self.next_producer)
 
-    def _step(self, state: TransactionState, **changes: Any) -> Transaction:
-        require_transition(self.transactional_id, self.state, state)
+    def _step(self, step: TransactionStep, **changes: Any) -> Transaction:
+        state = TRANSACTION.after(self.state, step, of=self.transactional_id)
         return replace(self, state=state, previous_producer_id=self.producer.producer_id, **changes)
 
 
