@@ -41,7 +41,7 @@ from tidelog.spark.sink.delivery import plan_micro_batch
 from tidelog.spark.sink.encode import TaskEncoder
 from tidelog.spark.sink.errors import CannotTellIfPublished
 from tidelog.spark.sink.modes import TaskPlace
-from tidelog.spark.sink.note import Marker, Refuse, decide, decide_tasks, overtaken
+from tidelog.spark.sink.note import Note, Refuse, decide, decide_tasks, overtaken
 from tidelog.spark.sink.options import sink_options
 from tidelog.spark.sink.plan import SinkPlan
 from tidelog.spark.sink.publish_errors import explain
@@ -257,12 +257,12 @@ def refused(decision: object) -> None:
     raise CannotTellIfPublished(decision.problem)
 
 
-def marked(identity: BatchIdentity, marker: Marker | None) -> None:
-    refused(decide(identity, marker, group="q"))
+def marked(identity: BatchIdentity, note: Note | None) -> None:
+    refused(decide(identity, note, group="q"))
 
 
-def note(batch: int = 3, **given: Any) -> Marker:
-    return Marker(**{"batch": batch, "rows": 5, "content": "x", "reads": reads("b", "c"), **given})
+def note(batch: int = 3, **given: Any) -> Note:
+    return Note(**{"batch": batch, "rows": 5, "content": "x", "reads": reads("b", "c"), **given})
 
 
 def fenced() -> None:
@@ -276,7 +276,7 @@ EXACTLY_ONCE: dict[str, Callable[[Here], None]] = {
         micro_batch(), note(2, reads=reads("a", "elsewhere"))
     ),
     "the last one in the topics is ...": lambda here: marked(micro_batch(), note(1)),
-    "has no marker of an earlier one": lambda here: marked(micro_batch(), None),
+    "has no note of an earlier one": lambda here: marked(micro_batch(), None),
     "could not be read from the checkpoint": lambda here: marked(micro_batch(reads=None), note()),
     "written by an earlier version of tidelog": lambda here: marked(micro_batch(), note(content=None, reads=None)),
     "another driver runs the same query": lambda here: refused(overtaken(3, begun=4, finished=3)),
@@ -330,9 +330,9 @@ _ELSEWHERE = {
         "another driver runs the same query",
     ),
     "micro-batch ... was being published with atomicity=...": ("prepared", "Start the query once with atomicity="),
-    "... transactions of tasks of ... are open, but there is no marker": (
+    "... transactions of tasks of ... are open, but there is no note": (
         "prepared",
-        "are open, but there is no marker",
+        "are open, but there is no note",
     ),
 }
 

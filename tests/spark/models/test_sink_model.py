@@ -13,7 +13,7 @@ import pytest
 from tidelog.spark.models.sink_model import SinkModel, SinkState
 from tidelog.spark.models.spark_model import Bounds
 from tidelog.spark.sink.batch_identity import BatchIdentity
-from tidelog.spark.sink.note import Decision, Marker, Publish, Refuse, Skip, decide
+from tidelog.spark.sink.note import Decision, Note, Publish, Refuse, Skip, decide
 from tidelog.testing.exhaustive import explore
 
 REFUSE = Refuse(problem="")
@@ -23,8 +23,8 @@ SMALL = Bounds(rows=1, batches=2, starts=3, disasters=1)
 
 
 @lru_cache(maxsize=100_000)
-def keeping_what_is_there(identity: BatchIdentity, marker: Marker | None) -> Decision:
-    return decide(identity, marker, group="g", skip_changed=True)
+def keeping_what_is_there(identity: BatchIdentity, note: Note | None) -> Decision:
+    return decide(identity, note, group="g", skip_changed=True)
 
 
 @pytest.mark.slow
@@ -52,37 +52,37 @@ def test_every_row_is_written_once_or_the_query_stops(model: SinkModel, depth: i
     assert found.complete is (depth == 60)
 
 
-def by_rows(identity: BatchIdentity, marker: Marker | None) -> Decision:
+def by_rows(identity: BatchIdentity, note: Note | None) -> Decision:
     """As it was once: the number of the micro-batch and of its rows."""
-    if marker is None:
+    if note is None:
         return Publish() if identity.batch == 0 else REFUSE
-    if marker.batch == identity.batch:
-        return Skip() if marker.rows == identity.rows else REFUSE
-    return REFUSE if marker.batch > identity.batch else Publish()
+    if note.batch == identity.batch:
+        return Skip() if note.rows == identity.rows else REFUSE
+    return REFUSE if note.batch > identity.batch else Publish()
 
 
-def by_number(identity: BatchIdentity, marker: Marker | None) -> Decision:
-    return by_rows(replace(identity, rows=0), None if marker is None else replace(marker, rows=0))
+def by_number(identity: BatchIdentity, note: Note | None) -> Decision:
+    return by_rows(replace(identity, rows=0), None if note is None else replace(note, rows=0))
 
 
-def by_content(identity: BatchIdentity, marker: Marker | None) -> Decision:
+def by_content(identity: BatchIdentity, note: Note | None) -> Decision:
     """The digest alone: different input may give the same rows."""
-    if marker is not None and marker.batch == identity.batch and marker.content != identity.content:
+    if note is not None and note.batch == identity.batch and note.content != identity.content:
         return REFUSE
-    return by_rows(identity, marker)
+    return by_rows(identity, note)
 
 
-def without_chain(identity: BatchIdentity, marker: Marker | None) -> Decision:
+def without_chain(identity: BatchIdentity, note: Note | None) -> Decision:
     """What is published next need not begin where the last one ended."""
-    if marker is not None and marker.batch < identity.batch:
+    if note is not None and note.batch < identity.batch:
         return Publish()
-    return decide(identity, marker, group="g")
+    return decide(identity, note, group="g")
 
 
-def older_ones_again(identity: BatchIdentity, marker: Marker | None) -> Decision:
-    if marker is not None and marker.batch > identity.batch:
+def older_ones_again(identity: BatchIdentity, note: Note | None) -> Decision:
+    if note is not None and note.batch > identity.batch:
         return Publish()
-    return decide(identity, marker, group="g")
+    return decide(identity, note, group="g")
 
 
 RESTORED = ("the copy of the checkpoint is restored", "the checkpoint loses its newest")
@@ -98,8 +98,8 @@ RESTORED = ("the copy of the checkpoint is restored", "the checkpoint loses its 
         pytest.param(SinkModel(SMALL, decide=older_ones_again, contents=1), RESTORED, id="older ones again"),
         pytest.param(
             SinkModel(ONE_ROW_EACH, contents=1, fences_before_reading=False, looks_at_checkpoint=False),
-            ("reads the marker",),
-            id="marker read before fencing",
+            ("reads the note",),
+            id="note read before fencing",
         ),
         pytest.param(
             SinkModel(ONE_ROW_EACH, contents=1, reads_when_planned=False, looks_at_checkpoint=False),
@@ -137,7 +137,7 @@ def test_model_reaches_what_it_is_about() -> None:
             seen.add("two drivers")
         if state.copy is not None and state.disasters:
             seen.add("restored")
-        if state.marker is not None and state.marker.batch == 1:
+        if state.note is not None and state.note.batch == 1:
             seen.add("second micro-batch")
 
     explore(SinkModel(ONE_ROW_EACH, contents=1), depth=11, watch=watch)

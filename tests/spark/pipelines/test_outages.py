@@ -205,7 +205,7 @@ def test_a_transform_writes_each_record_once_while_its_broker_dies_in_the_middle
         topics.create(name=name)
     topics.fill("quiet", [f"a {number}" for number in range(40)])
     toml = TRANSFORM.format(checkpoint=tmp_path / "checkpoint", servers=broker.bootstrap_servers, **IMPATIENT)
-    with pipeline_run(tmp_path, "transform", toml, halt_at="after-marker") as run:
+    with pipeline_run(tmp_path, "transform", toml, halt_at="after-note") as run:
         outages = Outages(run)
         run.wait_until_halted()
         broker.kill()

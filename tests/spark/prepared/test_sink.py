@@ -355,10 +355,10 @@ def test_a_checkpoint_that_is_older_than_the_decision_is_refused(query: Queries)
         query().run(0, rows(0))
 
 
-def test_open_transactions_without_a_marker_are_left_alone(query: Queries, visible: Visible) -> None:
+def test_open_transactions_without_a_note_are_left_alone(query: Queries, visible: Visible) -> None:
     current = query()
     current.tasks(0, rows(0))
-    with pytest.raises(CannotTellIfPublished, match=r"1 transactions of tasks .* are open, but there is no marker"):
+    with pytest.raises(CannotTellIfPublished, match=r"1 transactions of tasks .* are open, but there is no note"):
         run(plan_prepared(current.options, current.query_id, batch=3))
     assert len(current.open_transactions()) == 1
     chosen = query(missingMarker="publish")

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from pyspark.serializers import CPickleSerializer, SpecialLengths, read_int
+from pyspark.serializers import SpecialLengths, read_int
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -28,8 +28,8 @@ import pyspark_tidelog
 import pyspark_tidelog_log
 import tidelog.spark
 from tidelog.spark import explain
-from tidelog.spark.session.errors import SPOKEN, CannotPlan, RefusingReader, SparkProblem, spoken
-from tidelog.spark.sink.errors import SinkError, UnknownTopic
+from tidelog.spark.session.errors import SPOKEN, RefusingReader, spoken
+from tidelog.spark.sink.errors import SinkError
 from tidelog.spark.source.cluster import SourceProblem
 
 _CALLED_BY_SPARK = (DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter, DataSourceStreamWriter)
@@ -133,9 +133,6 @@ class Writer:
     def __init__(self, problem: Exception) -> None:
         self.problem = problem
 
-    def __getstate__(self) -> dict[str, Any]:
-        raise self.problem
-
     def abort(self, messages: list[Any], batchId: int) -> None:
         raise self.problem
 
@@ -189,21 +186,6 @@ def test_a_reader_that_cannot_be_constructed_says_so_when_it_is_asked() -> None:
     for question in (reader.initialOffset, lambda: reader.latestOffset({}, None), reader.getDefaultReadLimit):
         assert sent_to_spark(question) == "tidelog.spark.source.cluster.SourceProblem: not this way\n"
     reader.stop()
-
-
-@pytest.mark.usefixtures("in_worker")
-@pytest.mark.parametrize(
-    ("problem", "shown"),
-    [
-        (
-            UnknownTopic("topic 'a' does not exist"),
-            "tidelog.spark.sink.errors.UnknownTopic: topic 'a' does not exist\n",
-        ),
-        (SparkProblem("the broker is away"), f"{CannotPlan.__module__}.CannotPlan: the broker is away\n"),
-    ],
-)
-def test_an_error_while_spark_copies_a_writer_is_not_replaced(problem: Exception, shown: str) -> None:
-    assert sent_to_spark(CPickleSerializer().dumps, Writer(problem)) == shown
 
 
 def test_what_ends_a_failed_batch_does_not_hide_why_it_failed() -> None:

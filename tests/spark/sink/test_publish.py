@@ -89,7 +89,7 @@ async def test_requests_and_answers_that_are_lost_are_sent_again(cut_broker: tup
 @pytest.mark.parametrize(
     ("reaches_the_broker", "outcome"),
     [
-        # The commit has happened, and its answer was lost: the marker tells.
+        # The commit has happened, and its answer was lost: the note tells.
         (True, Outcome.SKIPPED),
         # It has not.
         (False, Outcome.PUBLISHED),

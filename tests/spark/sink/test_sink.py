@@ -157,7 +157,7 @@ def test_other_kinds_of_delivery_write_everything_too(
     assert values(read(topic)) == ["a", "b", "c", "d"]
 
 
-def test_query_stops_when_its_marker_is_lost(query: Query, topic: str, read: Read) -> None:
+def test_query_stops_when_its_note_is_lost(query: Query, topic: str, read: Read) -> None:
     query.add("a")
     query.run()
     query.add("b")

@@ -29,7 +29,7 @@ from tidelog.spark.sink.errors import (
     TransactionTimedOut,
 )
 from tidelog.spark.sink.modes import SinkMode, TaskPlace, run
-from tidelog.spark.sink.note_store import marker_partition
+from tidelog.spark.sink.note_store import note_partition
 from tidelog.spark.sink.options import sink_options
 from tidelog.spark.sink.plan import SinkPlan, TaskOutput, TaskTransaction
 from tidelog.spark.sink.sending import AtLeastOnceMode
@@ -162,7 +162,7 @@ def test_micro_batch_that_comes_again_is_not_published_again_however_it_is_divid
     assert visible() == rows(0) + rows(1)
 
 
-def test_micro_batch_without_rows_leaves_a_marker_too(job: Jobs, visible: Visible) -> None:
+def test_micro_batch_without_rows_leaves_a_note_too(job: Jobs, visible: Visible) -> None:
     job().run(0, [])
     job().run(1, rows(1))
 
@@ -233,7 +233,7 @@ def test_two_drivers_that_commit_the_same_micro_batch_at_once_publish_it_once(jo
     assert len(problems) < len(drivers)
 
 
-def test_lost_marker_stops_the_query_unless_the_user_knows_better(job: Jobs, visible: Visible) -> None:
+def test_lost_note_stops_the_query_unless_the_user_knows_better(job: Jobs, visible: Visible) -> None:
     job().run(0, rows(0))
 
     with pytest.raises(CannotTellIfPublished, match="missingMarker=publish"):
@@ -332,7 +332,7 @@ def test_driver_that_was_overtaken_says_so_and_does_not_disturb_the_other_one(jo
     assert visible() == rows(0) + rows(1) + rows(2)
 
 
-def test_marker_of_an_earlier_version_stops_its_own_micro_batch_and_lets_the_next_one_pass(
+def test_note_of_an_earlier_version_stops_its_own_micro_batch_and_lets_the_next_one_pass(
     job: Jobs, visible: Visible
 ) -> None:
     current = job()
@@ -342,7 +342,7 @@ def test_marker_of_an_earlier_version_stops_its_own_micro_batch_and_lets_the_nex
 
     async def write_as_before() -> None:
         async with Admin(config=dict(current.options.connection())) as admin:
-            await admin.alter_group_offsets(group, {marker_partition(current.options): earlier})
+            await admin.alter_group_offsets(group, {note_partition(current.options): earlier})
 
     run(write_as_before())
     with pytest.raises(CannotTellIfPublished, match=r"written by an earlier version of tidelog.*changedBatch=skip"):

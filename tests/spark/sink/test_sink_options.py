@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.spark.sink.errors import InvalidSinkOptions
-from tidelog.spark.sink.options import Atomicity, Delivery, MissingMarker, sink_options
+from tidelog.spark.sink.options import Atomicity, Delivery, MissingNote, sink_options
 
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 
@@ -16,7 +16,7 @@ def test_defaults_are_exactly_once_with_a_transaction_per_micro_batch() -> None:
     assert options.topic == "orders"
     assert options.delivery is Delivery.EXACTLY_ONCE
     assert options.atomicity is Atomicity.BATCH
-    assert options.missing_marker is MissingMarker.FAIL
+    assert options.missing_note is MissingNote.FAIL
     assert options.compression == "none"
     assert options.transaction_timeout_ms == 60_000
     assert options.client["bootstrap.servers"] == "127.0.0.1:9092"
@@ -36,7 +36,7 @@ def test_names_count_whatever_their_case_as_everywhere_in_spark() -> None:
 
     assert options.checkpoint_location == "/checkpoints/q"
     assert options.transactional_id_prefix == "shop"
-    assert options.missing_marker is MissingMarker.PUBLISH
+    assert options.missing_note is MissingNote.PUBLISH
     assert options.delivery is Delivery.AT_LEAST_ONCE
 
 
@@ -78,7 +78,7 @@ def test_compression_has_a_short_and_a_long_name(given: dict[str, str]) -> None:
         ({"compression": "rar"}, "compression=rar"),
         ({"compression": "lz4", "kafka.compression.type": "gzip"}, "different things"),
         ({"topik": "orders"}, "did you mean topic?"),
-        ({"topic": "tidelog-spark-markers"}, "own marker topic"),
+        ({"topic": "tidelog-spark-markers"}, "own note topic"),
         ({"transactionalIdPrefix": ""}, "must not be empty"),
     ],
 )

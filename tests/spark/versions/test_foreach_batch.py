@@ -154,7 +154,7 @@ def test_complete_mode_writes_the_whole_result_every_time(query: Query, topic: s
     assert sorted(read(topic)) == ["a1", "a2", "b1", "b1"]
 
 
-def test_query_stops_loudly_when_its_marker_is_lost(query: Query, topic: str, read: Read) -> None:
+def test_query_stops_loudly_when_its_note_is_lost(query: Query, topic: str, read: Read) -> None:
     query.add("a")
     query.run("update", counts)
     query.add("a")

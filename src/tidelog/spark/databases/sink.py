@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 from pyspark.sql.types import StructType
@@ -18,6 +18,7 @@ from tidelog.spark.databases.options import SinkOptions, parse_sink_options, tab
 from tidelog.spark.databases.progress import BatchRefused, PipelineBatch
 from tidelog.spark.databases.store import StagedRows, open_database
 from tidelog.spark.session.errors import spoken
+from tidelog.spark.session.processes import planned
 from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.checkpoint import PlannedBatch, planned_batch, planned_in, stop_if_overtaken
 from tidelog.spark.versions.data_sources import DataSource, DataSourceStreamArrowWriter
@@ -47,7 +48,7 @@ class DatabaseSink(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DatabaseStreamWriter:
         del overwrite
-        return DatabaseStreamWriter(parse_sink_options(self.options), tuple(schema.fieldNames()))
+        return planned(DatabaseStreamWriter(parse_sink_options(self.options), tuple(schema.fieldNames())))
 
 
 @spoken
@@ -57,14 +58,10 @@ class DatabaseStreamWriter(DataSourceStreamArrowWriter):
         self._options = options
         self._names = names
         self._planned: PlannedBatch | None = None
-        self._is_planned = False
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Spark copies a writer to make a plan for tasks, when it has just written what the batch reads.
-        if not self._is_planned:
-            self._planned = planned_batch(self._options.checkpoint_location)
-            self._is_planned = True
-        return self.__dict__
+    def plan(self) -> None:
+        """In the driver, when Spark has just written what the micro-batch reads."""
+        self._planned = planned_batch(self._options.checkpoint_location)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()

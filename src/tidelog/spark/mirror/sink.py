@@ -22,12 +22,13 @@ from tidelog.spark.mirror.progress import Noted, Offsets, Verdict, decide, is_la
 from tidelog.spark.mirror.runs import Stretch, extend, joined, match, read_runs, stretches, write_runs
 from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
 from tidelog.spark.session.errors import spoken
+from tidelog.spark.session.processes import planned
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.columns import SinkColumns, sink_columns
 from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.modes import TaskPlace, identity_of
-from tidelog.spark.sink.note_store import fetch_marker, marker_partition
+from tidelog.spark.sink.note_store import fetch_note, note_partition
 from tidelog.spark.sink.options import SinkOptions, sink_options
 from tidelog.spark.sink.plan import SinkPlan, TaskOutput
 from tidelog.spark.sink.publish import Publication
@@ -82,7 +83,7 @@ class MirrorPublication(Publication):
         return {partition: joined(parts) for partition, parts in found.items()}
 
     @property
-    def marker_group(self) -> str:
+    def note_group(self) -> str:
         """What the last batch was is noted apart from the offsets, which belong to the mirrored topics."""
         return f"{self.name}.batch"
 
@@ -92,19 +93,19 @@ class MirrorPublication(Publication):
 
     async def is_published(self, cluster: Cluster) -> bool:
         committed = await self._committed(cluster)
-        marker = await fetch_marker(cluster, self.options, self.marker_group)
+        note = await fetch_note(cluster, self.options, self.note_group)
         crash_point("after-offset-fetch", self.batch)
         one = self.identity()
-        last = None if marker is None else Noted(query_id=marker.run, batch=marker.batch, reads=marker.reads)
+        last = None if note is None else Noted(query_id=note.run, batch=note.batch, reads=note.reads)
         coming = Noted(query_id=one.run, batch=one.batch, reads=one.reads)
-        if is_last_batch(coming, last, group=self.marker_group):
+        if is_last_batch(coming, last, group=self.note_group):
             return True
         offsets = {partition: position.offset for partition, position in committed.items()}
         spans = self.spans()
         # A batch without records is noted, so that the next one goes on behind it.
         return bool(spans) and decide(self.batch, spans, offsets, group=self.name) is Verdict.SKIP
 
-    async def leave_marker(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
+    async def leave_note(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
         placed: dict[TopicPartition, list[Stretch]] = {}
         entries = [entry for output in self.outputs for entry in output.entries]
         for entry, delivery in zip(entries, deliveries, strict=True):
@@ -119,9 +120,9 @@ class MirrorPublication(Publication):
             positions[partition] = OffsetAndMetadata(offset=following, metadata=write_runs(runs))
         if positions:
             await producer.send_offsets(positions, self.name)
-        marker = self.marker()
-        noted = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
-        await producer.send_offsets({marker_partition(self.options): noted}, self.marker_group)
+        note = self.note()
+        noted = OffsetAndMetadata(offset=note.batch, metadata=note.metadata())
+        await producer.send_offsets({note_partition(self.options): noted}, self.note_group)
 
     async def _committed(self, cluster: Cluster) -> dict[TopicPartition, OffsetAndMetadata]:
         return await fetch_committed(cluster, self.name, None, require_stable=True)
@@ -185,7 +186,7 @@ class MirrorSink(DataSource):
         # The topics of a mirror are created as they are at the source.
         options = replace(sink_options(own), create_topics=False)
         mode = MirrorMode(mirror_group(given[NAME]), schema.fieldNames().index(OFFSET))
-        return MirrorWriter(options, sink_columns(schema, options), mode, topics)
+        return planned(MirrorWriter(options, sink_columns(schema, options), mode, topics))
 
 
 @spoken
@@ -195,11 +196,10 @@ class MirrorWriter(MicroBatchWriter):
         self._mode = mode
         self._topics = topics
 
-    def __getstate__(self) -> dict[str, Any]:
-        if self._plan is None:
-            # Before partitions are counted for this micro-batch: it may be the first one with a new topic.
-            asyncio.run(keep_topics_in_step(self._topics, self._options.connection()))
-        return super().__getstate__()
+    def plan(self) -> None:
+        # Before partitions are counted for this micro-batch: it may be the first one with a new topic.
+        asyncio.run(keep_topics_in_step(self._topics, self._options.connection()))
+        super().plan()
 
 
 def _groups(rows: pa.RecordBatch, column: int) -> Iterator[tuple[Any, pa.RecordBatch]]:

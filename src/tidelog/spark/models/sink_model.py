@@ -1,4 +1,4 @@
-"""A model of the sink: drivers that publish micro-batches in transactions, with a marker. Pure.
+"""A model of the sink: drivers that publish micro-batches in transactions, with a note. Pure.
 
 Two drivers at once, each of which may stand still for as long as it likes, crash, or be told that its commit failed
 when it did not. The checkpoint is copied, restored, and loses files at any time. The decisions are those of
@@ -31,24 +31,24 @@ from tidelog.spark.models.spark_model import (
     written,
 )
 from tidelog.spark.sink.batch_identity import BEGINNING, BatchIdentity, Reads
-from tidelog.spark.sink.note import Decision, Marker, Publish, Skip, decide, marker_of, overtaken
+from tidelog.spark.sink.note import Decision, Note, Publish, Skip, decide, note_of, overtaken
 from tidelog.testing.exhaustive import Step
 
 # InitProducerId is done: earlier drivers are fenced.
 FENCED_OTHERS = "fenced others"
-# The rows and the marker are sent, in a transaction that is open.
+# The rows and the note are sent, in a transaction that is open.
 OPEN = "open"
 
-Decide = Callable[[BatchIdentity, Marker | None], Decision]
+Decide = Callable[[BatchIdentity, Note | None], Decision]
 
 
 class SinkState(NamedTuple):
-    """`marker` is what is committed. Which driver has the newest epoch is noted with the drivers: `is_newest`."""
+    """`note` is what is committed. Which driver has the newest epoch is noted with the drivers: `is_newest`."""
 
     checkpoint: Checkpoint
     copy: Checkpoint | None
     drivers: tuple[Driver | None, Driver | None]
-    marker: Marker | None
+    note: Note | None
     output: Output
     starts: int
     disasters: int
@@ -65,8 +65,8 @@ def identity_between(
 
 
 @lru_cache(maxsize=100_000)
-def _right_decision(identity: BatchIdentity, marker: Marker | None) -> Decision:
-    return decide(identity, marker, group="g")
+def _right_decision(identity: BatchIdentity, note: Note | None) -> Decision:
+    return decide(identity, note, group="g")
 
 
 class SinkModel:
@@ -144,9 +144,9 @@ class SinkModel:
             case phase if phase == READY:
                 yield from self._begin(state, slot, driver)
             case phase if phase == FENCED_OTHERS:
-                marker = state.marker if self._fences_before_reading else driver.seen
-                assert marker is None or isinstance(marker, Marker)
-                yield self._concluded(state, slot, driver, marker)
+                note = state.note if self._fences_before_reading else driver.seen
+                assert note is None or isinstance(note, Note)
+                yield self._concluded(state, slot, driver, note)
             case phase if phase == OPEN:
                 yield from self._end_transaction(state, slot, driver)
             case phase if phase == DONE:
@@ -161,17 +161,17 @@ class SinkModel:
                 return
         if not self._fences_before_reading and driver.seen is None:
             # Wrapped, because there may be none.
-            yield "reads the marker", _with(state, slot, driver._replace(seen=state.marker or Marker(batch=-1)))
+            yield "reads the note", _with(state, slot, driver._replace(seen=state.note or Note(batch=-1)))
             return
         fencing = driver._replace(phase=FENCED_OTHERS, is_newest=True)
-        if driver.seen == Marker(batch=-1):
+        if driver.seen == Note(batch=-1):
             fencing = fencing._replace(seen=None)
         first, second = (one and one._replace(is_newest=False) for one in state.drivers)
         yield "fences all others", _with(state._replace(drivers=(first, second)), slot, fencing)
 
-    def _concluded(self, state: SinkState, slot: int, driver: Driver, marker: Marker | None) -> tuple[str, SinkState]:
-        decision = self._decide(self._identity(state, driver), marker)
-        seen = "no marker" if marker is None else f"the marker of micro-batch {marker.batch}"
+    def _concluded(self, state: SinkState, slot: int, driver: Driver, note: Note | None) -> tuple[str, SinkState]:
+        decision = self._decide(self._identity(state, driver), note)
+        seen = "no note" if note is None else f"the note of micro-batch {note.batch}"
         if isinstance(decision, Publish):
             return f"sees {seen}, and sends its rows", _with(state, slot, driver._replace(phase=OPEN, seen=None))
         if isinstance(decision, Skip):
@@ -186,9 +186,9 @@ class SinkModel:
             yield "learns that it is fenced, and stops", _with(state, slot, None)
             return
         yield "has its commit lost on the way", _with(state, slot, again)
-        marker = marker_of(self._identity(state, driver), tasks=1)
+        note = note_of(self._identity(state, driver), tasks=1)
         output = written(state.output, driver.start, driver.end, self._bounds)
-        committed = state._replace(marker=marker, output=output)
+        committed = state._replace(note=note, output=output)
         yield "commits", _with(committed, slot, driver._replace(phase=DONE, is_newest=False))
         yield "commits, and does not get the answer", _with(committed, slot, again)
 

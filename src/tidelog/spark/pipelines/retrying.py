@@ -130,7 +130,6 @@ _AWAY_WORDS = re.compile(
 # Whose words are looked at. Others quote data, and data can say anything.
 SPEAKING = frozenset(
     {
-        "CannotPlan",
         "DatabaseProblem",
         "DeliveryFailed",
         "InterfaceError",
@@ -151,9 +150,7 @@ _AWAY_CODES = frozenset({code for code in ErrorCode if code.retriable} | {ErrorC
     _NOT_AWAY_CODES
 )
 _CODES = re.compile(rf"\b({'|'.join(code.name for code in _AWAY_CODES)})\b")
-_TELLS_CODES = frozenset(
-    {"AbortableError", "ApiError", "CannotPlan", "PublishFailed", "SinkError", "SourceProblem", "SparkProblem"}
-)
+_TELLS_CODES = frozenset({"AbortableError", "ApiError", "PublishFailed", "SinkError", "SourceProblem", "SparkProblem"})
 
 # `module.Name: message` or `Name: message` at the end of a traceback; Java begins the line with `Caused by: `. Ours may
 # also stand behind words of Spark's.

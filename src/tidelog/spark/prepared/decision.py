@@ -91,7 +91,7 @@ def slot_of_name(query: str, name: str) -> Slot | None:
 
 
 def parts_group(query: str, part: int) -> str:
-    """The group that holds a part of the decision. Its offset and the marker are committed in one transaction."""
+    """The group that holds a part of the decision. Its offset and the note are committed in one transaction."""
     return f"{query}-p-{part}"
 
 

@@ -60,7 +60,7 @@ class Driver:
 @dataclass(frozen=True, slots=True)
 class World:
     drivers: tuple[Driver, ...]
-    # Of the query's own transactional id; the decision that was committed last with its marker.
+    # Of the query's own transactional id; the decision that was committed last with its note.
     fence: int = 0
     decided: tuple[int, int, tuple[Begun, ...]] | None = None
     transactions: tuple[Transaction, ...] = ()

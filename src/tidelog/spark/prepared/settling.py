@@ -36,9 +36,9 @@ from tidelog.spark.prepared.decision import (
     slots_pattern,
 )
 from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed
-from tidelog.spark.sink.note import PREPARED, Marker
-from tidelog.spark.sink.note_store import ensure_marker_topic, fetch_marker, marker_partition
-from tidelog.spark.sink.options import MissingMarker, SinkOptions
+from tidelog.spark.sink.note import PREPARED, Note
+from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
+from tidelog.spark.sink.options import MissingNote, SinkOptions
 
 logger = logging.getLogger(__name__)
 
@@ -61,15 +61,15 @@ async def settle_query(
         TransactionHandover(options.client) as handover,
         Admin(config=options.connection()) as admin,
     ):
-        await ensure_marker_topic(cluster, options)
+        await ensure_note_topic(cluster, options)
         seen_before = await _open_transactions(admin, query)
         fence = await _take_fence(handover, query, myself)
-        marker = await fetch_marker(cluster, options, query)
-        decision = await _read_decision(cluster, options, query, marker)
+        note = await fetch_note(cluster, options, query)
+        decision = await _read_decision(cluster, options, query, note)
         open_now = await _open_transactions(admin, query)
         found = settle(seen_before=seen_before, decision=decision, open_now=open_now)
-        if found.abort and marker is None:
-            _refuse_without_marker(options, query, batch, len(found.abort))
+        if found.abort and note is None:
+            _refuse_without_note(options, query, batch, len(found.abort))
         await commit_all(handover, query, found.commit)
         await abort_all(handover, query, found.abort)
         if found.commit or found.abort:
@@ -79,7 +79,7 @@ async def settle_query(
                 len(found.commit),
                 len(found.abort),
             )
-    return PreparedPlan(query=query, fence=fence, decided=None if marker is None else marker.batch)
+    return PreparedPlan(query=query, fence=fence, decided=None if note is None else note.batch)
 
 
 async def open_transactions(options: SinkOptions, query: str, *, besides: Collection[Slot]) -> frozenset[Begun]:
@@ -186,39 +186,39 @@ async def _take_fence(handover: TransactionHandover, query: str, myself: Fence |
         raise
 
 
-async def _read_decision(cluster: Cluster, options: SinkOptions, query: str, marker: Marker | None) -> Decision | None:
-    """The decision that belongs to the marker, if it was a micro-batch with this atomicity."""
-    if marker is None or not marker.division.startswith(PREPARED):
+async def _read_decision(cluster: Cluster, options: SinkOptions, query: str, note: Note | None) -> Decision | None:
+    """The decision that belongs to the note, if it was a micro-batch with this atomicity."""
+    if note is None or not note.division.startswith(PREPARED):
         return None
-    partition = marker_partition(options)
+    partition = note_partition(options)
 
     async def read(part: int) -> str | None:
         group = parts_group(query, part)
         committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
         found = committed.get(partition)
-        return None if found is None or found.offset != marker.batch else found.metadata
+        return None if found is None or found.offset != note.batch else found.metadata
 
     try:
         first = await read(0)
         if first is None:
-            raise UnreadableDecision(f"group {parts_group(query, 0)!r} has no offset {marker.batch}")
-        head = read_part(marker.batch, first)
+            raise UnreadableDecision(f"group {parts_group(query, 0)!r} has no offset {note.batch}")
+        head = read_part(note.batch, first)
         others = await asyncio.gather(*(read(part) for part in range(1, head.parts)))
-        return join_parts([head, *(None if text is None else read_part(marker.batch, text) for text in others)])
+        return join_parts([head, *(None if text is None else read_part(note.batch, text) for text in others)])
     except UnreadableDecision as error:
         raise CannotTellIfPublished(
-            f"micro-batch {marker.batch} of {query!r} was decided with atomicity=prepared, but the list of its "
+            f"micro-batch {note.batch} of {query!r} was decided with atomicity=prepared, but the list of its "
             f"transactions cannot be read: {error}. Look at those that are open with `tidelog transactions list "
             f"--transactional-id-pattern '{slots_pattern(query)}'`"
         ) from error
 
 
-def _refuse_without_marker(options: SinkOptions, query: str, batch: int | None, count: int) -> None:
-    """Without a marker nobody knows whether open transactions were decided, except before the first micro-batch."""
-    if batch == 0 or options.missing_marker is MissingMarker.PUBLISH:
+def _refuse_without_note(options: SinkOptions, query: str, batch: int | None, count: int) -> None:
+    """Without a note nobody knows whether open transactions were decided, except before the first micro-batch."""
+    if batch == 0 or options.missing_note is MissingNote.PUBLISH:
         return
     raise CannotTellIfPublished(
-        f"{count} transactions of tasks of {query!r} are open, but there is no marker that says whether they were "
+        f"{count} transactions of tasks of {query!r} are open, but there is no note that says whether they were "
         "decided: Kafka forgets the offsets of groups without members after offsets.retention.minutes (7 days unless "
         "changed). If you know that no micro-batch was being committed when the query ended, start it once with the "
         f"option missingMarker=publish, which aborts them. `tidelog transactions list --transactional-id-pattern "

@@ -3,7 +3,7 @@
 1. Planning, in the driver: `settle_query` gets the fence and ends what others have left.
 2. Each task writes in a transaction of its own, with a timeout as usual. When all its rows are stored it *prepares* the
    transaction: from then on it has no timeout (KIP-939). Which transaction it is, is its message to the driver.
-3. The driver writes the marker of the micro-batch together with the list of these transactions, in one transaction of
+3. The driver writes the note of the micro-batch together with the list of these transactions, in one transaction of
    the query's own id, which only the holder of the fence can. That is the decision. Before it, nothing of the
    micro-batch can become visible; after it, everything will.
 4. It commits them all. If it dies meanwhile, its successor does that at 1, before any task of it runs.
@@ -44,9 +44,9 @@ from tidelog.spark.prepared.settling import abort_all, commit_all, open_transact
 from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, PublishFenced, SinkError
 from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace, all_of, check_places, identity_of, run
-from tidelog.spark.sink.note import PREPARED, Refuse, Skip, decide, marker_of
-from tidelog.spark.sink.note_store import fetch_marker, marker_partition
-from tidelog.spark.sink.options import ChangedBatch, MissingMarker, SinkOptions
+from tidelog.spark.sink.note import PREPARED, Refuse, Skip, decide, note_of
+from tidelog.spark.sink.note_store import fetch_note, note_partition
+from tidelog.spark.sink.options import ChangedBatch, MissingNote, SinkOptions
 from tidelog.spark.sink.plan import SinkPlan, WrittenRows
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
 from tidelog.spark.sink.reports import leave_report, report_of
@@ -287,7 +287,7 @@ class _DecisionWriter:
         self._decision = decision
         self._identity = identity_of([task.written for task in tasks])
         self._looked_only = any(task.looked_only for task in tasks)
-        self._marker = marker_of(self._identity, tasks=len(tasks), division=f"{PREPARED}{decision.fence}")
+        self._note = note_of(self._identity, tasks=len(tasks), division=f"{PREPARED}{decision.fence}")
         self._parts = write_parts(decision)
         # As what we have got the fence last: whoever gets it in between fences us.
         self._myself = ProducerIdentity(*decision.fence)
@@ -296,8 +296,8 @@ class _DecisionWriter:
         options = self._options
         async with Producer(config={**options.client, "transactional.id": self._query}) as producer:
             self._myself = await producer.init_transactions(myself=self._myself)
-            found = await fetch_marker(producer.cluster, options, self._query)
-            if found is not None and (found.batch, found.division) == (self._marker.batch, self._marker.division):
+            found = await fetch_note(producer.cluster, options, self._query)
+            if found is not None and (found.batch, found.division) == (self._note.batch, self._note.division):
                 # Written by an attempt of ours whose outcome was not known.
                 return True
             verdict = decide(
@@ -305,7 +305,7 @@ class _DecisionWriter:
                 found,
                 group=self._query,
                 atomicity=PREPARED.strip(),
-                publish_without_marker=options.missing_marker is MissingMarker.PUBLISH,
+                publish_without_note=options.missing_note is MissingNote.PUBLISH,
                 skip_changed=options.changed_batch is ChangedBatch.SKIP,
             )
             if isinstance(verdict, Refuse):
@@ -314,7 +314,7 @@ class _DecisionWriter:
                 return False
             if self._looked_only:
                 raise PublishFailed(
-                    f"micro-batch {self._decision.batch} was decided when it was planned, and its marker is gone: "
+                    f"micro-batch {self._decision.batch} was decided when it was planned, and its note is gone: "
                     "start the query again"
                 )
             async with producer.transaction():
@@ -322,12 +322,12 @@ class _DecisionWriter:
         return True
 
     async def _leave(self, producer: Producer) -> None:
-        partition, batch = marker_partition(self._options), self._decision.batch
+        partition, batch = note_partition(self._options), self._decision.batch
         for part, text in enumerate(self._parts):
             position = OffsetAndMetadata(offset=batch, metadata=text)
             await producer.send_offsets({partition: position}, parts_group(self._query, part))
         crash_point("in-decision", batch)
-        position = OffsetAndMetadata(offset=batch, metadata=self._marker.metadata())
+        position = OffsetAndMetadata(offset=batch, metadata=self._note.metadata())
         await producer.send_offsets({partition: position}, self._query)
 
 

@@ -1,7 +1,7 @@
 """How an error reaches a person through Spark: one line, first, and nothing raised behind it that hides it.
 
 Spark calls the classes of a data source in Python processes of its own and shows the text that such a process sends
-when an error leaves it. Three things get between the message and its reader, and `spoken` is against all of them:
+when an error leaves it. Two things get between the message and its reader, and `spoken` prevents both:
 
 - The text begins with a traceback, through Spark's code and ours. It is left out for errors that we raise on purpose:
   Spark looks at SPARK_HIDE_TRACEBACK when it writes the text, and the process ends right after. What is a mistake in
@@ -9,12 +9,10 @@ when an error leaves it. Three things get between the message and its reader, an
 - A stream reader that cannot be constructed makes PySpark raise UnboundLocalError behind our error
   (`python_streaming_source_runner` stops a reader that it does not have). So the reader is always constructed, and
   refuses to answer.
-- Spark copies a writer by pickling it, and replaces every error that is raised meanwhile by PicklingError, except
-  those that are pickling errors.
 
 An error in `abort` or `stop` would take the place of the one that made Spark call them. They only log.
 
-All calls of Spark's come by here, so this is also where a process that has loaded everything is noticed
+All of Spark's calls pass through here, so this is also where a process that has loaded everything is noticed
 (`tidelog.spark.session.worker_memory`).
 """
 
@@ -24,7 +22,6 @@ import functools
 import logging
 import os
 from collections.abc import Callable, Iterator
-from pickle import PickleError
 from typing import Any, NoReturn, TypeVar
 
 from tidelog.spark.session.worker_memory import freeze_loaded, is_worker
@@ -60,19 +57,14 @@ _CALLED = frozenset(
 )
 _CALLED_TO_END = frozenset({"abort", "stop"})
 _MAKES_STREAM_READER = "streamReader"
-_COPIES = "__getstate__"
 # When these are done, a process has loaded all that it needs for its kind of work.
-_LOADS_ALL = frozenset({"partitions", "read", "write", "commit", _COPIES})
+_LOADS_ALL = frozenset({"partitions", "read", "write", "commit"})
 
-SPOKEN = _CALLED | _CALLED_TO_END | {_MAKES_STREAM_READER, _COPIES}
+SPOKEN = _CALLED | _CALLED_TO_END | {_MAKES_STREAM_READER}
 
 
 class SparkProblem(Exception):
     """What another part of tidelog, or a database's driver, has said in more than one line."""
-
-
-class CannotPlan(PickleError):
-    """A micro-batch cannot be planned. A pickling error, because Spark replaces all others at that moment."""
 
 
 def one_line(text: str) -> str:
@@ -140,8 +132,6 @@ def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             if name == _MAKES_STREAM_READER:
                 return RefusingReader(shown)
-            if name == _COPIES and not isinstance(shown, PickleError):
-                shown = CannotPlan(str(shown))
             _show(shown, error)
         if name in _LOADS_ALL:
             freeze_loaded()

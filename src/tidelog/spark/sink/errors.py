@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from pickle import PickleError
 
-
-class SinkError(PickleError):
-    """The parent of them all. Spark shows the message to the user and fails the query.
-
-    A pickling error, because topics are looked up while Spark copies the writer, when it replaces all others
-    (`tidelog.spark.session.errors`).
-    """
+class SinkError(Exception):
+    """The parent of them all. Spark shows the message to the user and fails the query."""
 
 
 class InvalidSinkOptions(SinkError):
@@ -38,7 +32,7 @@ class PlanChanged(SinkError):
 
 
 class CannotTellIfPublished(SinkError):
-    """The marker is lost, or ahead of the checkpoint: going on could lose rows or write them twice."""
+    """The note is lost, or ahead of the checkpoint: going on could lose rows or write them twice."""
 
 
 class PublishFailed(SinkError):

@@ -91,6 +91,6 @@ def _run_tasks(rows: DataFrame, mode: SinkMode, plan: SinkPlan, driver: TaskPlac
     if len(messages) != len(found):
         raise PublishFailed(f"micro-batch {driver.batch} has {len(found)} results of {len(messages)} tasks")
     if not messages:
-        # A micro-batch without partitions, such as one that only cleans up state. It leaves its marker all the same.
+        # A micro-batch without partitions, such as one that only cleans up state. It leaves its note all the same.
         return [mode.run_task(plan, driver, iter(()))]
     return [messages[task] for task in sorted(messages)]

@@ -1,10 +1,10 @@
 """What a micro-batch leaves behind in its transaction, and what the next one concludes from it. Pure.
 
-The marker is an offset that the sink's own consumer group commits: the number of the micro-batch, and beside it what
+The note is an offset that the sink's own consumer group commits: the number of the micro-batch, and beside it what
 the micro-batch is (`tidelog.spark.sink.batch_identity`). It is part of the transaction that holds the rows, so that it
 is there exactly if the rows are. Nobody ever joins the group.
 
-A micro-batch is skipped only if it is known to be the one of the marker, and published only if it is known to be the
+A micro-batch is skipped only if it is known to be the one of the note, and published only if it is known to be the
 next one. Everything else stops the query. Every order of crashes, restores and second drivers is gone through in
 `tidelog.spark.models.sink_model`, with the decisions that are here.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from tidelog.spark.sink.batch_identity import BatchIdentity, Reads
 
-MARKER_PARTITION = 0
+NOTE_PARTITION = 0
 # With atomicity=prepared the division names the fence of the decision (`tidelog.spark.prepared.decision`).
 PREPARED = "prepared "
 # Kafka refuses longer metadata unless offset.metadata.max.bytes is raised.
@@ -27,10 +27,10 @@ _MAX_UNTIL = 280
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marker:
+class Note:
     """Micro-batch `batch` is in the topics: `rows` rows in `tasks` tasks, which have this content.
 
-    `content` is None in markers of earlier versions, which did not say what a micro-batch is. `division` is a digest
+    `content` is None in notes of earlier versions, which did not say what a micro-batch is. `division` is a digest
     of the rows of each task (atomicity=task). `run` is the start of the query that has published it.
     """
 
@@ -62,8 +62,8 @@ class Marker:
         return text
 
 
-def marker_of(identity: BatchIdentity, *, tasks: int, division: str = "") -> Marker:
-    return Marker(
+def note_of(identity: BatchIdentity, *, tasks: int, division: str = "") -> Note:
+    return Note(
         batch=identity.batch,
         tasks=tasks,
         rows=identity.rows,
@@ -74,15 +74,15 @@ def marker_of(identity: BatchIdentity, *, tasks: int, division: str = "") -> Mar
     )
 
 
-def read_marker(offset: int, metadata: str) -> Marker:
-    """A marker from what was committed. What cannot be read is not known, which is no reason to publish or to skip."""
+def read_note(offset: int, metadata: str) -> Note:
+    """A note from what was committed. What cannot be read is not known, which is no reason to publish or to skip."""
     try:
         noted = json.loads(metadata)
         tasks, rows = int(noted["tasks"]), int(noted["rows"])
         content = noted.get("content")
         if content is None:
-            return Marker(batch=offset, tasks=tasks, rows=rows)
-        return Marker(
+            return Note(batch=offset, tasks=tasks, rows=rows)
+        return Note(
             batch=offset,
             tasks=tasks,
             rows=rows,
@@ -92,7 +92,7 @@ def read_marker(offset: int, metadata: str) -> Marker:
             run=str(noted.get("run", "")),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Marker(batch=offset)
+        return Note(batch=offset)
 
 
 def _read_reads(noted: dict[str, Any]) -> Reads | None:
@@ -123,42 +123,42 @@ Decision = Publish | Skip | Refuse
 
 def decide(
     identity: BatchIdentity,
-    marker: Marker | None,
+    note: Note | None,
     *,
     group: str,
     atomicity: str = "batch",
-    publish_without_marker: bool = False,
+    publish_without_note: bool = False,
     skip_changed: bool = False,
 ) -> Decision:
-    """What to do with a micro-batch, `marker` being that of the last one that was committed.
+    """What to do with a micro-batch, `note` being that of the last one that was committed.
 
     It must have been read *after* InitProducerId: before, the transaction of an earlier driver may still be under way.
     The two overrides are what a user says: that an unknown micro-batch is not in the topics, and that one which is
     there just does not give the same rows each time. Neither helps where both readings are known to differ.
     """
     batch = identity.batch
-    if marker is None:
-        if batch == 0 or publish_without_marker:
+    if note is None:
+        if batch == 0 or publish_without_note:
             return Publish()
         return Refuse(
-            problem=f"micro-batch {batch} is to be published, but group {group!r} has no marker of an earlier one, so "
+            problem=f"micro-batch {batch} is to be published, but group {group!r} has no note of an earlier one, so "
             "nobody can tell whether it is in the topics already. Kafka forgets the offsets of groups without members "
             "after offsets.retention.minutes (7 days unless changed); or the query has been pointed at another "
             "cluster, or another transactionalIdPrefix. If you know that this micro-batch is not in the topics, "
             "start the query once with the option missingMarker=publish"
         )
-    if marker.batch == batch:
-        if marker.atomicity != atomicity:
-            return _other_atomicity(marker)
-        return _decide_same_number(identity, marker, skip_changed=skip_changed)
-    if marker.batch > batch:
+    if note.batch == batch:
+        if note.atomicity != atomicity:
+            return _other_atomicity(note)
+        return _decide_same_number(identity, note, skip_changed=skip_changed)
+    if note.batch > batch:
         return Refuse(
-            problem=f"micro-batch {batch} is to be published, but group {group!r} says that {marker.batch} is in the "
+            problem=f"micro-batch {batch} is to be published, but group {group!r} says that {note.batch} is in the "
             f"topics already: {_OLD_CHECKPOINT}"
         )
-    if publish_without_marker:
+    if publish_without_note:
         return Publish()
-    return _decide_next_number(identity, marker, group)
+    return _decide_next_number(identity, note, group)
 
 
 _OLD_CHECKPOINT = (
@@ -168,35 +168,35 @@ _OLD_CHECKPOINT = (
 )
 
 
-def _other_atomicity(marker: Marker) -> Refuse:
+def _other_atomicity(note: Note) -> Refuse:
     """Transactions of its tasks may be left, which only the mode that has written them knows to complete."""
     return Refuse(
-        problem=f"micro-batch {marker.batch} was being published with atomicity={marker.atomicity} when the query "
+        problem=f"micro-batch {note.batch} was being published with atomicity={note.atomicity} when the query "
         f"ended, and transactions of it may be left to complete. Start the query once with "
-        f"atomicity={marker.atomicity}, and change it after this micro-batch"
+        f"atomicity={note.atomicity}, and change it after this micro-batch"
     )
 
 
-def _decide_same_number(identity: BatchIdentity, marker: Marker, *, skip_changed: bool) -> Decision:
+def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bool) -> Decision:
     batch = identity.batch
-    if marker.reads is not None and identity.reads is not None and marker.reads != identity.reads:
+    if note.reads is not None and identity.reads is not None and note.reads != identity.reads:
         return Refuse(
             problem=f"micro-batch {batch} is in the topics already, but with other input: it was read up to "
-            f"{marker.reads.until or marker.reads.end}, and now it goes up to {identity.reads.until}: {_OLD_CHECKPOINT}"
+            f"{note.reads.until or note.reads.end}, and now it goes up to {identity.reads.until}: {_OLD_CHECKPOINT}"
         )
     if skip_changed:
         return Skip()
-    if marker.content is None:
+    if note.content is None:
         return Refuse(
-            problem=f"micro-batch {batch} is in the topics already, but its marker was written by an earlier version "
+            problem=f"micro-batch {batch} is in the topics already, but its note was written by an earlier version "
             "of tidelog, which did not note what a micro-batch reads: nobody can tell whether it is this one. If this "
             "is the checkpoint with which the query ran last, and not an older copy, start the query once with the "
             "option changedBatch=skip, which keeps what is in the topics"
         )
-    same_content = marker.content == identity.content and marker.rows == identity.rows
-    if not identity.is_job and (marker.reads is None or identity.reads is None):
+    same_content = note.content == identity.content and note.rows == identity.rows
+    if not identity.is_job and (note.reads is None or identity.reads is None):
         # The same driver, which tries again, has the same rows in its hands.
-        if same_content and identity.run and marker.run == identity.run:
+        if same_content and identity.run and note.run == identity.run:
             return Skip()
         return Refuse(
             problem=f"micro-batch {batch} is in the topics already, but nobody can tell whether it is this one: the "
@@ -209,23 +209,23 @@ def _decide_same_number(identity: BatchIdentity, marker: Marker, *, skip_changed
         return Skip()
     what = "job" if identity.is_job else f"micro-batch {batch}"
     return Refuse(
-        problem=f"{what} is in the topics already, with {marker.rows} rows (digest {marker.content}); now the same "
+        problem=f"{what} is in the topics already, with {note.rows} rows (digest {note.content}); now the same "
         f"input gives {identity.rows} rows (digest {identity.content}): the query does not give the same rows for the "
         "same input, such as because of the time of day, a random number or a table that changes. Start it once with "
         "the option changedBatch=skip, which keeps what is in the topics"
     )
 
 
-def _decide_next_number(identity: BatchIdentity, marker: Marker, group: str) -> Decision:
-    """The marker is that of an earlier micro-batch: this one must go on where it ended."""
+def _decide_next_number(identity: BatchIdentity, note: Note, group: str) -> Decision:
+    """The note is that of an earlier micro-batch: this one must go on where it ended."""
     batch = identity.batch
-    if marker.batch != batch - 1:
+    if note.batch != batch - 1:
         return Refuse(
-            problem=f"micro-batch {batch} is to be published, but the last one in the topics is {marker.batch}, as "
-            f"group {group!r} says: those between were not written by this sink, or their marker was lost. "
+            problem=f"micro-batch {batch} is to be published, but the last one in the topics is {note.batch}, as "
+            f"group {group!r} says: those between were not written by this sink, or their note was lost. "
             f"{_IF_YOU_KNOW}"
         )
-    if marker.reads is None:
+    if note.reads is None:
         return Publish()
     if identity.reads is None:
         return Refuse(
@@ -234,10 +234,10 @@ def _decide_next_number(identity: BatchIdentity, marker: Marker, group: str) -> 
             "checkpoint in the option checkpointLocation, in a way that the driver's Python can read (a path, s3://, "
             f"hdfs://, gs://). {_IF_YOU_KNOW}"
         )
-    if marker.reads.end != identity.reads.start:
+    if note.reads.end != identity.reads.start:
         return Refuse(
             problem=f"micro-batch {batch} does not begin where the last one in the topics ended, which was at "
-            f"{marker.reads.until or marker.reads.end}: the checkpoint is not the one with which they were written, or "
+            f"{note.reads.until or note.reads.end}: the checkpoint is not the one with which they were written, or "
             f"its files were changed. {_IF_YOU_KNOW}"
         )
     return Publish()
@@ -268,17 +268,17 @@ def overtaken(batch: int, *, begun: int | None, finished: int | None) -> Refuse 
 
 
 def decide_tasks(
-    planned: Marker | None,
-    current: Marker,
+    planned: Note | None,
+    current: Note,
     *,
     any_committed: bool,
     group: str,
     is_job: bool = False,
-    publish_without_marker: bool = False,
+    publish_without_note: bool = False,
 ) -> Publish | Refuse:
     """What to do with a micro-batch whose tasks have a transaction each (atomicity=task).
 
-    `planned` is the marker that was written before the first of its transactions was committed, or that of an earlier
+    `planned` is the note that was written before the first of its transactions was committed, or that of an earlier
     micro-batch; `current` is how it is divided into tasks now. Whether a transaction of it is visible is
     `any_committed`: then only the same division of the same input into the same rows can be completed.
     """
@@ -292,11 +292,11 @@ def decide_tasks(
         is_job=is_job,
     )
     if planned is None or planned.batch != batch:
-        decision = decide(identity, planned, group=group, publish_without_marker=publish_without_marker)
+        decision = decide(identity, planned, group=group, publish_without_note=publish_without_note)
         if isinstance(decision, Publish) and any_committed:
             return Refuse(
                 problem=f"tasks of micro-batch {batch} are in the topics already, but group {group!r} does not know "
-                "how the micro-batch was divided: its marker was lost. Nobody can tell which rows are missing"
+                "how the micro-batch was divided: its note was lost. Nobody can tell which rows are missing"
             )
         assert not isinstance(decision, Skip)
         return decision
@@ -327,7 +327,7 @@ def decide_tasks(
     return Publish()
 
 
-def _decide_tasks_anew(planned: Marker, current: Marker) -> Publish | Refuse:
+def _decide_tasks_anew(planned: Note, current: Note) -> Publish | Refuse:
     """Nothing of the micro-batch is visible: it may read more by now, but must begin at the same place."""
     begins = None if current.reads is None else current.reads.start
     if planned.reads is not None and planned.reads.start != begins:
@@ -337,5 +337,5 @@ def _decide_tasks_anew(planned: Marker, current: Marker) -> Publish | Refuse:
     return Publish()
 
 
-def _divided(marker: Marker) -> tuple[int, int, str | None, str]:
-    return marker.tasks, marker.rows, marker.content, marker.division
+def _divided(note: Note) -> tuple[int, int, str | None, str]:
+    return note.tasks, note.rows, note.content, note.division

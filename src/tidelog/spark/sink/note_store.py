@@ -1,4 +1,4 @@
-"""Markers on the cluster: the topic that their offsets belong to, and reading what was committed last.
+"""Notes on the cluster: the topic that their offsets belong to, and reading what was committed last.
 
 The topic holds no records. It is there because Kafka takes offsets only for topics that exist, and it is a topic of its
 own so that nobody's retention, deletion or reset of offsets touches it by accident.
@@ -10,26 +10,26 @@ from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.offsets.committed import fetch_committed
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.sink.note import MARKER_PARTITION, Marker, read_marker
+from tidelog.spark.sink.note import NOTE_PARTITION, Note, read_note
 from tidelog.spark.sink.options import SinkOptions
 
 
-def marker_partition(options: SinkOptions) -> TopicPartition:
-    return TopicPartition(options.marker_topic, MARKER_PARTITION)
+def note_partition(options: SinkOptions) -> TopicPartition:
+    return TopicPartition(options.note_topic, NOTE_PARTITION)
 
 
-async def fetch_marker(cluster: Cluster, options: SinkOptions, group: str) -> Marker | None:
-    """The marker that the group has committed last. Waits until no transaction can change it any more."""
-    partition = marker_partition(options)
+async def fetch_note(cluster: Cluster, options: SinkOptions, group: str) -> Note | None:
+    """The note that the group has committed last. Waits until no transaction can change it any more."""
+    partition = note_partition(options)
     committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
     found = committed.get(partition)
-    return None if found is None else read_marker(found.offset, found.metadata)
+    return None if found is None else read_note(found.offset, found.metadata)
 
 
-async def ensure_marker_topic(cluster: Cluster, options: SinkOptions) -> None:
+async def ensure_note_topic(cluster: Cluster, options: SinkOptions) -> None:
     """Create the topic if it is missing; two drivers may do so at once."""
-    topic = options.marker_topic
-    metadata = await cluster.retry("looking for the marker topic", lambda: cluster.fetch_metadata((topic,)))
+    topic = options.note_topic
+    metadata = await cluster.retry("looking for the note topic", lambda: cluster.fetch_metadata((topic,)))
     if topic in metadata.topics:
         return
     code = metadata.topic_errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -24,7 +24,7 @@ DEFAULT_BATCH_BYTES = 256 * 1024
 # What a task hands to the driver through Spark itself; more goes through a file.
 DEFAULT_INLINE_BYTES = 256 * 1024
 DEFAULT_PREFIX = "tidelog-spark"
-DEFAULT_MARKER_TOPIC = "tidelog-spark-markers"
+DEFAULT_NOTE_TOPIC = "tidelog-spark-markers"
 
 _MOST_PARTITIONS = 2**31 - 1
 
@@ -47,7 +47,7 @@ class ChangedBatch(StrEnum):
     SKIP = "skip"
 
 
-class MissingMarker(StrEnum):
+class MissingNote(StrEnum):
     FAIL = "fail"
     PUBLISH = "publish"
 
@@ -65,10 +65,10 @@ class SinkOptions:
     topic: str | None = None
     delivery: Delivery = Delivery.EXACTLY_ONCE
     atomicity: Atomicity = Atomicity.BATCH
-    missing_marker: MissingMarker = MissingMarker.FAIL
+    missing_note: MissingNote = MissingNote.FAIL
     changed_batch: ChangedBatch = ChangedBatch.FAIL
     transactional_id_prefix: str = DEFAULT_PREFIX
-    marker_topic: str = DEFAULT_MARKER_TOPIC
+    note_topic: str = DEFAULT_NOTE_TOPIC
     job_id: str | None = None
     inline_bytes: int = DEFAULT_INLINE_BYTES
     staging_location: str | None = None
@@ -177,10 +177,10 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     topic = given.text("topic")
     delivery = given.choice("delivery", Delivery, Delivery.EXACTLY_ONCE)
     atomicity = given.choice("atomicity", Atomicity, Atomicity.BATCH)
-    missing_marker = given.choice("missingMarker", MissingMarker, MissingMarker.FAIL)
+    missing_note = given.choice("missingMarker", MissingNote, MissingNote.FAIL)
     changed_batch = given.choice("changedBatch", ChangedBatch, ChangedBatch.FAIL)
     prefix = given.text("transactionalIdPrefix", DEFAULT_PREFIX)
-    marker_topic = given.text("markerTopic", DEFAULT_MARKER_TOPIC)
+    note_topic = given.text("markerTopic", DEFAULT_NOTE_TOPIC)
     job_id = given.text("jobId")
     inline_bytes = given.count("inlineBytes", DEFAULT_INLINE_BYTES)
     staging_location = given.text("stagingLocation")
@@ -191,10 +191,10 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         given.problems.append(
             f"atomicity={atomicity} is a kind of exactly once: leave out delivery=at_least_once, or atomicity"
         )
-    if topic == "" or not prefix or not marker_topic or job_id == "":
+    if topic == "" or not prefix or not note_topic or job_id == "":
         given.problems.append("topic, transactionalIdPrefix, markerTopic and jobId must not be empty")
-    if topic is not None and topic == marker_topic:
-        given.problems.append(f"topic={topic} is the sink's own marker topic")
+    if topic is not None and topic == note_topic:
+        given.problems.append(f"topic={topic} is the sink's own note topic")
     given.problems.extend(unknown_name_problem("sink", name, _OWN_NAMES) for name in given.values)
     settings = None
     try:
@@ -205,7 +205,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     if given.problems or settings is None:
         raise InvalidSinkOptions("; ".join(given.problems))
     assert prefix is not None
-    assert marker_topic is not None
+    assert note_topic is not None
     return SinkOptions(
         client=client,
         batch_bytes=min(max(settings.batch_size, 1), settings.max_request_size),
@@ -216,10 +216,10 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         topic=topic,
         delivery=delivery,
         atomicity=atomicity,
-        missing_marker=missing_marker,
+        missing_note=missing_note,
         changed_batch=changed_batch,
         transactional_id_prefix=prefix,
-        marker_topic=marker_topic,
+        note_topic=note_topic,
         job_id=job_id,
         inline_bytes=inline_bytes,
         staging_location=staging_location,

@@ -2,9 +2,9 @@
 
 0. Look whether another driver has gone further with this checkpoint; then leave it alone.
 1. InitProducerId. It fences every earlier driver of the query, and waits for a commit of theirs that is under way.
-2. Read the marker, and decide. Only now: before, an earlier transaction could still have become visible.
-3. Publish all batches and the marker, and commit.
-4. After an outcome that is not definite, forget the producer and begin at 1. The marker will tell what has happened.
+2. Read the note, and decide. Only now: before, an earlier transaction could still have become visible.
+3. Publish all batches and the note, and commit.
+4. After an outcome that is not definite, forget the producer and begin at 1. The note will tell what has happened.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, TransactionTimedOut
 from tidelog.spark.sink.modes import identity_of, refuse_if_overtaken
-from tidelog.spark.sink.note import Marker, Refuse, Skip, decide, marker_of
-from tidelog.spark.sink.note_store import ensure_marker_topic, fetch_marker, marker_partition
-from tidelog.spark.sink.options import ChangedBatch, MissingMarker, SinkOptions
+from tidelog.spark.sink.note import Note, Refuse, Skip, decide, note_of
+from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
+from tidelog.spark.sink.options import ChangedBatch, MissingNote, SinkOptions
 from tidelog.spark.sink.plan import TaskOutput
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
 from tidelog.spark.sink.staging import read_staged
@@ -45,8 +45,8 @@ DRIVER_CRASH_POINTS = (
     "after-init-producer-id",
     "after-offset-fetch",
     "after-half-of-the-batches",
-    "before-marker",
-    "after-marker",
+    "before-note",
+    "after-note",
     "before-end-txn",
     "after-end-txn",
     "before-commit-log",
@@ -69,7 +69,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """A micro-batch that is to be in the topics once. `name` is transactional id and marker group at once.
+    """A micro-batch that is to be in the topics once. `name` is transactional id and note group at once.
 
     A mirror recognises its micro-batches by other means (`tidelog.spark.mirror.sink`).
     """
@@ -86,8 +86,8 @@ class Publication:
     def identity(self) -> BatchIdentity:
         return identity_of([output.written for output in self.outputs])
 
-    def marker(self) -> Marker:
-        return marker_of(self.identity(), tasks=len(self.outputs))
+    def note(self) -> Note:
+        return note_of(self.identity(), tasks=len(self.outputs))
 
     def refuse_if_overtaken(self) -> None:
         """Before anything else. Raises PublishFenced."""
@@ -97,11 +97,11 @@ class Publication:
         """Whether the rows are in the topics. Asked after earlier drivers were fenced."""
         return await _is_published(self, cluster)
 
-    async def leave_marker(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
+    async def leave_note(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
         """Put into the open transaction what `is_published` looks for. `deliveries` are those of the batches."""
-        marker = self.marker()
-        position = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
-        await producer.send_offsets({marker_partition(self.options): position}, self.name)
+        note = self.note()
+        position = OffsetAndMetadata(offset=note.batch, metadata=note.metadata())
+        await producer.send_offsets({note_partition(self.options): position}, self.name)
 
 
 async def publish(publication: Publication, times: Times | None = None) -> Outcome:
@@ -133,7 +133,7 @@ async def _publish_once(publication: Publication, times: Times) -> Outcome:
         publication.refuse_if_overtaken()
         config = {**options.client, "transactional.id": publication.name}
         async with Producer(config=config) as producer:
-            await ensure_marker_topic(producer.cluster, options)
+            await ensure_note_topic(producer.cluster, options)
             await producer.init_transactions()
             crash_point("after-init-producer-id", publication.batch)
             if await publication.is_published(producer.cluster):
@@ -153,13 +153,13 @@ async def _publish_once(publication: Publication, times: Times) -> Outcome:
 
 
 async def _is_published(publication: Publication, cluster: Cluster) -> bool:
-    marker = await fetch_marker(cluster, publication.options, publication.name)
+    note = await fetch_note(cluster, publication.options, publication.name)
     crash_point("after-offset-fetch", publication.batch)
     decision = decide(
         publication.identity(),
-        marker,
+        note,
         group=publication.name,
-        publish_without_marker=publication.options.missing_marker is MissingMarker.PUBLISH,
+        publish_without_note=publication.options.missing_note is MissingNote.PUBLISH,
         skip_changed=publication.options.changed_batch is ChangedBatch.SKIP,
     )
     if isinstance(decision, Refuse):
@@ -183,9 +183,9 @@ async def _run_transaction(producer: Producer, publication: Publication) -> floa
         if time.monotonic() > deadline:
             raise _timed_out(publication)
         deliveries.append(await producer.publish(topic, partition, batch))
-    crash_point("before-marker", publication.batch)
-    await publication.leave_marker(producer, deliveries)
-    crash_point("after-marker", publication.batch)
+    crash_point("before-note", publication.batch)
+    await publication.leave_note(producer, deliveries)
+    crash_point("after-note", publication.batch)
     await producer.flush()
     if time.monotonic() > deadline:
         raise _timed_out(publication)

@@ -2,8 +2,8 @@
 
 For micro-batches that are too large for the driver's bandwidth. Rows go from the tasks to the brokers; the driver only
 ends transactions. They become visible one after the other, and if the driver dies in between, the micro-batch can be
-completed only by the same tasks with the same rows. So the driver first writes down how it is divided (the marker of
-the query), and each task's transaction holds a marker of its own. What follows from them is decided in
+completed only by the same tasks with the same rows. So the driver first writes down how it is divided (the note of
+the query), and each task's transaction holds a note of its own. What follows from them is decided in
 `tidelog.spark.sink.note`.
 
 The price beside that: transactions are open until all tasks are done, so kafka.transaction.timeout.ms has to cover the
@@ -37,9 +37,9 @@ from tidelog.spark.sink.modes import (
     refuse_if_overtaken,
     run,
 )
-from tidelog.spark.sink.note import Refuse, decide_tasks, marker_of
-from tidelog.spark.sink.note_store import ensure_marker_topic, fetch_marker, marker_partition
-from tidelog.spark.sink.options import MissingMarker, SinkOptions
+from tidelog.spark.sink.note import Refuse, decide_tasks, note_of
+from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
+from tidelog.spark.sink.options import MissingNote, SinkOptions
 from tidelog.spark.sink.plan import SinkPlan, TaskTransaction
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain
 from tidelog.spark.sink.reports import leave_report, report_of
@@ -62,15 +62,15 @@ class TaskMode(SinkMode):
         name = _task_name(_query_name(options, place.query_id), place.task)
         try:
             with TaskProducer({**options.client, "transactional.id": name}) as sender:
-                sender.call(ensure_marker_topic(sender.producer.cluster, options))
+                sender.call(ensure_note_topic(sender.producer.cluster, options))
                 sender.call(sender.producer.init_transactions())
-                marker = sender.call(fetch_marker(sender.producer.cluster, options, name))
-                if marker is not None and marker.batch > place.batch:
+                note = sender.call(fetch_note(sender.producer.cluster, options, name))
+                if note is not None and note.batch > place.batch:
                     raise CannotTellIfPublished(
-                        f"micro-batch {place.batch} is to be published, but task {place.task} of {marker.batch} is in "
+                        f"micro-batch {place.batch} is to be published, but task {place.task} of {note.batch} is in "
                         "the topics already: the checkpoint is older than what was written"
                     )
-                committed = marker is not None and marker.batch == place.batch
+                committed = note is not None and note.batch == place.batch
                 return _write(plan, place, rows, sender, name, committed=committed)
         except BROKER_ERRORS as error:
             raise explain(f"task {place.task} of micro-batch {place.batch}", options, error) from error
@@ -123,25 +123,25 @@ def _write(
     written = place.written(encoder.digest, encoder.volumes)
     transaction = None
     if not committed:
-        marker = marker_of(identity_of([written]), tasks=1)
-        position = OffsetAndMetadata(offset=marker.batch, metadata=marker.metadata())
-        sender.call(sender.producer.send_offsets({marker_partition(plan.options): position}, name))
+        note = note_of(identity_of([written]), tasks=1)
+        position = OffsetAndMetadata(offset=note.batch, metadata=note.metadata())
+        sender.call(sender.producer.send_offsets({note_partition(plan.options): position}, name))
         transaction = sender.call(sender.producer.hand_over_transaction())
     return TaskTransaction(written=written, transaction=transaction)
 
 
 async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[TaskTransaction]) -> None:
     division = ";".join(f"{task.written.rows}:{task.written.digest}" for task in tasks)
-    current = marker_of(
+    current = note_of(
         identity_of([task.written for task in tasks]),
         tasks=len(tasks),
         division=hashlib.blake2b(division.encode(), digest_size=8).hexdigest(),
     )
     async with Producer(config={**options.client, "transactional.id": name}) as producer:
-        await ensure_marker_topic(producer.cluster, options)
+        await ensure_note_topic(producer.cluster, options)
         # An earlier driver cannot write down its division any more.
         await producer.init_transactions()
-        planned = await fetch_marker(producer.cluster, options, name)
+        planned = await fetch_note(producer.cluster, options, name)
         crash_point("after-offset-fetch", batch)
         committed = any(task.transaction is None for task in tasks)
         if planned is not None and planned.batch == batch and not committed:
@@ -154,14 +154,14 @@ async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[T
             any_committed=committed,
             group=name,
             is_job=tasks[0].written.is_job,
-            publish_without_marker=options.missing_marker is MissingMarker.PUBLISH,
+            publish_without_note=options.missing_note is MissingNote.PUBLISH,
         )
         if isinstance(decision, Refuse):
             raise (PlanChanged if committed else CannotTellIfPublished)(decision.problem)
         if planned != current:
             async with producer.transaction():
                 position = OffsetAndMetadata(offset=batch, metadata=current.metadata())
-                await producer.send_offsets({marker_partition(options): position}, name)
+                await producer.send_offsets({note_partition(options): position}, name)
     crash_point("before-end-txn", batch)
     open_ones = [task.transaction for task in tasks if task.transaction is not None]
     half = (len(open_ones) + 1) // 2
@@ -188,8 +188,8 @@ async def _fence(options: SinkOptions, name: str, batch: int) -> bool:
     """Take over a task's transactional id, which settles its transaction, and see whether it is in the topics."""
     async with Producer(config={**options.client, "transactional.id": name}) as producer:
         await producer.init_transactions()
-        marker = await fetch_marker(producer.cluster, options, name)
-    return marker is not None and marker.batch == batch
+        note = await fetch_note(producer.cluster, options, name)
+    return note is not None and note.batch == batch
 
 
 async def _abort_all(options: SinkOptions, open_ones: Sequence[OpenTransaction]) -> None:

@@ -1,19 +1,21 @@
 """The sink: `df.writeStream.format("tidelog")` and `df.write.format("tidelog")`.
 
-Spark makes a writer in the driver, copies it to the tasks, whose `write` is called, and calls `commit` or `abort` on
-another one in the driver. What these do depends on the kind of delivery (`tidelog.spark.sink.delivery`). The other
-entrance into the same sink is `tidelog.spark.sink.foreach_batch`.
+For each micro-batch Spark creates a writer in one process of the driver, which plans, and copies it to the tasks, whose
+`write` is called; it calls `commit` or `abort` on another writer, in another process of the driver
+(`tidelog.spark.session.processes`). What these do depends on the kind of delivery (`tidelog.spark.sink.delivery`). The
+other entrance into the same sink is `tidelog.spark.sink.foreach_batch`.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
 from tidelog.spark.session.errors import spoken
+from tidelog.spark.session.processes import PLANNER, planned
 from tidelog.spark.sink.columns import SinkColumns, sink_columns
 from tidelog.spark.sink.delivery import delivery_mode, plan_micro_batch, planned_for
 from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFailed
@@ -47,7 +49,7 @@ def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: b
             "atomicity=prepared needs the option jobId: prepared transactions have no timeout, and if the driver dies, "
             "they are found again and ended when a job with the same jobId is started"
         )
-    return JobWriter(chosen, sink_columns(schema, chosen))
+    return planned(JobWriter(chosen, sink_columns(schema, chosen)))
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceStreamWriter:
@@ -55,7 +57,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: 
     chosen = sink_options(options)
     if chosen.job_id is not None:
         raise InvalidSinkOptions("jobId is for df.write; a streaming query has its id in the checkpoint")
-    return MicroBatchWriter(chosen, sink_columns(schema, chosen))
+    return planned(MicroBatchWriter(chosen, sink_columns(schema, chosen)))
 
 
 @spoken
@@ -70,12 +72,14 @@ class _Writer:
         # The name of a job of `df.write`.
         self._job: str | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Spark copies a writer to make a plan for tasks. Only then the topics are looked at: `commit` and `abort` get a
-        # writer that is made anew, and must not depend on a broker that cannot be asked.
+    def plan(self) -> None:
+        """In the driver, before Spark copies the writer to the tasks."""
+        self._plan = plan_micro_batch(self._options, self._columns, job=self._job)
+
+    def _planned(self) -> SinkPlan:
         if self._plan is None:
-            self._plan = plan_micro_batch(self._options, self._columns, job=self._job)
-        return self.__dict__
+            raise PublishFailed(f"this Spark does not plan writes in {PLANNER}, so its tasks have no plan")
+        return self._plan
 
 
 @spoken
@@ -86,17 +90,16 @@ class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
         query_id, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
         if query_id is None or batch is None:
             raise PublishFailed(f"this Spark does not tell its tasks {QUERY_ID} and {BATCH_ID}")
-        assert self._plan is not None
-        number = int(batch)
+        plan, number = self._planned(), int(batch)
         place = TaskPlace(
             query_id=query_id,
             batch=number,
             task=context.partitionId(),
             attempt=context.taskAttemptId(),
             run=context.getLocalProperty(RUN_ID) or "",
-            planned=planned_for(self._plan, query_id, number, context.getLocalProperty),
+            planned=planned_for(plan, query_id, number, context.getLocalProperty),
         )
-        return self._mode.run_task(self._plan, place, iterator)
+        return self._mode.run_task(plan, place, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         self._mode.commit(self._options, messages, batchId)
@@ -115,7 +118,6 @@ class JobWriter(_Writer, DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()
-        assert self._plan is not None
         assert context is not None
         place = TaskPlace(
             query_id=self._job,
@@ -124,7 +126,7 @@ class JobWriter(_Writer, DataSourceArrowWriter):
             attempt=context.taskAttemptId(),
             is_job=True,
         )
-        return self._mode.run_task(self._plan, place, iterator)
+        return self._mode.run_task(self._planned(), place, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         self._mode.commit(self._options, messages, _ONLY_BATCH)
