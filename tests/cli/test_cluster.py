@@ -17,8 +17,8 @@ from tidelog.client.admin import (
     ClusterDescription,
     NodeDescription,
     PartitionDescription,
-    QuorumDescription,
-    QuorumReplica,
+    QuorumInfo,
+    QuorumReplicaInfo,
     TopicDescription,
 )
 from tidelog.model.ids import ZERO_UUID
@@ -32,7 +32,7 @@ def partition(number: int, leader: int | None, in_sync: tuple[int, ...]) -> Part
 
 def report(*partitions: PartitionDescription, fenced: bool = False) -> ClusterReport:
     replicas = [
-        QuorumReplica(node_id=n, log_end_offset=9 - n, lag=n - 1, last_fetch_ms=None, last_caught_up_ms=None)
+        QuorumReplicaInfo(node_id=n, log_end_offset=9 - n, lag=n - 1, last_fetch_ms=None, last_caught_up_ms=None)
         for n in (1, 2)
     ]
     return ClusterReport(
@@ -45,7 +45,7 @@ def report(*partitions: PartitionDescription, fenced: bool = False) -> ClusterRe
                 NodeDescription(node_id=2, host="two", port=9092, rack=None, fenced=fenced),
             ),
         ),
-        quorum=QuorumDescription(leader=2, leader_epoch=5, high_watermark=7, voters=tuple(replicas), observers=()),
+        quorum=QuorumInfo(leader=2, leader_epoch=5, high_watermark=7, voters=tuple(replicas), observers=()),
         topics=[TopicDescription(name="t", topic_id=ZERO_UUID, internal=False, partitions=partitions)],
     )
 

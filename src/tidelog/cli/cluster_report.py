@@ -11,8 +11,8 @@ from tidelog.client.admin import (
     ClusterDescription,
     NodeDescription,
     PartitionDescription,
-    QuorumDescription,
-    QuorumReplica,
+    QuorumInfo,
+    QuorumReplicaInfo,
     TopicDescription,
 )
 
@@ -25,7 +25,7 @@ class ClusterReport:
     """One picture of a cluster. `quorum` is None where the brokers cannot tell."""
 
     cluster: ClusterDescription
-    quorum: QuorumDescription | None
+    quorum: QuorumInfo | None
     topics: Sequence[TopicDescription]
 
     @property
@@ -138,7 +138,7 @@ def _node_json(report: ClusterReport, node: NodeDescription) -> dict[str, Any]:
     }
 
 
-def _quorum_lines(quorum: QuorumDescription | None) -> list[str]:
+def _quorum_lines(quorum: QuorumInfo | None) -> list[str]:
     if quorum is None:
         return ["Quorum: the brokers do not tell"]
     leader = "none" if quorum.leader is None else quorum.leader
@@ -151,7 +151,7 @@ def _quorum_lines(quorum: QuorumDescription | None) -> list[str]:
     return [first, *columns(("NODE", "LOG-END-OFFSET", "LAG", "STATUS"), rows)]
 
 
-def _replica_json(replica: QuorumReplica) -> dict[str, Any]:
+def _replica_json(replica: QuorumReplicaInfo) -> dict[str, Any]:
     return {
         "id": replica.node_id,
         "logEndOffset": replica.log_end_offset,

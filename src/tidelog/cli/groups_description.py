@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidelog.cli.output import print_json, print_lines
-from tidelog.client.admin import Admin, GroupDescription, GroupMember
+from tidelog.client.admin import Admin, GroupDescription, GroupMemberDescription
 from tidelog.client.config import Options
 from tidelog.client.offsets.listing import LATEST
 from tidelog.model.errors import ApiError
@@ -26,7 +26,7 @@ class PartitionRow:
     leader_epoch: int | None
     current_offset: int | None
     end_offset: int | None
-    owner: GroupMember | None
+    owner: GroupMemberDescription | None
 
     @property
     def lag(self) -> int | None:
@@ -76,7 +76,7 @@ async def _partition_rows(admin: Admin, group: GroupDescription) -> list[Partiti
     """Of members with many partitions first, of partitions without a member last."""
     committed = await admin.list_group_offsets(group.group_id)
     by_load = sorted(group.members, key=lambda member: -len(member.assignment))
-    order: dict[TopicPartition, GroupMember | None] = {
+    order: dict[TopicPartition, GroupMemberDescription | None] = {
         partition: member for member in by_load for partition in sorted(member.assignment)
     }
     order |= {partition: None for partition in sorted(committed) if partition not in order}

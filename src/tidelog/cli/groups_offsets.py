@@ -21,7 +21,7 @@ from tidelog.model.ids import TopicPartition
 _INACTIVE = ("Empty", "Dead")
 
 
-class Scenario(Enum):
+class ResetScenario(Enum):
     """Where to reset to; the value is the option."""
 
     EARLIEST = "--to-earliest"
@@ -37,7 +37,7 @@ class Scenario(Enum):
 class Reset:
     """`number` is an offset, a shift, or a time in milliseconds (for a duration: how long ago)."""
 
-    scenario: Scenario
+    scenario: ResetScenario
     number: int = 0
 
 
@@ -114,17 +114,17 @@ async def _plan(admin: Admin, group_id: str, scope: Scope, reset: Reset) -> dict
     if not partitions:
         return {}
     match reset.scenario:
-        case Scenario.EARLIEST:
+        case ResetScenario.EARLIEST:
             return await _offsets_at(admin, partitions, EARLIEST)
-        case Scenario.LATEST:
+        case ResetScenario.LATEST:
             return await _offsets_at(admin, partitions, LATEST)
-        case Scenario.CURRENT:
+        case ResetScenario.CURRENT:
             missing = [partition for partition in partitions if partition not in current]
             ends = await _offsets_at(admin, missing, LATEST) if missing else {}
             return {partition: current.get(partition, ends.get(partition, 0)) for partition in partitions}
-        case Scenario.OFFSET:
+        case ResetScenario.OFFSET:
             return await _within_logs(admin, dict.fromkeys(partitions, reset.number))
-        case Scenario.SHIFT:
+        case ResetScenario.SHIFT:
             unknown = [partition for partition in partitions if partition not in current]
             if unknown:
                 raise CommandFailure(
@@ -132,9 +132,9 @@ async def _plan(admin: Admin, group_id: str, scope: Scope, reset: Reset) -> dict
                     f"nothing to shift; name other partitions with --topic"
                 )
             return await _within_logs(admin, {partition: current[partition] + reset.number for partition in partitions})
-        case Scenario.DURATION:
+        case ResetScenario.DURATION:
             return await _offsets_since(admin, partitions, int(time.time() * 1000) - reset.number)
-        case Scenario.DATETIME:
+        case ResetScenario.DATETIME:
             return await _offsets_since(admin, partitions, reset.number)
 
 

@@ -11,7 +11,7 @@ from tidelog.model.ids import ZERO_UUID, format_uuid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class PartitionReport:
     """Which partitions to show: all, or (any of these) those with a problem."""
 
     under_replicated: bool = False
@@ -26,7 +26,7 @@ class Report:
 
 
 def describe_lines(
-    topic: TopicDescription, configs: Sequence[ConfigEntry], report: Report, live_brokers: Collection[int]
+    topic: TopicDescription, configs: Sequence[ConfigEntry], report: PartitionReport, live_brokers: Collection[int]
 ) -> list[str]:
     lines: list[str] = []
     # As Kafka's tool has it, also what the cluster sets for all topics, such as min.insync.replicas.
@@ -79,7 +79,7 @@ def _min_in_sync(configs: Sequence[ConfigEntry]) -> int:
 
 
 def _has_problem(
-    partition: PartitionDescription, report: Report, min_in_sync: int, live_brokers: Collection[int]
+    partition: PartitionDescription, report: PartitionReport, min_in_sync: int, live_brokers: Collection[int]
 ) -> bool:
     in_sync = len(partition.in_sync)
     leaderless = partition.leader is None

@@ -17,6 +17,6 @@ from __future__ import annotations
 from tidelog.sync.admin import Admin
 from tidelog.sync.background import ForkedClient
 from tidelog.sync.consumer import Consumer
-from tidelog.sync.producer import Delivery, Producer
+from tidelog.sync.producer import BlockingDelivery, Producer
 
-__all__ = ["Admin", "Consumer", "Delivery", "ForkedClient", "Producer"]
+__all__ = ["Admin", "BlockingDelivery", "Consumer", "ForkedClient", "Producer"]

@@ -31,7 +31,7 @@ _HANDED_OVER_AGAIN: Final = MOST_HANDED_OVER // 2
 _Arguments = tuple[str, bytes | None, bytes | None, tuple[Header, ...], int | None, int | None]
 
 
-class Delivery:
+class BlockingDelivery:
     """The delivery of one record: `result()` waits for its RecordMetadata, or raises what says why it is not stored."""
 
     __slots__ = ("_delivery", "_failure", "_observed", "_producer", "_waiters")
@@ -76,14 +76,14 @@ class _Handover:
         self._producer = producer
         # Appending to and taking from a deque need no lock. The threads agree by the order in which they look: a user's
         # thread appends and then asks whether the loop's is awake; that one falls asleep and then looks once more.
-        self._records: deque[tuple[Delivery, _Arguments]] = deque()
+        self._records: deque[tuple[BlockingDelivery, _Arguments]] = deque()
         self._awake = False
         self._task: asyncio.Task[None] | None = None
         self._room = threading.Event()
         self._idle: list[asyncio.Future[None]] = []
-        self.first_failure: Delivery | None = None
+        self.first_failure: BlockingDelivery | None = None
 
-    def put(self, delivery: Delivery, arguments: _Arguments) -> None:
+    def put(self, delivery: BlockingDelivery, arguments: _Arguments) -> None:
         self._records.append((delivery, arguments))
         if not self._awake:
             self._awake = True
@@ -194,11 +194,11 @@ class Producer(Client[AsyncProducer]):
         headers: Headers = (),
         partition: int | None = None,
         timestamp_ms: int | None = None,
-    ) -> Delivery:
+    ) -> BlockingDelivery:
         """Hand a record over; `result()` of what this returns waits until it is stored. Text is sent as UTF-8."""
         if self._closed or not self._started:
             raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
-        delivery = Delivery(self)
+        delivery = BlockingDelivery(self)
         arguments: _Arguments = (
             topic,
             as_bytes("value", value),
@@ -211,9 +211,9 @@ class Producer(Client[AsyncProducer]):
         self._handover.put(delivery, arguments)
         return delivery
 
-    def publish(self, topic: str, partition: int, batch: bytes | bytearray | memoryview) -> Delivery:
+    def publish(self, topic: str, partition: int, batch: bytes | bytearray | memoryview) -> BlockingDelivery:
         """Send one record batch that was encoded elsewhere; see `tidelog.Producer.publish`."""
-        delivery = Delivery(self)
+        delivery = BlockingDelivery(self)
         delivery._taken(self._run(lambda: self._wrapped.publish(topic, partition, batch)), None)
         return delivery
 

@@ -68,7 +68,7 @@ class TooManyStates(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace(Generic[S]):
+class StepTrace(Generic[S]):
     """How a state was reached."""
 
     steps: tuple[Step[S], ...]
@@ -95,7 +95,7 @@ class Exploration(Generic[S]):
     steps: int
     depth: int
     complete: bool
-    counterexample: Trace[S] | None
+    counterexample: StepTrace[S] | None
 
     def __str__(self) -> str:
         how = "all that there are" if self.complete else f"all within {self.depth} steps"
@@ -129,7 +129,7 @@ def explore(
                 watch(state)
             problem = model.problem(state)
             if problem is not None:
-                trace = Trace(steps=_way_to(state, origins), problem=problem)
+                trace = StepTrace(steps=_way_to(state, origins), problem=problem)
                 return _found(len(origins), taken, reached, trace)
             if reached == depth:
                 continue
@@ -146,7 +146,9 @@ def explore(
     raise AssertionError("the last layer has no steps")
 
 
-def _found(states: int, steps: int, depth: int, trace: Trace[S] | None, *, complete: bool = False) -> Exploration[S]:
+def _found(
+    states: int, steps: int, depth: int, trace: StepTrace[S] | None, *, complete: bool = False
+) -> Exploration[S]:
     return Exploration(states=states, steps=steps, depth=depth, complete=complete, counterexample=trace)
 
 

@@ -11,22 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.client.consumer.assignors import ASSIGNORS, assign_ranges, assign_round_robin
-from tidelog.client.consumer.group_protocol import Subscription, encode_sticky_user_data
+from tidelog.client.consumer.group_protocol import MemberSubscription, encode_sticky_user_data
 from tidelog.client.consumer.sticky import assign_cooperatively, assign_sticky
 from tidelog.model.ids import TopicPartition
 
 Assignment = dict[str, list[TopicPartition]]
 
 
-def wants(*topics: str, instance_id: str | None = None) -> Subscription:
-    return Subscription(topics=topics, instance_id=instance_id)
+def wants(*topics: str, instance_id: str | None = None) -> MemberSubscription:
+    return MemberSubscription(topics=topics, instance_id=instance_id)
 
 
 def numbers(assignment: Assignment) -> dict[str, list[str]]:
     return {member: [str(partition) for partition in partitions] for member, partitions in assignment.items()}
 
 
-def remembering(assignment: Assignment, subscriptions: Mapping[str, Subscription]) -> dict[str, Subscription]:
+def remembering(
+    assignment: Assignment, subscriptions: Mapping[str, MemberSubscription]
+) -> dict[str, MemberSubscription]:
     """The same members in the next generation of a sticky group."""
     return {
         member: replace(wanted, user_data=encode_sticky_user_data(assignment.get(member, ()), 1))
@@ -50,7 +52,7 @@ EQUAL_MEMBERS = st.integers(1, 7).map(lambda count: {f"m{number}": wants("w", "x
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(members=MEMBERS, counts=COUNTS)
 def test_every_wanted_partition_has_exactly_one_owner_who_wants_it(
-    name: str, members: dict[str, Subscription], counts: dict[str, int]
+    name: str, members: dict[str, MemberSubscription], counts: dict[str, int]
 ) -> None:
     assignment = ASSIGNORS[name].assign(members, counts)
     assert set(assignment) == set(members)
@@ -64,7 +66,7 @@ def test_every_wanted_partition_has_exactly_one_owner_who_wants_it(
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(members=MEMBERS, counts=COUNTS)
 def test_static_members_get_the_same_again_under_new_member_ids(
-    name: str, members: dict[str, Subscription], counts: dict[str, int]
+    name: str, members: dict[str, MemberSubscription], counts: dict[str, int]
 ) -> None:
     before = {member: replace(wanted, instance_id=f"i-{member}") for member, wanted in members.items()}
     # The order of the member ids is turned around; that of the instance ids stays.
@@ -92,7 +94,9 @@ def test_ranges_of_topics_are_divided_alike() -> None:
 
 
 @given(members=MEMBERS, counts=COUNTS)
-def test_shares_of_one_topic_differ_by_one_at_most(members: dict[str, Subscription], counts: dict[str, int]) -> None:
+def test_shares_of_one_topic_differ_by_one_at_most(
+    members: dict[str, MemberSubscription], counts: dict[str, int]
+) -> None:
     assignment = assign_ranges(members, counts)
     for topic in counts:
         shares = [
@@ -136,7 +140,7 @@ def test_sticky_passes_partitions_on_through_members_between() -> None:
 
 @given(members=MEMBERS, counts=COUNTS, old_counts=COUNTS, data=st.data())
 def test_sticky_is_as_even_as_can_be_from_any_past(
-    members: dict[str, Subscription], counts: dict[str, int], old_counts: dict[str, int], data: st.DataObject
+    members: dict[str, MemberSubscription], counts: dict[str, int], old_counts: dict[str, int], data: st.DataObject
 ) -> None:
     past: Assignment = {}
     for topic, count in old_counts.items():
@@ -152,13 +156,13 @@ def test_sticky_is_as_even_as_can_be_from_any_past(
 
 
 @given(members=MEMBERS, counts=COUNTS)
-def test_sticky_moves_nothing_without_need(members: dict[str, Subscription], counts: dict[str, int]) -> None:
+def test_sticky_moves_nothing_without_need(members: dict[str, MemberSubscription], counts: dict[str, int]) -> None:
     first = assign_sticky(members, counts)
     assert assign_sticky(remembering(first, members), counts) == first
 
 
 @given(members=EQUAL_MEMBERS, counts=COUNTS)
-def test_sticky_survivors_keep_what_they_have(members: dict[str, Subscription], counts: dict[str, int]) -> None:
+def test_sticky_survivors_keep_what_they_have(members: dict[str, MemberSubscription], counts: dict[str, int]) -> None:
     first = assign_sticky(members, counts)
     left = {member: wanted for member, wanted in members.items() if member != "m0"}
     second = assign_sticky(remembering(first, left), counts)
@@ -168,7 +172,7 @@ def test_sticky_survivors_keep_what_they_have(members: dict[str, Subscription], 
 
 @given(members=EQUAL_MEMBERS, counts=COUNTS)
 def test_sticky_newcomers_get_their_share_and_nothing_else_moves(
-    members: dict[str, Subscription], counts: dict[str, int]
+    members: dict[str, MemberSubscription], counts: dict[str, int]
 ) -> None:
     first = assign_sticky(members, counts)
     more = {**members, "newcomer": wants("w", "x")}
@@ -190,9 +194,9 @@ def test_of_two_claims_the_later_generation_is_right() -> None:
 
 def test_two_claims_of_one_generation_are_worth_nothing() -> None:
     members = {
-        "a": Subscription(topics=("t",), owned=(TopicPartition("t", 0),), generation=5),
-        "b": Subscription(topics=("t",), owned=(TopicPartition("t", 0),), generation=5),
-        "c": Subscription(topics=("t",), owned=(), generation=5),
+        "a": MemberSubscription(topics=("t",), owned=(TopicPartition("t", 0),), generation=5),
+        "b": MemberSubscription(topics=("t",), owned=(TopicPartition("t", 0),), generation=5),
+        "c": MemberSubscription(topics=("t",), owned=(), generation=5),
     }
     given_now = assign_cooperatively(members, {"t": 1})
     assert sum(len(partitions) for partitions in given_now.values()) <= 1
@@ -203,7 +207,7 @@ def test_two_claims_of_one_generation_are_worth_nothing() -> None:
 
 def test_a_partition_that_changes_hands_is_given_to_nobody_at_first() -> None:
     owned = tuple(TopicPartition("t", n) for n in range(4))
-    members = {"a": Subscription(topics=("t",), owned=owned, generation=3), "b": wants("t")}
+    members = {"a": MemberSubscription(topics=("t",), owned=owned, generation=3), "b": wants("t")}
     first = assign_cooperatively(members, {"t": 4})
     assert numbers(first) == {"a": ["t-0", "t-1"], "b": []}
     members["a"] = replace(members["a"], owned=tuple(first["a"]), generation=4)
@@ -213,8 +217,8 @@ def test_a_partition_that_changes_hands_is_given_to_nobody_at_first() -> None:
 def test_generations_of_older_members_are_in_the_user_data() -> None:
     owned = (TopicPartition("t", 0),)
     members = {
-        "a": Subscription(topics=("t",), owned=owned, user_data=b"\x00\x00\x00\x07"),
-        "b": Subscription(topics=("t",), owned=owned, generation=6),
+        "a": MemberSubscription(topics=("t",), owned=owned, user_data=b"\x00\x00\x00\x07"),
+        "b": MemberSubscription(topics=("t",), owned=owned, generation=6),
     }
     assert numbers(assign_cooperatively(members, {"t": 1})) == {"a": ["t-0"], "b": []}
 
@@ -232,7 +236,9 @@ def test_no_partition_ever_has_two_owners_and_two_rounds_are_enough(rounds: list
         for _ in range(2):
             generation += 1
             told = {
-                member: Subscription(topics=("t",), owned=tuple(sorted(had)), generation=generation - 1 if had else -1)
+                member: MemberSubscription(
+                    topics=("t",), owned=tuple(sorted(had)), generation=generation - 1 if had else -1
+                )
                 for member, had in owned.items()
             }
             assignment = assign_cooperatively(told, {"t": partitions})

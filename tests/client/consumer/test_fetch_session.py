@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidelog.client.consumer.fetch_session import NAMED_TOPICS, FetchPlan, FetchSession, WantedPartition
+from tidelog.client.consumer.fetch_session import NAMED_TOPICS, FetchRequestData, FetchSessionHandler, WantedPartition
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 
@@ -17,7 +17,7 @@ def at(offset: int, topic_id: Uuid = IDS["t"]) -> WantedPartition:
     return WantedPartition(topic_id=topic_id, fetch_offset=offset, leader_epoch=0, max_bytes=1000)
 
 
-def told(plan: FetchPlan) -> dict[TopicPartition, int]:
+def told(plan: FetchRequestData) -> dict[TopicPartition, int]:
     return {
         TopicPartition(topic.topic, part.partition): part.fetch_offset
         for topic in plan.topics
@@ -25,12 +25,12 @@ def told(plan: FetchPlan) -> dict[TopicPartition, int]:
     }
 
 
-def forgotten(plan: FetchPlan) -> set[TopicPartition]:
+def forgotten(plan: FetchRequestData) -> set[TopicPartition]:
     return {TopicPartition(topic.topic, number) for topic in plan.forgotten for number in topic.partitions}
 
 
 def test_the_first_request_says_everything_and_the_next_what_has_changed() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     first = session.plan({T0: at(5), T1: at(7)})
     assert (first.session_id, first.session_epoch, first.full) == (0, 0, True)
     assert told(first) == {T0: 5, T1: 7}
@@ -45,7 +45,7 @@ def test_the_first_request_says_everything_and_the_next_what_has_changed() -> No
 
 
 def test_a_broker_that_keeps_no_session_is_told_everything_each_time() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     for _ in range(3):
         plan = session.plan({T0: at(5)})
         assert (plan.session_id, plan.session_epoch) == (0, 0)
@@ -55,7 +55,7 @@ def test_a_broker_that_keeps_no_session_is_told_everything_each_time() -> None:
 
 
 def test_a_forgotten_session_is_begun_anew_without_its_id() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     session.plan({T0: at(5)})
     session.succeeded(99)
     session.plan({T0: at(6)})
@@ -66,7 +66,7 @@ def test_a_forgotten_session_is_begun_anew_without_its_id() -> None:
 
 
 def test_after_a_wrong_epoch_or_a_lost_reply_the_old_session_is_replaced() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     session.plan({T0: at(5)})
     session.succeeded(99)
     session.plan({T0: at(6)})
@@ -81,7 +81,7 @@ def test_after_a_wrong_epoch_or_a_lost_reply_the_old_session_is_replaced() -> No
 
 
 def test_a_topic_made_anew_under_its_name_begins_a_new_session() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     session.plan({T0: at(5)})
     session.succeeded(99)
     plan = session.plan({T0: at(0, Uuid(b"n" * 16))})
@@ -89,7 +89,7 @@ def test_a_topic_made_anew_under_its_name_begins_a_new_session() -> None:
 
 
 def test_topics_without_ids_are_named() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     assert session.plan({T0: at(5, ZERO_UUID)}).at_most == NAMED_TOPICS
     session.succeeded(99)
     plan = session.plan({T0: at(5)})
@@ -98,7 +98,7 @@ def test_topics_without_ids_are_named() -> None:
 
 
 def test_closing_says_nothing_but_farewell() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     session.plan({T0: at(5)})
     session.succeeded(99)
     plan = session.close()
@@ -112,7 +112,7 @@ WANTS = st.dictionaries(st.sampled_from([T0, T1, U0]), st.integers(0, 3), max_si
 @given(rounds=st.lists(st.tuples(WANTS, st.sampled_from(["ok", "lost", "forgotten", "epoch"])), max_size=12))
 def test_the_broker_always_knows_exactly_what_is_wanted(rounds: list[tuple[dict[TopicPartition, int], str]]) -> None:
     """A broker that keeps the session as KIP-227 has it, and loses it or replies now and then."""
-    session = FetchSession()
+    session = FetchSessionHandler()
     kept: dict[TopicPartition, int] = {}
     epoch = 0
     for wanted, outcome in rounds:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.client.consumer.group_protocol import (
-    Subscription,
+    MemberSubscription,
     decode_assignment,
     decode_cooperative_user_data,
     decode_sticky_user_data,
@@ -20,7 +20,7 @@ from tidelog.model.ids import TopicPartition
 
 
 def test_subscriptions_survive_the_way_over_the_coordinator() -> None:
-    subscription = Subscription(
+    subscription = MemberSubscription(
         topics=("a", "b"), owned=(TopicPartition("a", 0), TopicPartition("a", 3)), generation=7, rack="r1"
     )
     assert decode_subscription(encode_subscription(subscription)) == subscription
@@ -36,7 +36,7 @@ def test_messages_of_other_makes_are_understood() -> None:
     # kafka-python 3, version 0: topics ["t"], no user data.
     assert decode_subscription(bytes.fromhex("0000 00000001 0001 74 ffffffff")).topics == ("t",)
     # A version of the future, with fields that nobody knows here.
-    newest = encode_subscription(Subscription(topics=("t",)))
+    newest = encode_subscription(MemberSubscription(topics=("t",)))
     assert decode_subscription(b"\x00\x09" + newest[2:] + b"more").topics == ("t",)
     # Version 1 of an assignment: t-0 and t-2.
     assert decode_assignment(bytes.fromhex("0001 00000001 0001 74 00000002 00000000 00000002 ffffffff")) == (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.client.consumer.reconciliation import Identity, Reconciliation, State
+from tidelog.client.consumer.reconciliation import Identity, MembershipState, Reconciliation
 from tidelog.model.ids import Uuid
 from tidelog.protocol.messages.consumer_group_heartbeat_response import (
     Assignment,
@@ -82,11 +82,11 @@ def test_who_is_out_owns_nothing_and_joins_again_under_its_id() -> None:
     reconciliation = joined(0)
     reconciliation.owned = frozenset({(T, 0)})
     reconciliation.thrown_out()
-    assert reconciliation.state is State.OUT
+    assert reconciliation.state is MembershipState.OUT
     assert reconciliation.to_take_over is None
     # An answer that was on its way does not bring it back.
     reconciliation.answered(reply(5, 3))
-    assert reconciliation.state is State.OUT
+    assert reconciliation.state is MembershipState.OUT
     reconciliation.join_again()
     request = reconciliation.heartbeat()
     assert (request.member_id, request.member_epoch, request.topic_partitions) == ("m", 0, [])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tidelog.client.errors import WrongUse
-from tidelog.client.producer.batches import FinishedBatch
+from tidelog.client.producer.batches import PreencodedBatch
 from tidelog.client.producer.encoded_batches import check_finished, stamp
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import ATTRIBUTES_AT, compute_crc, parse_header, restamp_crc
@@ -48,7 +48,7 @@ def set_byte(position: int, value: int) -> Callable[[bytearray], None]:
 @pytest.mark.parametrize("transactional", [True, False])
 def test_a_stamped_batch_has_the_producer_and_the_same_records(compression: Compression, transactional: bool) -> None:
     encoded = finished(compression)
-    batch = FinishedBatch(PARTITION, 0, bytearray(encoded), check_finished(encoded))
+    batch = PreencodedBatch(PARTITION, 0, bytearray(encoded), check_finished(encoded))
     batch.producer_id, batch.producer_epoch, batch.base_sequence = 4711, 3, 42
     stamped = stamp(batch, transactional=transactional)
     header = parse_header(stamped)
@@ -68,7 +68,7 @@ def test_a_stamped_batch_has_the_producer_and_the_same_records(compression: Comp
 
 
 def test_a_batch_can_be_stamped_again() -> None:
-    batch = FinishedBatch(PARTITION, 0, bytearray(finished()), check_finished(finished()))
+    batch = PreencodedBatch(PARTITION, 0, bytearray(finished()), check_finished(finished()))
     for sequence in (5, 0):
         batch.producer_id, batch.producer_epoch, batch.base_sequence = 1, 1, sequence
         stamped = stamp(batch, transactional=True)
@@ -77,7 +77,7 @@ def test_a_batch_can_be_stamped_again() -> None:
 
 
 def test_without_a_producer_id_nothing_is_changed() -> None:
-    batch = FinishedBatch(PARTITION, 0, bytearray(finished()), check_finished(finished()))
+    batch = PreencodedBatch(PARTITION, 0, bytearray(finished()), check_finished(finished()))
     assert stamp(batch, transactional=False) == finished()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tidelog.client.producer.batches import Accumulator, ProducerBatch, Stored
-from tidelog.client.producer.sequences import LARGEST_EPOCH, MAX_UNRESOLVED, MODULUS, Refusal, Sequences
+from tidelog.client.producer.sequences import LARGEST_EPOCH, MAX_UNRESOLVED, MODULUS, BatchRefusal, Sequences
 from tidelog.model.ids import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -113,7 +113,7 @@ def test_a_transaction_never_numbers_anew() -> None:
     first, second = send(sequences, 1, 1)
     sequences.give_up(first, refused=True)
     assert sequences.broken
-    assert sequences.refused(second) is Refusal.GAP
+    assert sequences.refused(second) is BatchRefusal.GAP
     assert (sequences.producer_id, sequences.epoch) == (7, 3)
     sequences.restart(7, 4)
     assert not sequences.broken
@@ -140,14 +140,14 @@ def test_retries_go_one_by_one_in_order() -> None:
 def test_out_of_order_behind_an_unresolved_batch_is_tried_again() -> None:
     sequences = started()
     _, second = send(sequences, 1, 1)
-    assert sequences.refused(second) is Refusal.BEHIND
+    assert sequences.refused(second) is BatchRefusal.BEHIND
 
 
 def test_out_of_order_with_nothing_before_it_is_a_gap() -> None:
     sequences = started()
     first, second = send(sequences, 1, 1)
     sequences.stored(first)
-    assert sequences.refused(second) is Refusal.GAP
+    assert sequences.refused(second) is BatchRefusal.GAP
 
 
 def test_a_refused_batch_makes_those_behind_it_start_anew_once_their_fate_is_known() -> None:
@@ -155,9 +155,9 @@ def test_a_refused_batch_makes_those_behind_it_start_anew_once_their_fate_is_kno
     first, second, third = send(sequences, 2, 3, 4)
     sequences.give_up(first, refused=True)
     assert not sequences.may_send(batch_of(1)), "new batches wait until the numbers are settled"
-    assert sequences.refused(second) is Refusal.RENUMBER
+    assert sequences.refused(second) is BatchRefusal.RENUMBER
     assert second.producer_epoch == 0, "the third may still be stored under its old number"
-    assert sequences.refused(third) is Refusal.RENUMBER
+    assert sequences.refused(third) is BatchRefusal.RENUMBER
     assert [(batch.producer_epoch, batch.base_sequence) for batch in (second, third)] == [(1, 0), (1, 3)]
     assert sequences.may_send(second)
 
@@ -167,7 +167,7 @@ def test_batches_behind_a_given_up_one_may_turn_out_to_be_stored() -> None:
     first, second, third = send(sequences, 1, 1, 1)
     sequences.give_up(first, refused=True)
     sequences.stored(second)
-    assert sequences.refused(third) is Refusal.RENUMBER
+    assert sequences.refused(third) is BatchRefusal.RENUMBER
     assert (third.producer_epoch, third.base_sequence) == (1, 0)
 
 
@@ -195,8 +195,8 @@ def test_other_partitions_take_the_new_epoch_when_they_have_nothing_on_the_way()
 def test_a_leader_that_forgot_the_producer_gets_everything_anew() -> None:
     sequences = started()
     first, second = send(sequences, 1, 1)
-    assert sequences.forgotten(first) is Refusal.RENUMBER
-    assert sequences.forgotten(second) is Refusal.RENUMBER
+    assert sequences.forgotten(first) is BatchRefusal.RENUMBER
+    assert sequences.forgotten(second) is BatchRefusal.RENUMBER
     assert [(batch.producer_epoch, batch.base_sequence) for batch in (first, second)] == [(1, 0), (1, 1)]
 
 
@@ -228,8 +228,8 @@ def test_a_batch_that_may_still_arrive_keeps_its_number() -> None:
     first, second, third = send(sequences, 1, 1, 1)
     first.unanswered = second.unanswered = True
     sequences.give_up(first, refused=False)
-    assert sequences.refused(second) is Refusal.AGAIN, "both may lie in a buffer of the broker, in order"
-    assert sequences.refused(third) is Refusal.RENUMBER
+    assert sequences.refused(second) is BatchRefusal.AGAIN, "both may lie in a buffer of the broker, in order"
+    assert sequences.refused(third) is BatchRefusal.RENUMBER
     assert sequences.may_send(second)
     sequences.give_up(second, refused=False)
     assert (third.producer_epoch, third.base_sequence) == (1, 0)
@@ -330,7 +330,7 @@ class Histories(RuleBasedStateMachine):
                 batch.succeed(Stored(0, 0))
             case "out of order":
                 # This leader loses nothing, so there are no gaps.
-                assert self.sequences.refused(batch) is not Refusal.GAP
+                assert self.sequences.refused(batch) is not BatchRefusal.GAP
                 self.accumulator.put_back(batch)
             case _:
                 self.fail(batch, refused=True)

@@ -17,8 +17,8 @@ from tidelog.client.admin import Admin
 from tidelog.client.errors import AbortableError, DeliveryFailed, FatalError, FencedError, OutcomeUnknown
 from tidelog.client.producer.producer import Producer
 from tidelog.client.transactions import transactions
-from tidelog.client.transactions.coordinator import TRANSACTIONS, Asking, TransactionCoordinator
-from tidelog.client.transactions.verdicts import Request
+from tidelog.client.transactions.coordinator_requests import TRANSACTIONS, Asking, CoordinatorRequests
+from tidelog.client.transactions.verdicts import RequestKind
 from tidelog.model.ids import TopicPartition
 
 PRODUCE = 0
@@ -204,10 +204,10 @@ async def test_a_commit_delayed_from_one_transaction_is_refused_in_the_next(
         await producer.send("t", "second", partition=0)
         await producer.flush()
         assert producer._transactions.identity.epoch > first.epoch
-        late = TransactionCoordinator(producer._cluster, producer._config, "x")
+        late = CoordinatorRequests(producer._cluster, producer._config, "x")
         # Told of as done, because it is the repeated commit of the first transaction; the second one is not touched.
         with pytest.raises(FatalError):
-            await late.end(Asking(Request.END), first, commit=True, second_protocol=True)
+            await late.end(Asking(RequestKind.END), first, commit=True, second_protocol=True)
         await producer.abort_transaction()
     assert await read_committed(servers, "t") == [b"first"]
 

@@ -18,7 +18,7 @@ from support.processes import wait_until
 from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.databases import postgresql
 from tidelog.spark.databases.options import DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
-from tidelog.spark.databases.progress import BatchRefused, PipelineBatch, Progress, Span, Verdict
+from tidelog.spark.databases.progress import BatchRefused, PipelineBatch, Progress, ProgressVerdict, Span
 from tidelog.spark.databases.store import Column, Database, DatabaseProblem, StagedRows, open_database
 from tidelog.spark.sink.batch_identity import BEGINNING, BatchIdentity, Reads
 
@@ -58,7 +58,7 @@ def apply(
     names: Sequence[str] = ("id", "name", TOPIC, PARTITION, OFFSET),
     query_id: str = QUERY,
     takes_over: str | None = None,
-) -> Verdict:
+) -> ProgressVerdict:
     return database.apply(staged, names, pipeline_batch(staged, batch, query_id, takes_over))
 
 
@@ -88,7 +88,7 @@ def test_rows_arrive_with_their_batch_and_offsets(database_url: str) -> None:
     first = stage(database, rows((1, "a", 0), (2, None, 1)), rows((3, "", 5)))
     second = stage(database, rows((4, 'q",\n\\', 7), partition=1))
     assert table(database_url) == []
-    assert apply(database, [first, second], 0) is Verdict.APPLY
+    assert apply(database, [first, second], 0) is ProgressVerdict.APPLY
     assert table(database_url) == [(1, "a"), (2, None), (3, ""), (4, 'q",\n\\')]
     state = database.stored_state()
     assert state.progress == pipeline_batch([first, second], 0).progress()
@@ -101,7 +101,7 @@ def test_a_repeated_batch_changes_nothing_however_it_was_split(database_url: str
     database.prepare(COLUMNS)
     apply(database, [stage(database, rows((1, "a", 0), (2, "b", 1)))], 0)
     again = [stage(database, rows((1, "a", 0))), stage(database, rows((2, "b", 1)))]
-    assert apply(database, again, 0) is Verdict.ALREADY_APPLIED
+    assert apply(database, again, 0) is ProgressVerdict.ALREADY_APPLIED
     assert table(database_url) == [(1, "a"), (2, "b")]
 
 
@@ -146,7 +146,7 @@ def test_tables_of_an_earlier_version_are_upgraded(database_url: str) -> None:
     with pytest.raises(BatchRefused, match="an earlier version of tidelog has written it"):
         apply(database, [stage(database, rows((1, "a", 0)))], 3)
     staged = [stage(database, rows((1, "a", 0)))]
-    assert apply(database, staged, 4) is Verdict.APPLY
+    assert apply(database, staged, 4) is ProgressVerdict.APPLY
     assert database.stored_state().progress == pipeline_batch(staged, 4).progress()
     assert query(database_url, "SELECT rows, batch_rows FROM tidelog_progress") == [(71, 1)]
 
@@ -295,7 +295,7 @@ def test_a_commit_whose_connection_broke_is_looked_up_before_it_is_repeated(post
     # The first attempt waits for a lock that the test holds; its connection is cut meanwhile, and the second one works.
     with psycopg.connect(postgresql_url) as holder:
         holder.execute("SELECT pg_advisory_xact_lock(hashtextextended('tidelog p', 0))")
-        verdicts: list[Verdict] = []
+        verdicts: list[ProgressVerdict] = []
         thread = threading.Thread(target=lambda: verdicts.append(apply(database, [staged], 0)))
         thread.start()
         cut = (
@@ -304,7 +304,7 @@ def test_a_commit_whose_connection_broke_is_looked_up_before_it_is_repeated(post
         )
         wait_until(lambda: query(postgresql_url, cut), what="the wait for the lock")
     thread.join(60)
-    assert verdicts == [Verdict.APPLY]
+    assert verdicts == [ProgressVerdict.APPLY]
     assert table(postgresql_url) == [(1, "a")]
 
 
@@ -323,7 +323,7 @@ def test_a_driver_that_hangs_in_its_transaction_does_not_hold_up_the_next_one_fo
     staged = stage(database, rows((1, "a", 0)))
     monkeypatch.setattr(postgresql, "IDLE_TRANSACTION_MS", 500)
     hangs = threading.Event()
-    verdicts: list[Verdict] = []
+    verdicts: list[ProgressVerdict] = []
 
     def hang(*_: object) -> None:
         hangs.set()
@@ -334,10 +334,10 @@ def test_a_driver_that_hangs_in_its_transaction_does_not_hold_up_the_next_one_fo
         thread = threading.Thread(target=lambda: verdicts.append(apply(database, [staged], 0)))
         thread.start()
         assert hangs.wait(60)
-    assert apply(connect(postgresql_url), [stage(database, rows((1, "a", 0)))], 0) is Verdict.APPLY
+    assert apply(connect(postgresql_url), [stage(database, rows((1, "a", 0)))], 0) is ProgressVerdict.APPLY
     thread.join(60)
     # The one that was thrown out looks again, and finds that the batch is there.
-    assert verdicts == [Verdict.ALREADY_APPLIED]
+    assert verdicts == [ProgressVerdict.ALREADY_APPLIED]
     assert table(postgresql_url) == [(1, "a")]
 
 

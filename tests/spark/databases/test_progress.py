@@ -12,8 +12,8 @@ from tidelog.spark.databases.progress import (
     BatchRefused,
     PipelineBatch,
     Progress,
+    ProgressVerdict,
     Span,
-    Verdict,
     check_spans,
     decide,
     merge_spans,
@@ -42,11 +42,11 @@ EARLIER_VERSION = Progress(query_id="a", batch=4)
 
 # What the database knows, who comes with which batch and whom it takes over, and what follows (a word of the refusal).
 TABLE = [
-    (None, coming("a", 0), Verdict.APPLY),
+    (None, coming("a", 0), ProgressVerdict.APPLY),
     (None, coming("a", 1), "knows nothing of earlier batches"),
-    (known("a", 0), coming("a", 0), Verdict.ALREADY_APPLIED),
-    (known("a", 4), coming("a", 4, "a"), Verdict.ALREADY_APPLIED),
-    (known("a", 4), coming("a", 5), Verdict.APPLY),
+    (known("a", 0), coming("a", 0), ProgressVerdict.ALREADY_APPLIED),
+    (known("a", 4), coming("a", 4, "a"), ProgressVerdict.ALREADY_APPLIED),
+    (known("a", 4), coming("a", 5), ProgressVerdict.APPLY),
     # The same number is not the same batch.
     (known("a", 4), coming("a", 4, reads=reads(30, 41)), "up to {40}, and now it goes up to {41}"),
     (known("a", 4), coming("a", 4, reads=reads(29, 40)), "older than what was written"),
@@ -56,20 +56,20 @@ TABLE = [
     (known("a", 4), coming("a", 6), "those between are missing"),
     (known("a", 4), coming("a", 5, reads=reads(39, 50)), "begins elsewhere"),
     (known("a", 4), coming("a", 5, reads=None), "does not say where it begins"),
-    (known("a", 4, reads=None), coming("a", 5), Verdict.APPLY),
+    (known("a", 4, reads=None), coming("a", 5), ProgressVerdict.APPLY),
     # Nobody knows what was read: only the driver that tries again is known to be the same.
     (known("a", 4), coming("a", 4, reads=None), "could not be read from the checkpoint"),
     (known("a", 4, reads=None), coming("a", 4), "could not be read from the checkpoint"),
-    (replace(known("a", 4, reads=None), run="now"), coming("a", 4, reads=None), Verdict.ALREADY_APPLIED),
+    (replace(known("a", 4, reads=None), run="now"), coming("a", 4, reads=None), ProgressVerdict.ALREADY_APPLIED),
     (replace(known("a", 4, reads=None), run="now"), coming("a", 4, reads=None, content="x"), "nobody can tell"),
     # A row of an earlier version.
     (EARLIER_VERSION, coming("a", 4), "an earlier version of tidelog has written it"),
-    (EARLIER_VERSION, coming("a", 5), Verdict.APPLY),
+    (EARLIER_VERSION, coming("a", 5), ProgressVerdict.APPLY),
     (EARLIER_VERSION, coming("a", 9), "those between are missing"),
     # The checkpoint is older.
     (known("a", 4), coming("a", 3), "rolled back"),
     (known("a", 4), coming("a", 0, "a"), "rolled back"),
-    (known("a", 4), coming("b", 0, "a"), Verdict.APPLY),
+    (known("a", 4), coming("b", 0, "a"), ProgressVerdict.APPLY),
     (known("a", 4), coming("b", 0), "written by another query"),
     (known("a", 4), coming("b", 0, "c"), "written by another query"),
     # An old checkpoint that comes back does not start where the database says.
@@ -80,9 +80,9 @@ TABLE = [
 
 @pytest.mark.parametrize(("stored", "batch", "outcome"), TABLE)
 def test_a_batch_is_applied_once_or_refused(
-    stored: Progress | None, batch: PipelineBatch, outcome: Verdict | str
+    stored: Progress | None, batch: PipelineBatch, outcome: ProgressVerdict | str
 ) -> None:
-    if isinstance(outcome, Verdict):
+    if isinstance(outcome, ProgressVerdict):
         assert decide(stored, batch) is outcome
         return
     with pytest.raises(BatchRefused, match="'orders'") as refused:
@@ -106,7 +106,7 @@ def test_no_batch_of_a_query_is_ever_applied_twice(attempts: list[tuple[str, int
             verdict = decide(stored, one)
         except BatchRefused:
             continue
-        if verdict is Verdict.APPLY:
+        if verdict is ProgressVerdict.APPLY:
             applied.append((query_id, batch))
             stored = one.progress()
     changes = [one for number, one in enumerate(applied) if number == 0 or applied[number - 1][0] != one[0]]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tidelog.spark.mirror.runs import (
     MAX_METADATA,
     RECENT_RUNS,
-    Run,
+    OffsetRun,
     Stretch,
     extend,
     joined,
@@ -38,7 +38,7 @@ def test_stretches_that_touch_are_joined() -> None:
 
 def test_records_are_matched_in_their_order() -> None:
     runs = match([Stretch(10, 3), Stretch(20, 2)], [Stretch(0, 4), Stretch(7, 1)])
-    assert runs == [Run(10, 0, 3), Run(20, 3, 1), Run(21, 7, 1)]
+    assert runs == [OffsetRun(10, 0, 3), OffsetRun(20, 3, 1), OffsetRun(21, 7, 1)]
     with pytest.raises(ValueError, match="different numbers"):
         match([Stretch(0, 2)], [Stretch(0, 1)])
 
@@ -60,7 +60,7 @@ def test_records_are_matched_in_their_order() -> None:
     ],
 )
 def test_offsets_are_translated_to_the_same_record(offset: int, expected: int) -> None:
-    assert translate([Run(10, 100, 3), Run(20, 104, 2)], offset) == expected
+    assert translate([OffsetRun(10, 100, 3), OffsetRun(20, 104, 2)], offset) == expected
 
 
 def test_nothing_is_known_of_a_partition_without_runs() -> None:
@@ -89,7 +89,7 @@ def mirrored(draw: st.DrawFn) -> list[list[int]]:
 def test_a_translation_never_passes_over_a_record_and_is_exact_for_recent_ones(
     batches: list[list[int]], limit: int, ahead: int
 ) -> None:
-    history: list[Run] = []
+    history: list[OffsetRun] = []
     place: dict[int, int] = {}
     target = ahead
     for batch in batches:

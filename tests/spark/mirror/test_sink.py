@@ -14,7 +14,7 @@ from tidelog.client.admin import Admin
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.mirror.progress import MirrorRefused
-from tidelog.spark.mirror.runs import Run, read_runs
+from tidelog.spark.mirror.runs import OffsetRun, read_runs
 from tidelog.spark.mirror.sink import MirrorMode, MirrorOutput, mirror_group
 from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.modes import TaskPlace
@@ -86,11 +86,11 @@ def test_records_and_source_offsets_are_committed_together(options: SinkOptions)
     MODE.commit(options, [task(options, [0, 1], [2, 5, 6]), task(options, [3], partition=1, number=1)], 0)
     assert visible(options) == ["0-0", "0-1", "0-2", "0-5", "0-6", "1-3"]
     assert position(options).offset == 7
-    assert read_runs(position(options).metadata) == [Run(0, 0, 3), Run(5, 3, 2)]
-    assert read_runs(position(options, 1).metadata) == [Run(3, 0, 1)]
+    assert read_runs(position(options).metadata) == [OffsetRun(0, 0, 3), OffsetRun(5, 3, 2)]
+    assert read_runs(position(options, 1).metadata) == [OffsetRun(3, 0, 1)]
     MODE.commit(options, [task(options, [7, 8], batch=1)], 1)
     # One offset of the target is the marker of the first transaction.
-    assert read_runs(position(options).metadata) == [Run(0, 0, 3), Run(5, 3, 2), Run(7, 6, 2)]
+    assert read_runs(position(options).metadata) == [OffsetRun(0, 0, 3), OffsetRun(5, 3, 2), OffsetRun(7, 6, 2)]
 
 
 def test_a_batch_that_is_run_again_is_mirrored_once_however_it_is_split(options: SinkOptions) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.databases.progress import BatchRefused, PipelineBatch, Progress, Verdict, decide
+from tidelog.spark.databases.progress import BatchRefused, PipelineBatch, Progress, ProgressVerdict, decide
 from tidelog.spark.models.database_model import DatabaseModel
 from tidelog.spark.models.mirror_model import MirrorModel
 from tidelog.spark.models.spark_model import Bounds
@@ -51,34 +51,34 @@ def test_mirror_that_looks_only_at_offsets_is_found_to_lose_records() -> None:
     assert "is taken for done, but row" in found.counterexample.problem
 
 
-def by_number(stored: Progress | None, coming: PipelineBatch) -> Verdict:
+def by_number(stored: Progress | None, coming: PipelineBatch) -> ProgressVerdict:
     """As it was once: a batch of the same number is in the table."""
     if stored is not None and stored.query_id == coming.query_id:
         if stored.batch == coming.batch:
-            return Verdict.ALREADY_APPLIED
+            return ProgressVerdict.ALREADY_APPLIED
         if stored.batch < coming.batch:
-            return Verdict.APPLY
+            return ProgressVerdict.APPLY
     return decide(stored, coming)
 
 
-def without_chain(stored: Progress | None, coming: PipelineBatch) -> Verdict:
+def without_chain(stored: Progress | None, coming: PipelineBatch) -> ProgressVerdict:
     if stored is not None and stored.query_id == coming.query_id and stored.batch < coming.batch:
-        return Verdict.APPLY
+        return ProgressVerdict.APPLY
     return decide(stored, coming)
 
 
-def anybody_takes_over(stored: Progress | None, coming: PipelineBatch) -> Verdict:
+def anybody_takes_over(stored: Progress | None, coming: PipelineBatch) -> ProgressVerdict:
     if stored is not None and stored.query_id != coming.query_id:
-        return Verdict.APPLY
+        return ProgressVerdict.APPLY
     return decide(stored, coming)
 
 
-def forgets_the_number(stored: Progress | None, coming: PipelineBatch) -> Verdict:
+def forgets_the_number(stored: Progress | None, coming: PipelineBatch) -> ProgressVerdict:
     """Rows would be written again."""
     try:
         return decide(stored, coming)
     except BatchRefused:
-        return Verdict.APPLY
+        return ProgressVerdict.APPLY
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from tidelog.spark.models.sink_model import SinkModel, SinkState
 from tidelog.spark.models.spark_model import Bounds
 from tidelog.spark.sink.batch_identity import BatchIdentity
-from tidelog.spark.sink.note import Decision, Note, Publish, Refuse, Skip, decide
+from tidelog.spark.sink.note import BatchDecision, Note, Publish, Refuse, Skip, decide
 from tidelog.testing.exhaustive import explore
 
 REFUSE = Refuse(problem="")
@@ -23,7 +23,7 @@ SMALL = Bounds(rows=1, batches=2, starts=3, disasters=1)
 
 
 @lru_cache(maxsize=100_000)
-def keeping_what_is_there(identity: BatchIdentity, note: Note | None) -> Decision:
+def keeping_what_is_there(identity: BatchIdentity, note: Note | None) -> BatchDecision:
     return decide(identity, note, group="g", skip_changed=True)
 
 
@@ -52,7 +52,7 @@ def test_every_row_is_written_once_or_the_query_stops(model: SinkModel, depth: i
     assert found.complete is (depth == 60)
 
 
-def by_rows(identity: BatchIdentity, note: Note | None) -> Decision:
+def by_rows(identity: BatchIdentity, note: Note | None) -> BatchDecision:
     """As it was once: the number of the micro-batch and of its rows."""
     if note is None:
         return Publish() if identity.batch == 0 else REFUSE
@@ -61,25 +61,25 @@ def by_rows(identity: BatchIdentity, note: Note | None) -> Decision:
     return REFUSE if note.batch > identity.batch else Publish()
 
 
-def by_number(identity: BatchIdentity, note: Note | None) -> Decision:
+def by_number(identity: BatchIdentity, note: Note | None) -> BatchDecision:
     return by_rows(replace(identity, rows=0), None if note is None else replace(note, rows=0))
 
 
-def by_content(identity: BatchIdentity, note: Note | None) -> Decision:
+def by_content(identity: BatchIdentity, note: Note | None) -> BatchDecision:
     """The digest alone: different input may give the same rows."""
     if note is not None and note.batch == identity.batch and note.content != identity.content:
         return REFUSE
     return by_rows(identity, note)
 
 
-def without_chain(identity: BatchIdentity, note: Note | None) -> Decision:
+def without_chain(identity: BatchIdentity, note: Note | None) -> BatchDecision:
     """What is published next need not begin where the last one ended."""
     if note is not None and note.batch < identity.batch:
         return Publish()
     return decide(identity, note, group="g")
 
 
-def older_ones_again(identity: BatchIdentity, note: Note | None) -> Decision:
+def older_ones_again(identity: BatchIdentity, note: Note | None) -> BatchDecision:
     if note is not None and note.batch > identity.batch:
         return Publish()
     return decide(identity, note, group="g")

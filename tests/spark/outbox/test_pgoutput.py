@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidelog.spark.outbox.log_changes import ChangeReader, Event, InvalidChange, OnUpdate
+from tidelog.spark.outbox.log_changes import ChangeReader, InvalidChange, OnUpdate, OutboxEvent
 from tidelog.spark.outbox.pgoutput import (
     Aside,
     Begin,
-    Column,
     Commit,
     Delete,
     Insert,
     MalformedMessage,
     Missing,
     Relation,
+    RelationColumn,
     Truncate,
     Update,
     parse_message,
@@ -68,8 +68,8 @@ ALL = [BEGIN, COMMIT, RELATION, INSERT, UPDATE, DELETE, TRUNCATE]
                 schema="public",
                 name="outbox",
                 columns=(
-                    Column(name="id", type_oid=2950, is_key=True),
-                    Column(name="payload", type_oid=3802, is_key=False),
+                    RelationColumn(name="id", type_oid=2950, is_key=True),
+                    RelationColumn(name="payload", type_oid=3802, is_key=False),
                 ),
             ),
         ),
@@ -105,9 +105,9 @@ def test_only_inserts_into_the_table_are_events() -> None:
     other = b"I" + struct.pack(">I", TABLE + 1) + b"N" + row(field(b"1"))
     reader = ChangeReader(TABLE, "outbox", OnUpdate.WARN)
     found = list(reader.read([BEGIN, RELATION, INSERT, other, DELETE, TRUNCATE, COMMIT]))
-    assert [type(one) for one in found] == [Begin, Event, Commit]
+    assert [type(one) for one in found] == [Begin, OutboxEvent, Commit]
     event = found[1]
-    assert isinstance(event, Event)
+    assert isinstance(event, OutboxEvent)
     assert event.values == (b"1", None)
 
 

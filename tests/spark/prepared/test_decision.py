@@ -8,7 +8,7 @@ from tidelog.spark.prepared.decision import (
     MAX_METADATA,
     MAX_PARTS,
     Begun,
-    Decision,
+    CommitDecision,
     Fence,
     Slot,
     UnreadableDecision,
@@ -30,7 +30,7 @@ def begun(task: int, epoch: int = 1) -> Begun:
 
 @pytest.mark.parametrize("count", [0, 1, 3, 500, 8_000])
 def test_decisions_are_read_as_they_were_written(count: int) -> None:
-    decision = Decision(batch=7, fence=FENCE, transactions=tuple(begun(task) for task in range(count)))
+    decision = CommitDecision(batch=7, fence=FENCE, transactions=tuple(begun(task) for task in range(count)))
     parts = write_parts(decision)
     assert all(len(part) <= MAX_METADATA for part in parts)
     assert (len(parts) > 1) == (count > 300)
@@ -38,7 +38,7 @@ def test_decisions_are_read_as_they_were_written(count: int) -> None:
 
 
 def test_decisions_that_are_too_long_are_refused() -> None:
-    many = Decision(batch=7, fence=FENCE, transactions=(LARGEST,) * 120 * MAX_PARTS)
+    many = CommitDecision(batch=7, fence=FENCE, transactions=(LARGEST,) * 120 * MAX_PARTS)
     with pytest.raises(ValueError, match="tasks are too many for one decision"):
         write_parts(many)
 
@@ -46,7 +46,7 @@ def test_decisions_that_are_too_long_are_refused() -> None:
 def test_a_part_that_is_missing_or_of_another_decision_makes_it_unreadable() -> None:
     transactions = tuple(begun(task) for task in range(500))
     first, second = (
-        [read_part(7, part) for part in write_parts(Decision(batch=7, fence=fence, transactions=transactions))]
+        [read_part(7, part) for part in write_parts(CommitDecision(batch=7, fence=fence, transactions=transactions))]
         for fence in (FENCE, Fence(17, 5))
     )
     for parts in ([first[0], None, *first[2:]], [first[0], second[1], *first[2:]], first[:1]):
@@ -70,12 +70,12 @@ def test_names_of_slots_are_found_again_and_no_others() -> None:
 
 def test_what_is_decided_is_committed_and_what_never_can_be_is_aborted() -> None:
     decided, undecided, later, done = begun(0), begun(1), begun(2), begun(3)
-    decision = Decision(batch=7, fence=FENCE, transactions=(decided, done))
+    decision = CommitDecision(batch=7, fence=FENCE, transactions=(decided, done))
     found = settle(seen_before={decided, undecided}, decision=decision, open_now={decided, undecided, later})
     assert (found.commit, found.abort) == ({decided}, {undecided})
 
 
 def test_a_later_transaction_of_the_same_id_is_another_one() -> None:
-    decision = Decision(batch=7, fence=FENCE, transactions=(begun(0, epoch=1),))
+    decision = CommitDecision(batch=7, fence=FENCE, transactions=(begun(0, epoch=1),))
     found = settle(seen_before={begun(0, epoch=1)}, decision=decision, open_now={begun(0, epoch=3)})
     assert found == (frozenset(), frozenset())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.prepared.decision import Begun, Decision, Settlement, settle
+from tidelog.spark.prepared.decision import Begun, CommitDecision, Settlement, settle
 from tidelog.spark.prepared.model import PreparedModel
 from tidelog.testing.exhaustive import explore
 
@@ -37,19 +37,19 @@ def test_two_micro_batches_and_three_drivers() -> None:
 
 
 def _aborts_what_is_open_now(
-    *, seen_before: frozenset[Begun], decision: Decision | None, open_now: frozenset[Begun]
+    *, seen_before: frozenset[Begun], decision: CommitDecision | None, open_now: frozenset[Begun]
 ) -> Settlement:
     return settle(seen_before=open_now, decision=decision, open_now=open_now)
 
 
 def _knows_no_decision(
-    *, seen_before: frozenset[Begun], decision: Decision | None, open_now: frozenset[Begun]
+    *, seen_before: frozenset[Begun], decision: CommitDecision | None, open_now: frozenset[Begun]
 ) -> Settlement:
     return settle(seen_before=seen_before, decision=None, open_now=open_now)
 
 
 def _completes_nothing(
-    *, seen_before: frozenset[Begun], decision: Decision | None, open_now: frozenset[Begun]
+    *, seen_before: frozenset[Begun], decision: CommitDecision | None, open_now: frozenset[Begun]
 ) -> Settlement:
     return settle(seen_before=seen_before, decision=decision, open_now=open_now)._replace(commit=frozenset())
 

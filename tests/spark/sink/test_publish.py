@@ -18,7 +18,7 @@ from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.modes import TaskPlace
 from tidelog.spark.sink.options import sink_options
 from tidelog.spark.sink.plan import SinkPlan
-from tidelog.spark.sink.publish import Outcome, Publication, publish
+from tidelog.spark.sink.publish import Publication, PublishOutcome, publish
 from tidelog.spark.sink.staging import StagingFolder
 
 PRODUCE = 0
@@ -90,13 +90,13 @@ async def test_requests_and_answers_that_are_lost_are_sent_again(cut_broker: tup
     ("reaches_the_broker", "outcome"),
     [
         # The commit has happened, and its answer was lost: the note tells.
-        (True, Outcome.SKIPPED),
+        (True, PublishOutcome.SKIPPED),
         # It has not.
-        (False, Outcome.PUBLISHED),
+        (False, PublishOutcome.PUBLISHED),
     ],
 )
 async def test_commit_of_unknown_outcome_is_settled_by_starting_anew(
-    cut_broker: tuple[CuttingProxy, str], reaches_the_broker: bool, outcome: Outcome
+    cut_broker: tuple[CuttingProxy, str], reaches_the_broker: bool, outcome: PublishOutcome
 ) -> None:
     proxy, servers = cut_broker
     await publish(publication(servers, 0, rows(0)))

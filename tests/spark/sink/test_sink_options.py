@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.spark.sink.errors import InvalidSinkOptions
-from tidelog.spark.sink.options import Atomicity, Delivery, MissingNote, sink_options
+from tidelog.spark.sink.options import Atomicity, DeliveryGuarantee, MissingNote, sink_options
 
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 
@@ -14,7 +14,7 @@ def test_defaults_are_exactly_once_with_a_transaction_per_micro_batch() -> None:
     options = sink_options({**SERVERS, "topic": "orders"})
 
     assert options.topic == "orders"
-    assert options.delivery is Delivery.EXACTLY_ONCE
+    assert options.delivery is DeliveryGuarantee.EXACTLY_ONCE
     assert options.atomicity is Atomicity.BATCH
     assert options.missing_note is MissingNote.FAIL
     assert options.compression == "none"
@@ -37,7 +37,7 @@ def test_names_count_whatever_their_case_as_everywhere_in_spark() -> None:
     assert options.checkpoint_location == "/checkpoints/q"
     assert options.transactional_id_prefix == "shop"
     assert options.missing_note is MissingNote.PUBLISH
-    assert options.delivery is Delivery.AT_LEAST_ONCE
+    assert options.delivery is DeliveryGuarantee.AT_LEAST_ONCE
 
 
 def test_options_of_clients_are_passed_through() -> None:

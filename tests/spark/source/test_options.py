@@ -10,9 +10,9 @@ from tidelog.config.definitions import InvalidConfig
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.source.offsets import AtOffsets, AtTimestamp, AtTimestamps, Earliest, Latest
 from tidelog.spark.source.options import (
+    NamedTopics,
     Partitions,
     TopicPattern,
-    Topics,
     batch_options,
     includes_headers,
     parse_duration_ms,
@@ -31,7 +31,7 @@ def problems_of(given: dict[str, str], *, batch: bool = False) -> str:
 def test_defaults_are_those_of_sparks_connector_but_only_committed_records_are_read() -> None:
     stream, batch = stream_options(LEAST), batch_options(LEAST)
 
-    assert stream.selection == Topics(names=frozenset({"orders"}))
+    assert stream.selection == NamedTopics(names=frozenset({"orders"}))
     assert stream.starting == Latest()
     assert batch.starting == Earliest()
     assert batch.ending == Latest()
@@ -55,7 +55,7 @@ def test_several_topics_and_single_partitions_can_be_read() -> None:
     several = stream_options({**LEAST, "subscribe": " a, b ,"})
     single = stream_options({"kafka.bootstrap.servers": "h:1", "assign": '{"a":[0,2]}'})
 
-    assert several.selection == Topics(names=frozenset({"a", "b"}))
+    assert several.selection == NamedTopics(names=frozenset({"a", "b"}))
     assert single.selection == Partitions(partitions=frozenset({TopicPartition("a", 0), TopicPartition("a", 2)}))
 
 

@@ -24,8 +24,8 @@ from tidelog.cli.session import (
     client_options,
     run,
 )
-from tidelog.cli.topics_description import Report, describe_lines
-from tidelog.client.admin import Admin, ElectionType, QuorumDescription, TopicDescription
+from tidelog.cli.topics_description import PartitionReport, describe_lines
+from tidelog.client.admin import Admin, ElectionType, QuorumInfo, TopicDescription
 from tidelog.client.config import Options
 from tidelog.client.errors import UnsupportedByBroker
 from tidelog.model.errors import ApiError, ErrorCode
@@ -139,7 +139,7 @@ async def _show(options: Options, under_replicated: bool, as_json: bool) -> None
     elif as_json:
         print_json(partitions_json(report.under_replicated()))
     else:
-        chosen = Report(under_replicated=True)
+        chosen = PartitionReport(under_replicated=True)
         print_lines(line for topic in report.topics for line in describe_lines(topic, (), chosen, report.live_nodes))
 
 
@@ -155,7 +155,7 @@ async def _report(admin: Admin) -> ClusterReport:
     return ClusterReport(cluster=cluster_description, quorum=quorum, topics=topics)
 
 
-async def _quorum(admin: Admin) -> QuorumDescription | None:
+async def _quorum(admin: Admin) -> QuorumInfo | None:
     try:
         return await admin.describe_quorum()
     except UnsupportedByBroker:

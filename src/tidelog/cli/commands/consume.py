@@ -130,7 +130,7 @@ def consume(
     if from_beginning:
         options["auto.offset.reset"] = "earliest"
     start = _parse_offset("earliest" if from_beginning and offset is None else offset or "latest")
-    reading = _Reading(chosen, max_messages, timeout_ms)
+    reading = _RecordReading(chosen, max_messages, timeout_ms)
     try:
         run(_consume(options, topic, include, partition, start, reading))
     except KeyboardInterrupt:
@@ -148,7 +148,7 @@ def _parse_offset(text: str) -> int | str:
     raise typer.BadParameter(f"{text!r} is neither a number nor earliest nor latest", param_hint="--offset")
 
 
-class _Reading:
+class _RecordReading:
     """Prints what is read until there is a reason to stop."""
 
     def __init__(self, formatter: Formatter, max_messages: int | None, timeout_ms: int | None) -> None:
@@ -179,7 +179,7 @@ async def _consume(
     include: str | None,
     partition: int | None,
     start: int | str,
-    reading: _Reading,
+    reading: _RecordReading,
 ) -> None:
     topics = [topic] if topic is not None else await _matching_topics(options["bootstrap.servers"], include or "")
     if partition is None:

@@ -22,7 +22,7 @@ _JAVA_TIMEOUT_SECONDS = 10
 _COMFORTABLE_FILES = 4096
 
 
-class Finding(NamedTuple):
+class Advice(NamedTuple):
     """`good` is None for what is neither needed nor missed."""
 
     what: str
@@ -50,10 +50,10 @@ def doctor(
         raise typer.Exit(1)
 
 
-def examine() -> Iterator[Finding]:
-    yield Finding("tidelog", True, tidelog.__version__)
-    yield Finding("Python", sys.version_info >= (3, 11), f"{platform.python_version()} ({sys.executable})")
-    yield Finding("system", None, f"{platform.system()} {platform.release()}, {os.cpu_count()} cores")
+def examine() -> Iterator[Advice]:
+    yield Advice("tidelog", True, tidelog.__version__)
+    yield Advice("Python", sys.version_info >= (3, 11), f"{platform.python_version()} ({sys.executable})")
+    yield Advice("system", None, f"{platform.system()} {platform.release()}, {os.cpu_count()} cores")
     yield _package("event loop", "uvloop", "the fastest loop for asyncio")
     yield _checksum()
     yield _package("compression", "cramjam", "gzip, snappy, lz4 and zstd, compiled")
@@ -65,66 +65,66 @@ def examine() -> Iterator[Finding]:
         yield _optional(package, extra)
 
 
-def _package(what: str, package: str, purpose: str) -> Finding:
+def _package(what: str, package: str, purpose: str) -> Advice:
     version = _version(package)
     if version is None:
-        return Finding(what, False, f"{package} is not installed: pip install {package}")
-    return Finding(what, True, f"{package} {version}: {purpose}")
+        return Advice(what, False, f"{package} is not installed: pip install {package}")
+    return Advice(what, True, f"{package} {version}: {purpose}")
 
 
-def _checksum() -> Finding:
+def _checksum() -> Advice:
     try:
         import crc32c
     except ImportError:
-        return Finding("checksum", False, "crc32c is not installed: pip install crc32c")
+        return Advice("checksum", False, "crc32c is not installed: pip install crc32c")
     how = "in hardware" if getattr(crc32c, "hardware_based", False) else "in software"
-    return Finding("checksum", True, f"crc32c {_version('crc32c') or ''}: {how}")
+    return Advice("checksum", True, f"crc32c {_version('crc32c') or ''}: {how}")
 
 
-def _record_codec() -> Finding:
+def _record_codec() -> Advice:
     """Whether the loops over records run as machine code."""
     from tidelog.records import implementation
 
     if implementation.COMPILED:
-        return Finding("record codec", True, "compiled")
-    return Finding("record codec", None, f"plain Python: {implementation.REASON}")
+        return Advice("record codec", True, "compiled")
+    return Advice("record codec", None, f"plain Python: {implementation.REASON}")
 
 
-def _open_files() -> Finding:
+def _open_files() -> Advice:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < _COMFORTABLE_FILES:
-        return Finding("open files", False, f"{soft}, which is few for a broker: ulimit -n {min(hard, 65536)}")
-    return Finding("open files", True, f"up to {soft}")
+        return Advice("open files", False, f"{soft}, which is few for a broker: ulimit -n {min(hard, 65536)}")
+    return Advice("open files", True, f"up to {soft}")
 
 
-def _java() -> Finding:
+def _java() -> Advice:
     path = shutil.which("java")
     if path is None:
-        return Finding("Java", None, "not found; only Spark and the comparison with Apache Kafka need it")
+        return Advice("Java", None, "not found; only Spark and the comparison with Apache Kafka need it")
     try:
         done = subprocess.run(
             (path, "-version"), capture_output=True, text=True, timeout=_JAVA_TIMEOUT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("Java", False, f"{path} does not run: {error}")
+        return Advice("Java", False, f"{path} does not run: {error}")
     first = next(iter((done.stderr or done.stdout).splitlines()), "")
-    return Finding("Java", done.returncode == 0, f"{first} ({path})")
+    return Advice("Java", done.returncode == 0, f"{first} ({path})")
 
 
-def _spark() -> Finding:
+def _spark() -> Advice:
     version = _version("pyspark")
     if version is None:
-        return Finding("Spark", None, "pyspark is not installed: pip install 'tidelog[spark]'")
-    return Finding("Spark", True, f"pyspark {version}")
+        return Advice("Spark", None, "pyspark is not installed: pip install 'tidelog[spark]'")
+    return Advice("Spark", True, f"pyspark {version}")
 
 
-def _optional(package: str, extra: str) -> Finding:
+def _optional(package: str, extra: str) -> Advice:
     version = _version(package)
     if version is None:
-        return Finding(package, None, f"not installed: pip install 'tidelog[{extra}]'")
-    return Finding(package, True, version)
+        return Advice(package, None, f"not installed: pip install 'tidelog[{extra}]'")
+    return Advice(package, True, version)
 
 
 def _version(package: str) -> str | None:
@@ -136,7 +136,7 @@ def _version(package: str) -> str | None:
         return "of unknown version"
 
 
-def _print_table(findings: list[Finding]) -> None:
+def _print_table(findings: list[Advice]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -10,7 +10,7 @@ import typer
 
 from tidelog.cli.groups_description import describe as describe_groups
 from tidelog.cli.groups_description import format_columns
-from tidelog.cli.groups_offsets import Reset, Scenario, Scope, delete_offsets, parse_topic, reset_offsets
+from tidelog.cli.groups_offsets import Reset, ResetScenario, Scope, delete_offsets, parse_topic, reset_offsets
 from tidelog.cli.output import print_json, print_lines
 from tidelog.cli.session import (
     DEFAULT_SERVERS,
@@ -102,13 +102,13 @@ def groups(
     else:
         plan = _reset(
             {
-                Scenario.EARLIEST: 0 if to_earliest else None,
-                Scenario.LATEST: 0 if to_latest else None,
-                Scenario.CURRENT: 0 if to_current else None,
-                Scenario.OFFSET: to_offset,
-                Scenario.SHIFT: shift_by,
-                Scenario.DURATION: None if by_duration is None else _parsed(parse_duration_ms, by_duration),
-                Scenario.DATETIME: None if to_datetime is None else _parsed(parse_datetime_ms, to_datetime),
+                ResetScenario.EARLIEST: 0 if to_earliest else None,
+                ResetScenario.LATEST: 0 if to_latest else None,
+                ResetScenario.CURRENT: 0 if to_current else None,
+                ResetScenario.OFFSET: to_offset,
+                ResetScenario.SHIFT: shift_by,
+                ResetScenario.DURATION: None if by_duration is None else _parsed(parse_duration_ms, by_duration),
+                ResetScenario.DATETIME: None if to_datetime is None else _parsed(parse_datetime_ms, to_datetime),
             }
         )
         if bool(topic) == all_topics:
@@ -121,10 +121,10 @@ def groups(
         run(reset_offsets(options, group, scope, plan, execute=execute, as_json=as_json))
 
 
-def _reset(numbers: dict[Scenario, int | None]) -> Reset:
+def _reset(numbers: dict[ResetScenario, int | None]) -> Reset:
     given = [(scenario, number) for scenario, number in numbers.items() if number is not None]
     if len(given) != 1:
-        names = ", ".join(scenario.value for scenario in Scenario)
+        names = ", ".join(scenario.value for scenario in ResetScenario)
         raise typer.BadParameter(f"--reset-offsets needs exactly one of {names}")
     ((scenario, number),) = given
     return Reset(scenario=scenario, number=number)

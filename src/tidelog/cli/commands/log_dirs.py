@@ -18,7 +18,7 @@ from tidelog.cli.session import (
     client_options,
     run,
 )
-from tidelog.client.admin import Admin, LogDirectory
+from tidelog.client.admin import Admin, LogDirectoryDescription
 from tidelog.client.config import Options
 from tidelog.model.errors import ApiError, ErrorCode
 
@@ -72,7 +72,7 @@ def _number(word: str) -> int:
         raise typer.BadParameter(f"{word!r} is not the number of a broker", param_hint="--broker-list") from None
 
 
-async def _ask(options: Options, brokers: Collection[int]) -> dict[int, tuple[LogDirectory, ...]]:
+async def _ask(options: Options, brokers: Collection[int]) -> dict[int, tuple[LogDirectoryDescription, ...]]:
     async with Admin(config=options) as admin:
         known = {node.node_id for node in (await admin.describe_cluster()).nodes}
         unknown = sorted(set(brokers) - known)
@@ -85,7 +85,7 @@ async def _ask(options: Options, brokers: Collection[int]) -> dict[int, tuple[Lo
 
 
 def _as_json(
-    found: Mapping[int, Collection[LogDirectory]], topics: Collection[str], *, with_space: bool = False
+    found: Mapping[int, Collection[LogDirectoryDescription]], topics: Collection[str], *, with_space: bool = False
 ) -> dict[str, Any]:
     return {
         "version": 1,
@@ -96,7 +96,7 @@ def _as_json(
     }
 
 
-def _directory(directory: LogDirectory, topics: Collection[str], with_space: bool) -> dict[str, Any]:
+def _directory(directory: LogDirectoryDescription, topics: Collection[str], with_space: bool) -> dict[str, Any]:
     described: dict[str, Any] = {
         "partitions": [
             {

@@ -20,7 +20,7 @@ from tidelog.cli.session import (
     run,
     split_properties,
 )
-from tidelog.cli.topics_description import Report, describe_lines
+from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ConfigEntry, ConfigResource, NewTopic, ResourceType, TopicDescription
 from tidelog.client.config import Options
 from tidelog.model.errors import ApiError, ErrorCode
@@ -100,7 +100,7 @@ def topics(
         case "list":
             run(_list(options, topic, exclude_internal, as_json))
         case "describe":
-            report = Report(
+            report = PartitionReport(
                 under_replicated=under_replicated,
                 unavailable=unavailable,
                 under_min_in_sync=under_min_isr,
@@ -214,7 +214,12 @@ async def _list(options: Options, pattern: str | None, exclude_internal: bool, a
 
 
 async def _describe(
-    options: Options, pattern: str | None, exclude_internal: bool, if_exists: bool, report: Report, as_json: bool
+    options: Options,
+    pattern: str | None,
+    exclude_internal: bool,
+    if_exists: bool,
+    report: PartitionReport,
+    as_json: bool,
 ) -> None:
     async with Admin(config=options) as admin:
         names = await _matching(admin, pattern, exclude_internal)

@@ -23,7 +23,7 @@ from rich.rule import Rule
 
 from tidelog.cli.commands.dump_log import dump
 from tidelog.cli.session import CommandFailure, run
-from tidelog.cli.topics_description import Report, describe_lines
+from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ConfigResource, ResourceType
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetched import ConsumerRecord
@@ -84,7 +84,7 @@ async def _create(admin: Admin, console: Console) -> None:
     described = Admin.raise_any(await admin.describe_topics([TOPIC]))[TOPIC]
     configs = Admin.raise_any(await admin.describe_configs([resource]))[resource]
     console.print(f"2. Topic [bold]{TOPIC}[/bold] has {PARTITIONS} partitions (tidelog topics --describe):")
-    _print_block(describe_lines(described, configs, Report(), {1}), console)
+    _print_block(describe_lines(described, configs, PartitionReport(), {1}), console)
 
 
 async def _produce(servers: str, count: int, console: Console) -> Stored:

@@ -10,10 +10,16 @@ from tidelog.client.admin.configs import (
     ConfigResource,
     ResourceType,
 )
-from tidelog.client.admin.groups import GroupDescription, GroupListing, GroupMember
-from tidelog.client.admin.nodes import ApiRange, BrokerVersions, ClusterDescription, LogDirectory, NodeDescription
+from tidelog.client.admin.groups import GroupDescription, GroupListing, GroupMemberDescription
+from tidelog.client.admin.nodes import (
+    ApiRange,
+    BrokerVersions,
+    ClusterDescription,
+    LogDirectoryDescription,
+    NodeDescription,
+)
 from tidelog.client.admin.partitions import ProducerState
-from tidelog.client.admin.quorum import QuorumDescription, QuorumReplica
+from tidelog.client.admin.quorum import QuorumInfo, QuorumReplicaInfo
 from tidelog.client.admin.replicas import ElectionType, Reassignment
 from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
 from tidelog.client.admin.transactions import HangingTransaction, TransactionDescription, TransactionListing
@@ -31,15 +37,15 @@ __all__ = [
     "ElectionType",
     "GroupDescription",
     "GroupListing",
-    "GroupMember",
+    "GroupMemberDescription",
     "HangingTransaction",
-    "LogDirectory",
+    "LogDirectoryDescription",
     "NewTopic",
     "NodeDescription",
     "PartitionDescription",
     "ProducerState",
-    "QuorumDescription",
-    "QuorumReplica",
+    "QuorumInfo",
+    "QuorumReplicaInfo",
     "Reassignment",
     "ResourceType",
     "TopicDescription",

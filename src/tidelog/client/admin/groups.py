@@ -47,7 +47,7 @@ class GroupListing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMember:
+class GroupMemberDescription:
     """`epoch` and `target` only exist in groups of the consumer protocol (KIP-848)."""
 
     member_id: str
@@ -68,7 +68,7 @@ class GroupDescription:
     protocol_type: str
     assignor: str
     coordinator: int
-    members: tuple[GroupMember, ...]
+    members: tuple[GroupMemberDescription, ...]
     kind: str
     epoch: int | None = None
     target_epoch: int | None = None
@@ -211,7 +211,7 @@ class GroupAdmin:
             epoch=group.group_epoch,
             target_epoch=group.assignment_epoch,
             members=tuple(
-                GroupMember(
+                GroupMemberDescription(
                     member_id=member.member_id,
                     instance_id=member.instance_id,
                     client_id=member.client_id,
@@ -256,9 +256,9 @@ def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
     )
 
 
-def _classic_members(group: DescribedGroup) -> tuple[GroupMember, ...]:
+def _classic_members(group: DescribedGroup) -> tuple[GroupMemberDescription, ...]:
     return tuple(
-        GroupMember(
+        GroupMemberDescription(
             member_id=member.member_id,
             instance_id=member.group_instance_id,
             client_id=member.client_id,

@@ -70,7 +70,7 @@ class StoredReplica:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogDirectory:
+class LogDirectoryDescription:
     """The totals, in bytes, are -1 where the broker does not tell."""
 
     path: str
@@ -155,15 +155,15 @@ class NodeAdmin:
 
     async def describe_log_dirs(
         self, node_ids: Collection[int] | None = None
-    ) -> dict[int, tuple[LogDirectory, ...] | ApiError]:
+    ) -> dict[int, tuple[LogDirectoryDescription, ...] | ApiError]:
         """What lies in the log directories of these brokers, or of all."""
 
-        async def ask(node: int) -> tuple[LogDirectory, ...] | ApiError:
+        async def ask(node: int) -> tuple[LogDirectoryDescription, ...] | ApiError:
             reply = await self._cluster.ask_node(node, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
             if reply.error_code:
                 return api_error(reply.error_code, f"broker {node}")
             return tuple(
-                LogDirectory(
+                LogDirectoryDescription(
                     path=result.log_dir,
                     error=api_error(result.error_code, result.log_dir) if result.error_code else None,
                     replicas=tuple(
@@ -184,7 +184,7 @@ class NodeAdmin:
 
         nodes = sorted(self._cluster.metadata.brokers) if node_ids is None else list(node_ids)
 
-        async def attempt() -> dict[int, tuple[LogDirectory, ...] | ApiError]:
+        async def attempt() -> dict[int, tuple[LogDirectoryDescription, ...] | ApiError]:
             return dict(zip(nodes, await asyncio.gather(*map(ask, nodes)), strict=True))
 
         return await self._cluster.retry("describing log directories", attempt)

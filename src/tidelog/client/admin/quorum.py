@@ -16,7 +16,7 @@ CLUSTER_METADATA = "__cluster_metadata"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumReplica:
+class QuorumReplicaInfo:
     """`lag` counts the records of the leader that this replica lacks. The times are None where nobody knows them."""
 
     node_id: int
@@ -27,21 +27,21 @@ class QuorumReplica:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumDescription:
+class QuorumInfo:
     """`leader` is None during an election. Voters decide; observers are brokers that only follow."""
 
     leader: int | None
     leader_epoch: int
     high_watermark: int
-    voters: tuple[QuorumReplica, ...]
-    observers: tuple[QuorumReplica, ...]
+    voters: tuple[QuorumReplicaInfo, ...]
+    observers: tuple[QuorumReplicaInfo, ...]
 
 
 class QuorumAdmin:
     _cluster: Cluster
 
-    async def describe_quorum(self, *, timeout_ms: float | None = None) -> QuorumDescription:
-        async def attempt() -> QuorumDescription:
+    async def describe_quorum(self, *, timeout_ms: float | None = None) -> QuorumInfo:
+        async def attempt() -> QuorumInfo:
             topic = TopicData(topic_name=CLUSTER_METADATA, partitions=[PartitionData(partition_index=0)])
             reply = await self._cluster.ask_any(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
             raise_for_code(reply.error_code, reply.error_message)
@@ -50,7 +50,7 @@ class QuorumAdmin:
                     raise_for_code(partition.error_code, partition.error_message)
                     ends = {replica.replica_id: replica.log_end_offset for replica in partition.current_voters}
                     leader_end = ends.get(partition.leader_id, partition.high_watermark)
-                    return QuorumDescription(
+                    return QuorumInfo(
                         leader=None if partition.leader_id == NO_NODE else partition.leader_id,
                         leader_epoch=partition.leader_epoch,
                         high_watermark=partition.high_watermark,
@@ -62,9 +62,9 @@ class QuorumAdmin:
         return await self._cluster.retry("describing the quorum", attempt, timeout_ms=timeout_ms)
 
 
-def _replicas(states: Sequence[ReplicaState], leader_end: int) -> tuple[QuorumReplica, ...]:
+def _replicas(states: Sequence[ReplicaState], leader_end: int) -> tuple[QuorumReplicaInfo, ...]:
     return tuple(
-        QuorumReplica(
+        QuorumReplicaInfo(
             node_id=state.replica_id,
             log_end_offset=state.log_end_offset,
             # A replica that has not fetched yet has no known end (-1): it lacks everything.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.client.consumer.group_protocol import (
-    Subscription,
+    MemberSubscription,
     encode_cooperative_user_data,
     encode_sticky_user_data,
     members_in_order,
@@ -18,7 +18,7 @@ from tidelog.client.consumer.group_protocol import (
 from tidelog.client.consumer.sticky import assign_cooperatively, assign_sticky
 from tidelog.model.ids import TopicPartition
 
-Assign = Callable[[Mapping[str, Subscription], Mapping[str, int]], dict[str, list[TopicPartition]]]
+Assign = Callable[[Mapping[str, MemberSubscription], Mapping[str, int]], dict[str, list[TopicPartition]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Assignor:
 
 
 def assign_ranges(
-    subscriptions: Mapping[str, Subscription], partition_counts: Mapping[str, int]
+    subscriptions: Mapping[str, MemberSubscription], partition_counts: Mapping[str, int]
 ) -> dict[str, list[TopicPartition]]:
     """Per topic, members in order get neighbouring partitions; the first ones get one more.
 
@@ -58,7 +58,7 @@ def assign_ranges(
 
 
 def assign_round_robin(
-    subscriptions: Mapping[str, Subscription], partition_counts: Mapping[str, int]
+    subscriptions: Mapping[str, MemberSubscription], partition_counts: Mapping[str, int]
 ) -> dict[str, list[TopicPartition]]:
     """All partitions of all topics are dealt out in turn; members who do not want one are passed over."""
     assignment: dict[str, list[TopicPartition]] = {member: [] for member in subscriptions}

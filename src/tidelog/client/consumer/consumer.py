@@ -19,7 +19,7 @@ from tidelog.client.config import Options, OptionValue, consumer_config
 from tidelog.client.consumer.classic_member import ClassicMember
 from tidelog.client.consumer.commits import CommitCallback, Commits
 from tidelog.client.consumer.fetched import ConsumerRecord
-from tidelog.client.consumer.fetcher import Fetcher
+from tidelog.client.consumer.fetcher import RecordFetcher
 from tidelog.client.consumer.listeners import Holdings, Listener, RebalanceListeners
 from tidelog.client.consumer.member import GroupMember
 from tidelog.client.consumer.positioning import Positioning
@@ -83,7 +83,7 @@ class Consumer(PartitionQuestions):
         self._metrics = ConsumerMetrics(
             self._cluster.clock, self._positions, read_committed=self._config.read_committed
         )
-        self._fetcher = Fetcher(
+        self._fetcher = RecordFetcher(
             self._cluster, self._config, self._positions, self._positioning, self._news.set, self._metrics
         )
         self._reader = Reader(self._positions, self._config.max_poll_records, self._metrics.consumed)

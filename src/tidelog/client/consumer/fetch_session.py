@@ -34,7 +34,7 @@ class WantedPartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchPlan:
+class FetchRequestData:
     """What the next request says. `at_most` is the newest version of it that can say so."""
 
     session_id: int
@@ -48,7 +48,7 @@ class FetchPlan:
         return self.session_epoch == FULL
 
 
-class FetchSession:
+class FetchSessionHandler:
     def __init__(self) -> None:
         self._id = NO_SESSION
         self._epoch = FULL
@@ -60,7 +60,7 @@ class FetchSession:
     def open(self) -> bool:
         return self._id != NO_SESSION
 
-    def plan(self, wanted: Mapping[TopicPartition, WantedPartition]) -> FetchPlan:
+    def plan(self, wanted: Mapping[TopicPartition, WantedPartition]) -> FetchRequestData:
         """Ask for exactly these. Follow with one of the three below."""
         named = any(entry.topic_id == ZERO_UUID for entry in wanted.values())
         moved = any(
@@ -77,7 +77,7 @@ class FetchSession:
         if self._epoch != FULL:
             told = {partition: entry for partition, entry in wanted.items() if self._known.get(partition) != entry}
             forgotten = {partition: entry for partition, entry in self._known.items() if partition not in wanted}
-        return FetchPlan(
+        return FetchRequestData(
             session_id=self._id,
             session_epoch=self._epoch,
             topics=_fetch_topics(told),
@@ -105,11 +105,11 @@ class FetchSession:
         """No reply: whether the broker has seen the request is not known."""
         self._begin_anew()
 
-    def close(self) -> FetchPlan:
+    def close(self) -> FetchRequestData:
         """Tells the broker that it need not remember the session any longer."""
         session_id, self._id = self._id, NO_SESSION
         self._begin_anew()
-        return FetchPlan(session_id=session_id, session_epoch=CLOSING, topics=[], forgotten=[], at_most=None)
+        return FetchRequestData(session_id=session_id, session_epoch=CLOSING, topics=[], forgotten=[], at_most=None)
 
     def _begin_anew(self) -> None:
         """With the id of the old session, if there is one: the broker closes it with the same request."""

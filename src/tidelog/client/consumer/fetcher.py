@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
-from tidelog.client.consumer.fetch_session import FetchPlan, FetchSession, WantedPartition
+from tidelog.client.consumer.fetch_session import FetchRequestData, FetchSessionHandler, WantedPartition
 from tidelog.client.consumer.fetched import FetchedPartition
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import PartitionPosition, Positions
@@ -32,7 +32,7 @@ FETCHING = "fetching"
 _CLOSING_MS = 1_000
 
 
-class Fetcher:
+class RecordFetcher:
     def __init__(
         self,
         cluster: Cluster,
@@ -48,7 +48,7 @@ class Fetcher:
         self._positioning = positioning
         self._on_news = on_news
         self._metrics = metrics
-        self._sessions: dict[int, FetchSession] = defaultdict(FetchSession)
+        self._sessions: dict[int, FetchSessionHandler] = defaultdict(FetchSessionHandler)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._leader_search: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -229,7 +229,7 @@ class Fetcher:
         )
 
     async def _ask(
-        self, node: int, plan: FetchPlan, max_wait_ms: int, timeout_ms: float | None = None
+        self, node: int, plan: FetchRequestData, max_wait_ms: int, timeout_ms: float | None = None
     ) -> FetchResponse:
         request = FetchRequest(
             max_wait_ms=max_wait_ms,
@@ -251,7 +251,7 @@ class Fetcher:
             timeout_ms=timeout_ms or self._config.request_timeout_ms + max_wait_ms,
         )
 
-    async def _close_session(self, node: int, session: FetchSession) -> None:
+    async def _close_session(self, node: int, session: FetchSessionHandler) -> None:
         if session.open and self._cluster.open_connection_to(node, FETCHING) is not None:
             await self._ask(node, session.close(), 0, timeout_ms=_CLOSING_MS)
 

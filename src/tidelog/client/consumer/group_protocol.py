@@ -26,7 +26,7 @@ _ASSIGNMENT_VERSION = ConsumerProtocolAssignment.SCHEMA.valid[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
+class MemberSubscription:
     """What one member wants, and what it has had so far. The instance id does not travel in it, but beside it."""
 
     topics: tuple[str, ...]
@@ -37,7 +37,7 @@ class Subscription:
     instance_id: str | None = None
 
 
-def members_in_order(subscriptions: Mapping[str, Subscription]) -> list[str]:
+def members_in_order(subscriptions: Mapping[str, MemberSubscription]) -> list[str]:
     """Static members by their instance id come first, then the others by their member id.
 
     Member ids change when a program is started again, instance ids do not: so static members get the same again.
@@ -50,7 +50,7 @@ def members_in_order(subscriptions: Mapping[str, Subscription]) -> list[str]:
     return sorted(subscriptions, key=key)
 
 
-def encode_subscription(subscription: Subscription) -> bytes:
+def encode_subscription(subscription: MemberSubscription) -> bytes:
     message = ConsumerProtocolSubscription(
         topics=sorted(subscription.topics),
         user_data=subscription.user_data,
@@ -63,10 +63,10 @@ def encode_subscription(subscription: Subscription) -> bytes:
     return _VERSION.pack(_SUBSCRIPTION_VERSION) + encode(message, _SUBSCRIPTION_VERSION)
 
 
-def decode_subscription(data: Buffer) -> Subscription:
+def decode_subscription(data: Buffer) -> MemberSubscription:
     version = _version(data, _SUBSCRIPTION_VERSION)
     message, _ = decode(ConsumerProtocolSubscription, data, version, _VERSION.size)
-    return Subscription(
+    return MemberSubscription(
         topics=tuple(message.topics),
         owned=tuple(
             TopicPartition(entry.topic, number) for entry in message.owned_partitions for number in entry.partitions

@@ -15,7 +15,7 @@ from tidelog.client.cluster.routing import ask_coordinator
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.assignors import ASSIGNORS
 from tidelog.client.consumer.group_protocol import (
-    Subscription,
+    MemberSubscription,
     decode_assignment,
     decode_subscription,
     encode_assignment,
@@ -122,7 +122,7 @@ class Joiner:
             logger.info("leaving group %r: %s", self._group_id, error)
 
     async def _ask_to_join(self, topics: Collection[str], owned: Collection[TopicPartition]) -> JoinGroupResponse:
-        subscription = Subscription(
+        subscription = MemberSubscription(
             topics=tuple(topics),
             owned=tuple(owned),
             generation=self.generation,
@@ -152,7 +152,7 @@ class Joiner:
         _raise_for(reply.error_code, self._group_id)
         return reply
 
-    async def _partition_counts(self, subscriptions: Mapping[str, Subscription]) -> Mapping[str, int]:
+    async def _partition_counts(self, subscriptions: Mapping[str, MemberSubscription]) -> Mapping[str, int]:
         topics = {topic for wants in subscriptions.values() for topic in wants.topics}
         self._cluster.watch(topics)
         await self._cluster.refresh()
@@ -185,7 +185,7 @@ def _raise_for(code: int, group_id: str) -> None:
         raise api_error(code, f"group {group_id!r}")
 
 
-def _subscriptions(joined: JoinGroupResponse) -> dict[str, Subscription]:
+def _subscriptions(joined: JoinGroupResponse) -> dict[str, MemberSubscription]:
     return {
         member.member_id: replace(decode_subscription(member.metadata), instance_id=member.group_instance_id)
         for member in joined.members
@@ -193,7 +193,7 @@ def _subscriptions(joined: JoinGroupResponse) -> dict[str, Subscription]:
 
 
 def _assign(
-    protocol: str, subscriptions: Mapping[str, Subscription], counts: Mapping[str, int]
+    protocol: str, subscriptions: Mapping[str, MemberSubscription], counts: Mapping[str, int]
 ) -> list[SyncGroupRequestAssignment]:
     """This member leads the group: divide the partitions among all members."""
     assignment = ASSIGNORS[protocol].assign(subscriptions, counts)

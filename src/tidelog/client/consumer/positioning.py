@@ -15,7 +15,7 @@ from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import LEADER_MOVED
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.positions import PartitionPosition, Positions
-from tidelog.client.consumer.truncation import EpochEnd, Question, ask_for_epoch_ends
+from tidelog.client.consumer.truncation import LeaderEpochEnd, Question, ask_for_epoch_ends
 from tidelog.client.errors import ApiTimeout, ClientError, LogTruncated, NoBrokerAvailable, NoOffsetForPartition
 from tidelog.client.offsets.committed import fetch_committed
 from tidelog.client.offsets.listing import list_offsets
@@ -195,7 +195,7 @@ class Positioning:
         if error is not None and error.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             self._fail(error)
 
-    def _diverged(self, entry: PartitionPosition, answer: EpochEnd) -> None:
+    def _diverged(self, entry: PartitionPosition, answer: LeaderEpochEnd) -> None:
         """The leader does not have what was fetched. Perhaps it has what was handed out: that is asked next."""
         assert entry.position is not None
         position, epoch = entry.position, entry.leader_epoch

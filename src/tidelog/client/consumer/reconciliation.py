@@ -25,7 +25,7 @@ PAUSING_EPOCH = -2
 IdPartition = tuple[Uuid, int]
 
 
-class State(Enum):
+class MembershipState(Enum):
     # Not in the group; the next heartbeat joins.
     JOINING = "joining"
     MEMBER = "member"
@@ -49,7 +49,7 @@ class Reconciliation:
     def __init__(self, identity: Identity, member_id: str) -> None:
         self._identity = identity
         self.member_id = member_id
-        self.state = State.JOINING
+        self.state = MembershipState.JOINING
         self.epoch = JOINING_EPOCH
         self.topics: tuple[str, ...] = ()
         self.pattern: str | None = None
@@ -67,16 +67,18 @@ class Reconciliation:
     @property
     def has_news(self) -> bool:
         """Whether the broker should hear of something before the next heartbeat is due."""
-        return self.state is State.JOINING or (self.state is State.MEMBER and self._told != self._now())
+        return self.state is MembershipState.JOINING or (
+            self.state is MembershipState.MEMBER and self._told != self._now()
+        )
 
     @property
     def to_take_over(self) -> frozenset[IdPartition] | None:
         """The target, if it is another than what the member has."""
-        return None if self.state is not State.MEMBER or self.target == self.owned else self.target
+        return None if self.state is not MembershipState.MEMBER or self.target == self.owned else self.target
 
     def heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         now = self._now()
-        before = self._told if self.state is State.MEMBER else None
+        before = self._told if self.state is MembershipState.MEMBER else None
         everything = before is None
         self._telling = now
         return ConsumerGroupHeartbeatRequest(
@@ -96,7 +98,7 @@ class Reconciliation:
         )
 
     def farewell(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
-        self.state = State.LEFT
+        self.state = MembershipState.LEFT
         return ConsumerGroupHeartbeatRequest(
             group_id=self._identity.group_id,
             member_id=self.member_id,
@@ -105,11 +107,11 @@ class Reconciliation:
         )
 
     def answered(self, reply: ConsumerGroupHeartbeatResponse) -> None:
-        if self.state not in (State.JOINING, State.MEMBER):
+        if self.state not in (MembershipState.JOINING, MembershipState.MEMBER):
             # It has left, or was told to be out, while the heartbeat was on its way.
             return
         self._told = self._telling
-        self.state = State.MEMBER
+        self.state = MembershipState.MEMBER
         # Brokers before version 1 of the API give the ids out.
         self.member_id = reply.member_id or self.member_id
         self.epoch = reply.member_epoch
@@ -126,14 +128,14 @@ class Reconciliation:
 
     def thrown_out(self) -> None:
         """By the broker, or by itself because nobody reads."""
-        self.state = State.OUT
+        self.state = MembershipState.OUT
         self.epoch = JOINING_EPOCH
         self.target = None
         self._told = None
 
     def join_again(self) -> None:
         """The reader knows that everything is lost."""
-        self.state = State.JOINING
+        self.state = MembershipState.JOINING
         self.epoch = JOINING_EPOCH
         self.target = None
         self.owned = frozenset()

@@ -22,8 +22,8 @@ from tidelog.client.consumer.reconciliation import (
     PAUSING_EPOCH,
     Identity,
     IdPartition,
+    MembershipState,
     Reconciliation,
-    State,
 )
 from tidelog.client.consumer.subscription import Subscription
 from tidelog.client.errors import ClientError, UnsupportedByBroker, api_error, is_retriable
@@ -103,10 +103,10 @@ class ReconcilingMember:
     def commit_refused(self, code: ErrorCode, group: ConsumerGroupMetadata) -> bool:
         """An epoch that was right a moment ago may be stale now; the next heartbeat brings the right one."""
         self._wake.set()
-        return code == ErrorCode.STALE_MEMBER_EPOCH and self._state.state is State.MEMBER
+        return code == ErrorCode.STALE_MEMBER_EPOCH and self._state.state is MembershipState.MEMBER
 
     def next_step(self) -> Coroutine[Any, Any, None] | None:
-        if self._state.state is State.OUT:
+        if self._state.state is MembershipState.OUT:
             return self._lose_everything() if self._fatal is None or self._holdings.partitions else None
         target = self._state.to_take_over
         if target is None:
@@ -122,7 +122,7 @@ class ReconcilingMember:
         return self._take_over(known)
 
     async def leave(self, leave_group: bool | None) -> None:
-        member = self._state.state is State.MEMBER
+        member = self._state.state is MembershipState.MEMBER
         try:
             if member:
                 await self._holdings.revoke(self._holdings.partitions)
@@ -142,12 +142,12 @@ class ReconcilingMember:
         try:
             await self._holdings.revoke(owned.difference(target))
             added = frozenset(target).difference(owned)
-            if added and self._state.state is State.MEMBER:
+            if added and self._state.state is MembershipState.MEMBER:
                 logger.info("group %r assigned %s", self._group_id, ", ".join(map(str, sorted(target))))
                 await self._holdings.add(added)
         finally:
             held = self._holdings.partitions
-            if self._state.state is State.MEMBER:
+            if self._state.state is MembershipState.MEMBER:
                 self._state.owned = frozenset(place for partition, place in target.items() if partition in held)
             self._wake.set()
 
@@ -168,7 +168,7 @@ class ReconcilingMember:
         failures = 0
         while self._fatal is None:
             await self._wait_until_due()
-            if self._state.state in (State.OUT, State.LEFT) or not self._has_subscription():
+            if self._state.state in (MembershipState.OUT, MembershipState.LEFT) or not self._has_subscription():
                 continue
             if self._cluster.clock.monotonic_ms() - self._last_poll_ms > self._config.max_poll_interval_ms:
                 await self._leave_because_nobody_reads()
@@ -189,10 +189,12 @@ class ReconcilingMember:
 
     def _has_subscription(self) -> bool:
         """A member cannot join with nothing; a pattern may match nothing yet."""
-        return self._state.state is State.MEMBER or bool(self._state.topics) or self._state.pattern is not None
+        return (
+            self._state.state is MembershipState.MEMBER or bool(self._state.topics) or self._state.pattern is not None
+        )
 
     async def _wait_until_due(self) -> None:
-        idle = self._state.state in (State.OUT, State.LEFT) or not self._has_subscription()
+        idle = self._state.state in (MembershipState.OUT, MembershipState.LEFT) or not self._has_subscription()
         if not idle and self._state.has_news:
             self._wake.clear()
             return
@@ -209,7 +211,7 @@ class ReconcilingMember:
             raise api_error(reply.error_code, reply.error_message or f"group {self._group_id!r}")
         self._interval_ms = float(reply.heartbeat_interval_ms) or self._interval_ms
         self._state.answered(reply)
-        if self._state.state is State.MEMBER:
+        if self._state.state is MembershipState.MEMBER:
             self._group_metadata = replace(
                 self._group_metadata, generation_id=self._state.epoch, member_id=self._state.member_id
             )

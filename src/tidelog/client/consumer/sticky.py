@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 from tidelog.client.consumer.group_protocol import (
-    Subscription,
+    MemberSubscription,
     decode_cooperative_user_data,
     decode_sticky_user_data,
     members_in_order,
@@ -23,14 +23,14 @@ _Claim = tuple[tuple[TopicPartition, ...], int]
 
 
 def assign_sticky(
-    subscriptions: Mapping[str, Subscription], partition_counts: Mapping[str, int]
+    subscriptions: Mapping[str, MemberSubscription], partition_counts: Mapping[str, int]
 ) -> dict[str, list[TopicPartition]]:
     """For members that give up everything before they join; what they had is in their user data."""
     return _assign(subscriptions, partition_counts, lambda wants: decode_sticky_user_data(wants.user_data))
 
 
 def assign_cooperatively(
-    subscriptions: Mapping[str, Subscription], partition_counts: Mapping[str, int]
+    subscriptions: Mapping[str, MemberSubscription], partition_counts: Mapping[str, int]
 ) -> dict[str, list[TopicPartition]]:
     """For members that go on with what they have.
 
@@ -48,18 +48,18 @@ def assign_cooperatively(
     }
 
 
-def _owned(wants: Subscription) -> _Claim:
+def _owned(wants: MemberSubscription) -> _Claim:
     """Members before version 2 of the subscription have their generation in the user data."""
     generation = wants.generation if wants.generation >= 0 else decode_cooperative_user_data(wants.user_data)
     return wants.owned, generation
 
 
 def _assign(
-    subscriptions: Mapping[str, Subscription],
+    subscriptions: Mapping[str, MemberSubscription],
     partition_counts: Mapping[str, int],
-    claim_of: Callable[[Subscription], _Claim],
+    claim_of: Callable[[MemberSubscription], _Claim],
 ) -> dict[str, list[TopicPartition]]:
-    draft = _Draft(subscriptions, partition_counts)
+    draft = _AssignmentDraft(subscriptions, partition_counts)
     claims = {member: claim_of(wants) for member, wants in subscriptions.items()}
     for partition, member in _settled(claims).items():
         draft.keep(partition, member)
@@ -81,10 +81,10 @@ def _settled(claims: Mapping[str, _Claim]) -> dict[TopicPartition, str]:
     return {partition: member for partition, (_, member) in latest.items() if member is not None}
 
 
-class _Draft:
+class _AssignmentDraft:
     """Who has what so far."""
 
-    def __init__(self, subscriptions: Mapping[str, Subscription], partition_counts: Mapping[str, int]) -> None:
+    def __init__(self, subscriptions: Mapping[str, MemberSubscription], partition_counts: Mapping[str, int]) -> None:
         self._order = members_in_order(subscriptions)
         self._counts = partition_counts
         # Who may have partitions of a topic.

@@ -36,7 +36,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpochEnd:
+class LeaderEpochEnd:
     """How far a leader has the epoch, or else the last one before it. -1 in both: it knows neither."""
 
     epoch: int
@@ -52,7 +52,7 @@ class EpochEnd:
 
 async def ask_for_epoch_ends(
     cluster: Cluster, node: int, questions: Mapping[TopicPartition, Question]
-) -> dict[TopicPartition, EpochEnd | ApiError]:
+) -> dict[TopicPartition, LeaderEpochEnd | ApiError]:
     """One try with one leader."""
     by_topic: dict[str, list[OffsetForLeaderPartition]] = defaultdict(list)
     for partition, question in questions.items():
@@ -70,7 +70,7 @@ async def ask_for_epoch_ends(
     reply = await cluster.ask_node(node, request, OffsetForLeaderEpochResponse)
     return {
         TopicPartition(topic.topic, entry.partition): (
-            EpochEnd(epoch=entry.leader_epoch, end_offset=entry.end_offset)
+            LeaderEpochEnd(epoch=entry.leader_epoch, end_offset=entry.end_offset)
             if entry.error_code == ErrorCode.NONE
             else api_error(entry.error_code, f"partition {topic.topic}-{entry.partition}")
         )

@@ -144,7 +144,7 @@ class ProducerBatch:
             waiter()
 
 
-class FinishedBatch(ProducerBatch):
+class PreencodedBatch(ProducerBatch):
     """A batch that was encoded elsewhere, sent as it is but for what is stamped into it (`encoded_batches`)."""
 
     __slots__ = ("content", "header")
@@ -221,7 +221,7 @@ class Accumulator:
         self._close(queue[-1])
         return True
 
-    def append_finished(self, batch: FinishedBatch) -> None:
+    def append_finished(self, batch: PreencodedBatch) -> None:
         """Behind everything that waits for the same partition. What is there takes no more records."""
         queue = self._queues.setdefault(batch.partition, deque())
         if queue:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct
 
 from tidelog.client.errors import WrongUse
-from tidelog.client.producer.batches import FinishedBatch
+from tidelog.client.producer.batches import PreencodedBatch
 from tidelog.records.batch import (
     ATTRIBUTES_AT,
     CREATE_TIME,
@@ -65,7 +65,7 @@ def _problem(batch: Buffer, header: BatchHeader) -> str | None:
     return None
 
 
-def stamp(batch: FinishedBatch, *, transactional: bool) -> bytearray:
+def stamp(batch: PreencodedBatch, *, transactional: bool) -> bytearray:
     """The batch's own bytes with its producer id, epoch and sequence number.
 
     In place: a batch is numbered again only when no request with it is on its way any more.

@@ -26,14 +26,14 @@ from tidelog.client.errors import (
 )
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
-from tidelog.client.producer.batches import Accumulator, FinishedBatch, ProducerBatch, size_of_record
+from tidelog.client.producer.batches import Accumulator, PreencodedBatch, ProducerBatch, size_of_record
 from tidelog.client.producer.delivery import Delivery, RecordMetadata, all_done, settle
 from tidelog.client.producer.encoded_batches import check_finished
 from tidelog.client.producer.partition_choice import PartitionChoice, named_partition
 from tidelog.client.producer.partitioner import Partitioner, PartitionFunction
 from tidelog.client.producer.payloads import Headers, Payload, as_bytes, as_headers
-from tidelog.client.producer.sender import Sender
-from tidelog.client.transactions.coordinator import ProducerIdentity
+from tidelog.client.producer.sender import BatchSender
+from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.client.transactions.prepared import PreparedTransactionState
 from tidelog.client.transactions.states import State
@@ -82,7 +82,7 @@ class Producer:
         self._choice = PartitionChoice(partitioner, self._config, self._cluster.randomness, self._accumulator)
         self._buffer_memory = self._config.buffer_memory
         self._largest_record = min(self._config.max_request_size, self._buffer_memory) - HEADER_SIZE
-        self._sender: Sender | None = None
+        self._sender: BatchSender | None = None
         self._transactions: Transactions | None = None
         # Dictionaries of objects keep their order; sets have another one in every run.
         self._unfinished: dict[ProducerBatch, None] = {}
@@ -112,7 +112,7 @@ class Producer:
 
     async def start(self) -> None:
         await self._cluster.start()
-        self._sender = Sender(self._cluster, self._config, self._accumulator, self._batch_done)
+        self._sender = BatchSender(self._cluster, self._config, self._accumulator, self._batch_done)
         self._transactions = self._sender.transactions
         self._sender.start()
 
@@ -201,7 +201,7 @@ class Producer:
         while self._accumulator.pending_bytes + len(batch) > self._config.buffer_memory:
             await self._wait_for_room(len(batch))
         sender = self._ready_sender()
-        finished = FinishedBatch(target, self._cluster.clock.monotonic_ms(), bytearray(batch), header)
+        finished = PreencodedBatch(target, self._cluster.clock.monotonic_ms(), bytearray(batch), header)
         self._accumulator.append_finished(finished)
         self._unfinished[finished] = None
         sender.wake()
@@ -230,8 +230,8 @@ class Producer:
     # -- transactions --------------------------------------------------------------------------------------------
 
     async def init_transactions(
-        self, *, keep_prepared: bool = False, myself: ProducerIdentity | None = None
-    ) -> ProducerIdentity:
+        self, *, keep_prepared: bool = False, myself: ProducerIdAndEpoch | None = None
+    ) -> ProducerIdAndEpoch:
         """Take over the transactional id: whoever had it before is fenced, and its open transaction aborted.
 
         May be called again while no transaction is open, and after `OutcomeUnknown`: the producer gets a new epoch,
@@ -335,7 +335,7 @@ class Producer:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _ready_sender(self) -> Sender:
+    def _ready_sender(self) -> BatchSender:
         sender = self._sender
         if sender is None or self._closing:
             raise ProducerClosed("the producer is closed" if self._closing else "the producer has not been started")

@@ -27,10 +27,10 @@ from tidelog.client.errors import (
     raise_for_code,
 )
 from tidelog.client.metrics import ProducerMetrics
-from tidelog.client.producer.batches import NO_OFFSET, Accumulator, FinishedBatch, ProducerBatch, Stored
+from tidelog.client.producer.batches import NO_OFFSET, Accumulator, PreencodedBatch, ProducerBatch, Stored
 from tidelog.client.producer.encoded_batches import stamp
-from tidelog.client.producer.sequences import Refusal, Sequences
-from tidelog.client.transactions.coordinator import CONCURRENT_PAUSE_MS, TransactionCoordinator
+from tidelog.client.producer.sequences import BatchRefusal, Sequences
+from tidelog.client.transactions.coordinator_requests import CONCURRENT_PAUSE_MS, CoordinatorRequests
 from tidelog.client.transactions.transactions import Transactions
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -52,7 +52,7 @@ _NAMED_TOPICS = 12
 _REQUEST_OVERHEAD = 512
 
 
-class Sender:
+class BatchSender:
     """The part of a producer that talks to brokers."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Sender:
         self.transactions: Transactions | None = None
         if transactional_id is not None:
             assert self.sequences is not None
-            coordinator = TransactionCoordinator(cluster, config, transactional_id)
+            coordinator = CoordinatorRequests(cluster, config, transactional_id)
             self.transactions = Transactions(coordinator, self.sequences, self.wake)
         self.metrics = ProducerMetrics(cluster.clock, accumulator, config.buffer_memory)
         self._in_flight: Counter[int] = Counter()
@@ -248,7 +248,7 @@ class Sender:
 
     def _encode(self, batch: ProducerBatch) -> Buffer:
         transactional = self.transactions is not None
-        if isinstance(batch, FinishedBatch):
+        if isinstance(batch, PreencodedBatch):
             return stamp(batch, transactional=transactional)
         return encode_batch(
             batch.records,
@@ -319,16 +319,16 @@ class Sender:
             case _:
                 self._fail(batch, DeliveryFailed(_not_stored(batch, error), error), refused=True)
 
-    def _refused(self, batch: ProducerBatch, error: ApiError, refusal: Refusal) -> None:
+    def _refused(self, batch: ProducerBatch, error: ApiError, refusal: BatchRefusal) -> None:
         match refusal:
-            case Refusal.BEHIND | Refusal.RENUMBER:
+            case BatchRefusal.BEHIND | BatchRefusal.RENUMBER:
                 # Not its own failure: it goes as soon as the sequence allows, and this does not count as a try.
                 batch.last_problem = error
                 batch.retry_at_ms = 0.0
                 self._accumulator.put_back(batch)
-            case Refusal.AGAIN:
+            case BatchRefusal.AGAIN:
                 self._try_again(batch, error)
-            case Refusal.GAP:
+            case BatchRefusal.GAP:
                 lost = (
                     f"partition {batch.partition} lacks records that it had acknowledged before this one, so data is "
                     f"lost there (was a replica that was not in sync elected?): {error}"

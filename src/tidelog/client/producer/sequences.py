@@ -35,7 +35,7 @@ LARGEST_EPOCH = 32767
 MAX_UNRESOLVED = 5
 
 
-class Refusal(Enum):
+class BatchRefusal(Enum):
     """What a refusal for the sake of the sequence means for the batch."""
 
     # A batch before it has to be stored first.
@@ -137,20 +137,20 @@ class Sequences:
             partition.unresolved.remove(batch)
         self._renumber_if_resolved(partition)
 
-    def refused(self, batch: ProducerBatch) -> Refusal:
+    def refused(self, batch: ProducerBatch) -> BatchRefusal:
         """The broker did not take the batch because of its sequence number."""
         partition = self._partitions[batch.partition]
         if partition.broken and self._transactional:
-            return Refusal.GAP
+            return BatchRefusal.GAP
         if partition.broken:
             if partition.gap_may_close and batch.unanswered:
-                return Refusal.AGAIN
+                return BatchRefusal.AGAIN
             batch.refused_in_order = True
             self._renumber_if_resolved(partition)
-            return Refusal.RENUMBER
-        return Refusal.GAP if partition.unresolved[:1] == [batch] else Refusal.BEHIND
+            return BatchRefusal.RENUMBER
+        return BatchRefusal.GAP if partition.unresolved[:1] == [batch] else BatchRefusal.BEHIND
 
-    def forgotten(self, batch: ProducerBatch) -> Refusal:
+    def forgotten(self, batch: ProducerBatch) -> BatchRefusal:
         """The broker does not know the producer any more, for instance because retention deleted all it had sent."""
         partition = self._partitions[batch.partition]
         partition.broken = True

@@ -14,9 +14,9 @@ from typing import Self
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import Options, producer_config
 from tidelog.client.errors import ApiTimeout, OutcomeUnknown, TransactionError
-from tidelog.client.transactions.coordinator import Asking, ProducerIdentity, TransactionCoordinator
+from tidelog.client.transactions.coordinator_requests import Asking, CoordinatorRequests, ProducerIdAndEpoch
 from tidelog.client.transactions.transactions import SECOND_PROTOCOL
-from tidelog.client.transactions.verdicts import Request
+from tidelog.client.transactions.verdicts import RequestKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class OpenTransaction:
 class Kept:
     """Who has an id now, and the producer id and epoch of the transaction that is open under it, if there is one."""
 
-    begun_by: ProducerIdentity | None
+    begun_by: ProducerIdAndEpoch | None
     holder: OpenTransaction
 
 
@@ -60,12 +60,12 @@ class TransactionHandover:
 
     async def end(self, transaction: OpenTransaction, *, commit: bool) -> None:
         """Raises FencedError if it is not open any more, and OutcomeUnknown if nobody answers."""
-        asking = Asking(Request.END)
-        coordinator = TransactionCoordinator(self._cluster, self._config, transaction.transactional_id)
+        asking = Asking(RequestKind.END)
+        coordinator = CoordinatorRequests(self._cluster, self._config, transaction.transactional_id)
         try:
             await coordinator.end(
                 asking,
-                ProducerIdentity(transaction.producer_id, transaction.epoch),
+                ProducerIdAndEpoch(transaction.producer_id, transaction.epoch),
                 commit=commit,
                 second_protocol=transaction.second_protocol,
             )
@@ -82,7 +82,7 @@ class TransactionHandover:
 
         From then on the transaction has no timeout, and only who has the result can end it.
         """
-        coordinator = TransactionCoordinator(self._cluster, self._two_phase, transactional_id)
+        coordinator = CoordinatorRequests(self._cluster, self._two_phase, transactional_id)
         given = await coordinator.initialize(keep_prepared=True)
         return Kept(
             begun_by=given.ongoing if given.ongoing.producer_id >= 0 else None,
@@ -94,13 +94,13 @@ class TransactionHandover:
             ),
         )
 
-    async def take_fence(self, transactional_id: str) -> ProducerIdentity:
+    async def take_fence(self, transactional_id: str) -> ProducerIdAndEpoch:
         """Take over an id from whoever has it. Raises FatalError if the brokers do not allow prepared transactions."""
-        return (await TransactionCoordinator(self._cluster, self._two_phase, transactional_id).initialize()).identity
+        return (await CoordinatorRequests(self._cluster, self._two_phase, transactional_id).initialize()).identity
 
-    async def renew_fence(self, transactional_id: str, myself: ProducerIdentity) -> ProducerIdentity:
+    async def renew_fence(self, transactional_id: str, myself: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
         """The next epoch for `myself`. Raises FencedError if somebody has taken over the id since (KIP-360)."""
-        coordinator = TransactionCoordinator(self._cluster, self._two_phase, transactional_id)
+        coordinator = CoordinatorRequests(self._cluster, self._two_phase, transactional_id)
         return (await coordinator.initialize(myself=myself)).identity
 
 

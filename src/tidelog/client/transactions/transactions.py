@@ -23,10 +23,10 @@ from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.client.producer.batches import ProducerBatch
 from tidelog.client.producer.sequences import Sequences
-from tidelog.client.transactions.coordinator import Asking, ProducerIdentity, TransactionCoordinator
+from tidelog.client.transactions.coordinator_requests import Asking, CoordinatorRequests, ProducerIdAndEpoch
 from tidelog.client.transactions.prepared import PreparedTransactionState
 from tidelog.client.transactions.states import Call, News, State, after_call, after_news
-from tidelog.client.transactions.verdicts import Request, Verdict, judge
+from tidelog.client.transactions.verdicts import RequestKind, Verdict, judge
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import UnsupportedByBroker
@@ -44,9 +44,7 @@ Settle = Callable[[], Awaitable[None]]
 
 
 class Transactions:
-    def __init__(
-        self, coordinator: TransactionCoordinator, sequences: Sequences, on_change: Callable[[], None]
-    ) -> None:
+    def __init__(self, coordinator: CoordinatorRequests, sequences: Sequences, on_change: Callable[[], None]) -> None:
         self.state = State.UNINITIALIZED
         self.second_protocol = False
         # Why the transaction has failed, or why the producer is out of use.
@@ -65,8 +63,8 @@ class Transactions:
         self._turn = asyncio.Lock()
 
     @property
-    def identity(self) -> ProducerIdentity:
-        return ProducerIdentity(self._sequences.producer_id, self._sequences.epoch)
+    def identity(self) -> ProducerIdAndEpoch:
+        return ProducerIdAndEpoch(self._sequences.producer_id, self._sequences.epoch)
 
     @property
     def is_open(self) -> bool:
@@ -76,7 +74,7 @@ class Transactions:
     # -- the producer calls --------------------------------------------------------------------------------------
 
     async def initialize(
-        self, settle: Settle, *, keep_prepared: bool = False, myself: ProducerIdentity | None = None
+        self, settle: Settle, *, keep_prepared: bool = False, myself: ProducerIdAndEpoch | None = None
     ) -> None:
         self._call(Call.INITIALIZE)
         try:
@@ -231,7 +229,7 @@ class Transactions:
         cause = failure.cause if isinstance(failure, DeliveryFailed) else failure
         verdict = Verdict.ABORT
         if isinstance(cause, ApiError):
-            verdict = judge(Request.PRODUCE, cause.code)
+            verdict = judge(RequestKind.PRODUCE, cause.code)
         elif isinstance(cause, UnsupportedByBroker):
             verdict = Verdict.FATAL
         match verdict:
@@ -294,7 +292,7 @@ class Transactions:
 
     async def _end(self, *, commit: bool) -> None:
         """Tell the coordinator. `_turn` is held, and nothing is on its way."""
-        asking = Asking(Request.END)
+        asking = Asking(RequestKind.END)
         try:
             identity = self.identity
             if self._started:

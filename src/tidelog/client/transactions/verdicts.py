@@ -10,7 +10,7 @@ from enum import Enum, auto
 from tidelog.model.errors import ErrorCode
 
 
-class Request(Enum):
+class RequestKind(Enum):
     """What the error answers. Values complete the sentence "... was refused"."""
 
     INITIALIZE = "InitProducerId"
@@ -50,17 +50,17 @@ NOT_IN_GROUP = frozenset(
 )
 
 _ABORTABLE = {
-    Request.INITIALIZE: frozenset[ErrorCode](),
-    Request.ADD_OFFSETS: frozenset({ErrorCode.GROUP_AUTHORIZATION_FAILED}),
+    RequestKind.INITIALIZE: frozenset[ErrorCode](),
+    RequestKind.ADD_OFFSETS: frozenset({ErrorCode.GROUP_AUTHORIZATION_FAILED}),
     # Java stops for good where the group finds the offsets themselves wrong. The transaction can be aborted as well.
-    Request.COMMIT_OFFSETS: NOT_IN_GROUP
+    RequestKind.COMMIT_OFFSETS: NOT_IN_GROUP
     | {
         ErrorCode.GROUP_AUTHORIZATION_FAILED,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
         ErrorCode.OFFSET_METADATA_TOO_LARGE,
     },
-    Request.END: frozenset[ErrorCode](),
+    RequestKind.END: frozenset[ErrorCode](),
 }
 
 # For what concerns single partitions everything is abortable but this.
@@ -74,21 +74,21 @@ _FATAL_FOR_PARTITIONS = frozenset(
 )
 
 
-def judge(request: Request, code: ErrorCode) -> Verdict:
+def judge(request: RequestKind, code: ErrorCode) -> Verdict:
     if code is ErrorCode.NONE:
         return Verdict.DONE
-    if code in _MOVED or (request is Request.COMMIT_OFFSETS and code is ErrorCode.REQUEST_TIMED_OUT):
+    if code in _MOVED or (request is RequestKind.COMMIT_OFFSETS and code is ErrorCode.REQUEST_TIMED_OUT):
         return Verdict.ELSEWHERE
     if code.retriable:
         return Verdict.AGAIN
     if code is ErrorCode.TRANSACTION_ABORTABLE:
         return Verdict.ABORT
     match request:
-        case Request.PRODUCE if code is not ErrorCode.PRODUCER_FENCED:
+        case RequestKind.PRODUCE if code is not ErrorCode.PRODUCER_FENCED:
             # A partition's leader knows the epoch only from what was written there. Whether the producer is fenced is
             # for the coordinator to say, when the transaction is aborted (KIP-588).
             return Verdict.FATAL if code in _FATAL_FOR_PARTITIONS else Verdict.ABORT
-        case Request.ADD_PARTITIONS if code not in _FENCED and code is not ErrorCode.INVALID_TXN_STATE:
+        case RequestKind.ADD_PARTITIONS if code not in _FENCED and code is not ErrorCode.INVALID_TXN_STATE:
             return Verdict.FATAL if code in _FATAL_FOR_PARTITIONS else Verdict.ABORT
     if code in _FENCED:
         return Verdict.FENCED

@@ -42,7 +42,7 @@ class DatabaseUrl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkOptions:
+class DatabaseSinkOptions:
     url: DatabaseUrl
     table: str
     pipeline: str
@@ -71,7 +71,7 @@ def parse_url(text: str) -> DatabaseUrl:
     )
 
 
-def parse_sink_options(options: Mapping[str, str]) -> SinkOptions:
+def parse_sink_options(options: Mapping[str, str]) -> DatabaseSinkOptions:
     missing = [name for name in ("url", "table", "pipeline") if not options.get(name)]
     if missing:
         raise InvalidDatabaseOption(f"the database sink needs the options {', '.join(missing)}")
@@ -81,7 +81,7 @@ def parse_sink_options(options: Mapping[str, str]) -> SinkOptions:
         raise InvalidDatabaseOption("mode=upsert needs keys: the columns that tell which row is replaced, such as id")
     if mode is Mode.APPEND and keys:
         raise InvalidDatabaseOption(f"keys={','.join(keys)} have no use with mode=append; did you mean mode=upsert?")
-    return SinkOptions(
+    return DatabaseSinkOptions(
         url=parse_url(options["url"]),
         table=options["table"],
         pipeline=options["pipeline"],

@@ -22,12 +22,12 @@ from tidelog.spark.databases.options import (
     OFFSET,
     PARTITION,
     TOPIC,
+    DatabaseSinkOptions,
     Mode,
-    SinkOptions,
     table_columns,
 )
 from tidelog.spark.databases.postgresql_tables import Connection, PostgresqlTables, one_value
-from tidelog.spark.databases.progress import PipelineBatch, Verdict, check_spans, decide
+from tidelog.spark.databases.progress import PipelineBatch, ProgressVerdict, check_spans, decide
 from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState, all_spans
 from tidelog.spark.sink.crash_points import crash_point
 
@@ -49,7 +49,7 @@ _BESIDE_TYPES = {TOPIC: "text", PARTITION: "integer", OFFSET: "bigint", EVENT: "
 
 
 class PostgresqlDatabase:
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: DatabaseSinkOptions) -> None:
         self._options = options
         self._tables = PostgresqlTables(options)
         digest = hashlib.sha256(options.pipeline.encode()).hexdigest()[:8]
@@ -89,7 +89,7 @@ class PostgresqlDatabase:
 
     # -- in the driver -------------------------------------------------------------------------------------------
 
-    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> Verdict:
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> ProgressVerdict:
         for attempt in range(1, APPLY_ATTEMPTS + 1):
             try:
                 verdict = self._apply_once(staged, names, coming)
@@ -106,12 +106,12 @@ class PostgresqlDatabase:
             for part in staged:
                 connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(part.location)))
 
-    def _apply_once(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> Verdict:
+    def _apply_once(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> ProgressVerdict:
         with self._connect() as connection:
             self._lock(connection)
             state = self._tables.read_state(connection)
             verdict = decide(state.progress, coming)
-            if verdict is Verdict.APPLY:
+            if verdict is ProgressVerdict.APPLY:
                 spans = all_spans(staged)
                 check_spans(coming.pipeline, spans, state.next_offsets)
                 self._check_counts(connection, staged)

@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from tidelog.spark.databases.evolution import plan_columns, postgresql_holds
-from tidelog.spark.databases.options import SinkOptions, split_table
+from tidelog.spark.databases.options import DatabaseSinkOptions, split_table
 from tidelog.spark.databases.progress import PipelineBatch
 from tidelog.spark.databases.store import (
     IDENTITY_COLUMNS,
@@ -42,7 +42,7 @@ _TYPES = {
 class PostgresqlTables:
     """`users` is the table that rows go to; ours are in the same schema."""
 
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: DatabaseSinkOptions) -> None:
         self._options = options
         parts = split_table(options.table)
         self.schema = parts[:-1]

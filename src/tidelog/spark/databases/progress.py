@@ -20,7 +20,7 @@ class BatchRefused(Exception):
     """The batch must not be written. The message says why and what to do."""
 
 
-class Verdict(Enum):
+class ProgressVerdict(Enum):
     APPLY = "apply"
     ALREADY_APPLIED = "already applied"
 
@@ -84,12 +84,12 @@ class Span:
     last: int
 
 
-def decide(stored: Progress | None, coming: PipelineBatch) -> Verdict:
+def decide(stored: Progress | None, coming: PipelineBatch) -> ProgressVerdict:
     """Raises BatchRefused where writing would duplicate or lose rows, or where nobody can know."""
     pipeline, batch = coming.pipeline, coming.batch
     if stored is None:
         if batch == 0:
-            return Verdict.APPLY
+            return ProgressVerdict.APPLY
         raise BatchRefused(
             f"pipeline {pipeline!r} is at batch {batch}, but the database knows nothing of earlier batches: the table "
             "tidelog_progress was emptied, or this is another database. Point the pipeline at the right database; or "
@@ -98,7 +98,7 @@ def decide(stored: Progress | None, coming: PipelineBatch) -> Verdict:
     if stored.query_id != coming.query_id:
         # A query that takes over starts where the database says, which only a new checkpoint does: its batch is 0.
         if stored.query_id == coming.takes_over and batch == 0:
-            return Verdict.APPLY
+            return ProgressVerdict.APPLY
         raise BatchRefused(
             f"pipeline {pipeline!r} is written by another query now ({stored.query_id}, at batch {stored.batch}); this "
             f"one is {coming.query_id} at batch {batch}. Run a pipeline only once at a time. If the other one has "
@@ -117,7 +117,7 @@ def decide(stored: Progress | None, coming: PipelineBatch) -> Verdict:
 _DELETE_IT = "Delete the checkpoint: the pipeline then continues from the offsets in the database"
 
 
-def _decide_same_number(stored: Progress, coming: PipelineBatch) -> Verdict:
+def _decide_same_number(stored: Progress, coming: PipelineBatch) -> ProgressVerdict:
     identity = coming.identity
     begin = f"batch {stored.batch} of pipeline {coming.pipeline!r} is in the database"
     if stored.content is None:
@@ -128,7 +128,7 @@ def _decide_same_number(stored: Progress, coming: PipelineBatch) -> Verdict:
     same_rows = stored.content == identity.content and stored.rows == identity.rows
     if stored.reads is None or identity.reads is None:
         if same_rows and identity.run and stored.run == identity.run:
-            return Verdict.ALREADY_APPLIED
+            return ProgressVerdict.ALREADY_APPLIED
         raise BatchRefused(
             f"{begin}, but nobody can tell whether it is this one: the offsets that it reads could not be read from "
             f"the checkpoint. {_DELETE_IT}"
@@ -145,10 +145,10 @@ def _decide_same_number(stored: Progress, coming: PipelineBatch) -> Verdict:
             f"(digest {identity.content}): the pipeline does not give the same rows for the same input, such as "
             f"because of the time of day or a random number. {_DELETE_IT}, and what is in the table stays"
         )
-    return Verdict.ALREADY_APPLIED
+    return ProgressVerdict.ALREADY_APPLIED
 
 
-def _decide_next_number(stored: Progress, coming: PipelineBatch) -> Verdict:
+def _decide_next_number(stored: Progress, coming: PipelineBatch) -> ProgressVerdict:
     """It must go on where the last one ended."""
     reads = coming.identity.reads
     if coming.batch != stored.batch + 1:
@@ -163,7 +163,7 @@ def _decide_next_number(stored: Progress, coming: PipelineBatch) -> Verdict:
             f"but batch {coming.batch} {begins}: the checkpoint is not the one with which the table was written, or "
             f"its files were changed or cannot be read. {_DELETE_IT}"
         )
-    return Verdict.APPLY
+    return ProgressVerdict.APPLY
 
 
 def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:

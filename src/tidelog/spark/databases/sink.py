@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql.types import StructType
 
 from tidelog.records.content_digest import ContentDigest
-from tidelog.spark.databases.options import SinkOptions, parse_sink_options, table_columns
+from tidelog.spark.databases.options import DatabaseSinkOptions, parse_sink_options, table_columns
 from tidelog.spark.databases.progress import BatchRefused, PipelineBatch
 from tidelog.spark.databases.store import StagedRows, open_database
 from tidelog.spark.session.errors import spoken
@@ -53,7 +53,7 @@ class DatabaseSink(DataSource):
 
 @spoken
 class DatabaseStreamWriter(DataSourceStreamArrowWriter):
-    def __init__(self, options: SinkOptions, names: tuple[str, ...]) -> None:
+    def __init__(self, options: DatabaseSinkOptions, names: tuple[str, ...]) -> None:
         table_columns(names, options.keys)
         self._options = options
         self._names = names

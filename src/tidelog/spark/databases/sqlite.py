@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.spark.databases.evolution import plan_columns, sqlite_holds
-from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, Mode, SinkOptions, split_table, table_columns
-from tidelog.spark.databases.progress import PipelineBatch, Verdict, check_spans, decide
+from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, DatabaseSinkOptions, Mode, split_table, table_columns
+from tidelog.spark.databases.progress import PipelineBatch, ProgressVerdict, check_spans, decide
 from tidelog.spark.databases.store import (
     IDENTITY_COLUMNS,
     Column,
@@ -62,7 +62,7 @@ _OWN_TABLES = (
 
 
 class SqliteDatabase:
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: DatabaseSinkOptions) -> None:
         self._options = options
         self._path = Path(options.url.location).absolute()
         if len(split_table(options.table)) > 1:
@@ -120,13 +120,13 @@ class SqliteDatabase:
 
     # -- in the driver -------------------------------------------------------------------------------------------
 
-    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> Verdict:
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> ProgressVerdict:
         # Read before the transaction begins: others wait while it lasts.
         rows = _read_rows(staged)
         with self._transaction() as connection:
             state = self._read_state(connection)
             verdict = decide(state.progress, coming)
-            if verdict is Verdict.APPLY:
+            if verdict is ProgressVerdict.APPLY:
                 spans = all_spans(staged)
                 check_spans(coming.pipeline, spans, state.next_offsets)
                 crash_point("database-before-rows", coming.batch)

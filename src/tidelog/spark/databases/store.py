@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tidelog.records.columns import column_digest
 from tidelog.records.content_digest import ContentDigest
-from tidelog.spark.databases.options import OFFSET, ORIGIN, PARTITION, TOPIC, Engine, SinkOptions
-from tidelog.spark.databases.progress import PipelineBatch, Progress, Span, Verdict, merge_spans
+from tidelog.spark.databases.options import OFFSET, ORIGIN, PARTITION, TOPIC, DatabaseSinkOptions, Engine
+from tidelog.spark.databases.progress import PipelineBatch, Progress, ProgressVerdict, Span, merge_spans
 from tidelog.spark.sink.batch_identity import Reads
 
 if TYPE_CHECKING:
@@ -111,14 +111,14 @@ class Database(Protocol):
     def stage(self, batches: Iterator[pa.RecordBatch], names: Sequence[str], batch: int) -> StagedRows:
         """In a task: put rows aside where `apply` finds them. Nobody else sees them; a second attempt does no harm."""
 
-    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> Verdict:
+    def apply(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> ProgressVerdict:
         """In the driver: move the rows into the table and note the batch, in one transaction."""
 
     def discard(self, staged: Sequence[StagedRows]) -> None:
         """Remove what was put aside; best effort, leftovers are removed later."""
 
 
-def open_database(options: SinkOptions) -> Database:
+def open_database(options: DatabaseSinkOptions) -> Database:
     match options.url.engine:
         case Engine.POSTGRESQL:
             try:

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.rule import Rule
 
-from tidelog.spark.demo.driver import Driver, DriverFailed
+from tidelog.spark.demo.driver import DemoDriver, DriverFailed
 from tidelog.spark.session.java import JavaMissing, require_or_install_java
 
 SOURCE = "orders"
@@ -116,7 +116,7 @@ class Demonstration:
         log = self._folder / f"driver-{way.delivery}.log"
         self._console.print("Spark starts. Its driver will be killed.")
         killer = f"{CRASH_POINT}:{KILLED_IN_BATCH}"
-        with self._rows(way) as look, Driver(pipeline, log=log, crash_point=killer) as driver:
+        with self._rows(way) as look, DemoDriver(pipeline, log=log, crash_point=killer) as driver:
             driver.wait_for_crash_point(look)
             driver.kill()
         self._console.print(
@@ -124,7 +124,7 @@ class Demonstration:
             "broker, but Spark has not noted it."
         )
         self._console.print("Spark starts again, from its checkpoint.")
-        with self._rows(way) as look, Driver(pipeline, log=log) as driver:
+        with self._rows(way) as look, DemoDriver(pipeline, log=log) as driver:
             driver.wait_for_end(look)
 
     @contextmanager

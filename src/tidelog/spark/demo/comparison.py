@@ -13,7 +13,7 @@ Values = Mapping[int, Sequence[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class OrdersComparison:
     rows_in: int
     rows_out: int
     missing: int
@@ -30,12 +30,12 @@ class Comparison:
         return self.in_order
 
 
-def compare(source: Values, output: Values) -> Comparison:
+def compare(source: Values, output: Values) -> OrdersComparison:
     expected = {partition: [expected_result(value) for value in values] for partition, values in source.items()}
     wanted = Counter(value for values in expected.values() for value in values)
     found = Counter(value for values in output.values() for value in values)
     numbers = expected.keys() | output.keys()
-    return Comparison(
+    return OrdersComparison(
         rows_in=wanted.total(),
         rows_out=found.total(),
         missing=(wanted - found).total(),

@@ -23,7 +23,7 @@ class DriverFailed(Exception):
     """The driver ended otherwise than it should have. The message has the end of its log."""
 
 
-class Driver:
+class DemoDriver:
     """Use with `with`: whatever happens, nothing of it is left behind."""
 
     def __init__(self, pipeline: Path, *, log: Path, crash_point: str | None = None) -> None:
@@ -44,7 +44,7 @@ class Driver:
                 start_new_session=True,
             )
 
-    def __enter__(self) -> Driver:
+    def __enter__(self) -> DemoDriver:
         return self
 
     def __exit__(self, *_: object) -> None:

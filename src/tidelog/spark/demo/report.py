@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from rich.table import Table
 
-from tidelog.spark.demo.comparison import Comparison
+from tidelog.spark.demo.comparison import OrdersComparison
 
-_LINES: tuple[tuple[str, Callable[[Comparison], str], Callable[[Comparison], bool]], ...] = (
+_LINES: tuple[tuple[str, Callable[[OrdersComparison], str], Callable[[OrdersComparison], bool]], ...] = (
     ("orders in", lambda found: f"{found.rows_in:,}", lambda _: True),
     ("rows out", lambda found: f"{found.rows_out:,}", lambda found: found.rows_in == found.rows_out),
     ("missing", lambda found: f"{found.missing:,}", lambda found: found.missing == 0),
@@ -19,7 +19,7 @@ _LINES: tuple[tuple[str, Callable[[Comparison], str], Callable[[Comparison], boo
 )
 
 
-def comparison_table(results: dict[str, Comparison]) -> Table:
+def comparison_table(results: dict[str, OrdersComparison]) -> Table:
     """One column per way of delivery; what is as it should be is green."""
     table = Table("", *results, title="the same pipeline, killed at the same moment")
     for label, shown, right in _LINES:
@@ -32,6 +32,6 @@ def _yes(answer: bool) -> str:
     return "yes" if answer else "no"
 
 
-def _sum(found: Comparison) -> str:
+def _sum(found: OrdersComparison) -> str:
     difference = found.sum_found - found.sum_expected
     return "yes" if difference == 0 else f"no, off by {difference:+,}"

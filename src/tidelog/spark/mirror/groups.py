@@ -14,7 +14,7 @@ from tidelog.client.admin import Admin
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.mirror.runs import Run, read_runs, translate
+from tidelog.spark.mirror.runs import OffsetRun, read_runs, translate
 from tidelog.spark.mirror.topics import MirroredTopics
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ async def translate_groups(
 
 def translated(
     committed: Mapping[TopicPartition, OffsetAndMetadata],
-    runs: Mapping[TopicPartition, list[Run]],
+    runs: Mapping[TopicPartition, list[OffsetRun]],
     topics: MirroredTopics,
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """What a group has committed at the source, in offsets of the target."""

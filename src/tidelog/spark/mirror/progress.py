@@ -16,7 +16,7 @@ from tidelog.model.ids import TopicPartition
 from tidelog.spark.sink.batch_identity import Reads
 
 
-class Verdict(Enum):
+class MirrorVerdict(Enum):
     PUBLISH = "publish"
     SKIP = "skip"
 
@@ -78,10 +78,10 @@ _DELETE_IT = "Delete the checkpoint: the mirror then goes on from the offsets at
 
 def decide(
     batch: int, spans: Mapping[TopicPartition, Offsets], committed: Mapping[TopicPartition, int], *, group: str
-) -> Verdict:
+) -> MirrorVerdict:
     """`committed` is what the group has, for all partitions; it was read after earlier drivers were fenced."""
     if not spans:
-        return Verdict.SKIP
+        return MirrorVerdict.SKIP
     if not committed and batch > 0:
         raise MirrorRefused(
             f"batch {batch} is to be mirrored, but group {group!r} at the target has no offsets, so nobody can tell "
@@ -93,9 +93,9 @@ def decide(
     new = {part for part, span in spans.items() if span.first >= committed.get(part, 0)}
     old = {part for part, span in spans.items() if span.last < committed.get(part, 0)}
     if len(new) == len(spans):
-        return Verdict.PUBLISH
+        return MirrorVerdict.PUBLISH
     if len(old) == len(spans):
-        return Verdict.SKIP
+        return MirrorVerdict.SKIP
     part = sorted(spans.keys() - new)[0]
     raise MirrorRefused(
         f"batch {batch} begins at source offset {spans[part].first} of {part}, but the target is complete up to "

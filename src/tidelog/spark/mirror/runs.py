@@ -25,7 +25,7 @@ RECENT_RUNS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OffsetRun:
     """Source offsets source, source + 1, ... are target offsets target, target + 1, ..., `count` of them."""
 
     source: int
@@ -64,11 +64,11 @@ def joined(parts: Iterable[Stretch]) -> list[Stretch]:
     return result
 
 
-def match(source: Sequence[Stretch], target: Sequence[Stretch]) -> list[Run]:
+def match(source: Sequence[Stretch], target: Sequence[Stretch]) -> list[OffsetRun]:
     """Runs from the same records in both orders: the n-th of the one is the n-th of the other."""
     if sum(part.count for part in source) != sum(part.count for part in target):
         raise ValueError("source and target have different numbers of records")
-    runs: list[Run] = []
+    runs: list[OffsetRun] = []
     places = iter(joined(target))
     place = Stretch(0, 0)
     for part in joined(source):
@@ -77,13 +77,13 @@ def match(source: Sequence[Stretch], target: Sequence[Stretch]) -> list[Run]:
             if not place.count:
                 place = next(places)
             taken = min(left, place.count)
-            runs.append(Run(first, place.first, taken))
+            runs.append(OffsetRun(first, place.first, taken))
             first, left = first + taken, left - taken
             place = Stretch(place.first + taken, place.count - taken)
     return runs
 
 
-def extend(history: Sequence[Run], news: Sequence[Run], limit: int = MAX_METADATA) -> list[Run]:
+def extend(history: Sequence[OffsetRun], news: Sequence[OffsetRun], limit: int = MAX_METADATA) -> list[OffsetRun]:
     """Both together, thinned out until they fit into the metadata of an offset commit."""
     runs = [*history, *news]
     while len(write_runs(runs)) > limit:
@@ -96,7 +96,7 @@ def extend(history: Sequence[Run], news: Sequence[Run], limit: int = MAX_METADAT
     return runs
 
 
-def translate(runs: Sequence[Run], offset: int) -> int | None:
+def translate(runs: Sequence[OffsetRun], offset: int) -> int | None:
     """Where to go on at the target for whom `offset` is the next one at the source; None before anything is known.
 
     Exact inside of runs that are known. In between it is the end of the one before, behind which come the records that
@@ -104,7 +104,7 @@ def translate(runs: Sequence[Run], offset: int) -> int | None:
     """
     if not runs:
         return None
-    before: Run | None = None
+    before: OffsetRun | None = None
     for run in runs:
         if run.source > offset:
             break
@@ -114,7 +114,7 @@ def translate(runs: Sequence[Run], offset: int) -> int | None:
     return before.target + min(offset - before.source, before.count)
 
 
-def write_runs(runs: Sequence[Run]) -> str:
+def write_runs(runs: Sequence[OffsetRun]) -> str:
     """As text for people too: each is [source, target, count], relative to the end of the one before."""
     numbers = []
     source = target = 0
@@ -124,14 +124,14 @@ def write_runs(runs: Sequence[Run]) -> str:
     return json.dumps({"runs": numbers}, separators=(",", ":"))
 
 
-def read_runs(metadata: str) -> list[Run]:
+def read_runs(metadata: str) -> list[OffsetRun]:
     """What `write_runs` wrote; nothing for what somebody else wrote."""
     try:
         numbers = json.loads(metadata)["runs"]
         runs = []
         source = target = 0
         for ahead_source, ahead_target, count in numbers:
-            run = Run(source + int(ahead_source), target + int(ahead_target), int(count))
+            run = OffsetRun(source + int(ahead_source), target + int(ahead_target), int(count))
             runs.append(run)
             source, target = run.source + run.count, run.target + run.count
         return runs

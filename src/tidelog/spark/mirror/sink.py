@@ -18,7 +18,7 @@ from tidelog.client.offsets.committed import OffsetAndMetadata, fetch_committed
 from tidelog.client.producer.delivery import Delivery
 from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.mirror.progress import Noted, Offsets, Verdict, decide, is_last_batch
+from tidelog.spark.mirror.progress import MirrorVerdict, Noted, Offsets, decide, is_last_batch
 from tidelog.spark.mirror.runs import Stretch, extend, joined, match, read_runs, stretches, write_runs
 from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
 from tidelog.spark.session.errors import spoken
@@ -103,7 +103,7 @@ class MirrorPublication(Publication):
         offsets = {partition: position.offset for partition, position in committed.items()}
         spans = self.spans()
         # A batch without records is noted, so that the next one goes on behind it.
-        return bool(spans) and decide(self.batch, spans, offsets, group=self.name) is Verdict.SKIP
+        return bool(spans) and decide(self.batch, spans, offsets, group=self.name) is MirrorVerdict.SKIP
 
     async def leave_note(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
         placed: dict[TopicPartition, list[Stretch]] = {}

@@ -14,8 +14,8 @@ from tidelog.spark.databases.progress import (
     BatchRefused,
     PipelineBatch,
     Progress,
+    ProgressVerdict,
     Span,
-    Verdict,
     check_spans,
     decide,
 )
@@ -41,7 +41,7 @@ from tidelog.spark.models.spark_model import (
 )
 from tidelog.testing.exhaustive import Step
 
-Decide = Callable[[Progress | None, PipelineBatch], Verdict]
+Decide = Callable[[Progress | None, PipelineBatch], ProgressVerdict]
 
 
 class DatabaseState(NamedTuple):
@@ -145,7 +145,7 @@ class DatabaseModel:
         if verdict is None:
             yield f"is refused batch {driver.batch}, and stops with an error", _with(state, slot, None)
             return
-        if verdict is Verdict.ALREADY_APPLIED:
+        if verdict is ProgressVerdict.ALREADY_APPLIED:
             yield f"learns that batch {driver.batch} is in the table", _with(state, slot, driver._replace(phase=DONE))
             return
         assert isinstance(driver.seen, tuple)
@@ -162,11 +162,11 @@ class DatabaseModel:
         yield f"writes batch {driver.batch}", _with(applied, slot, driver._replace(phase=DONE))
         yield f"writes batch {driver.batch}, and does not get the answer", _with(applied, slot, driver)
 
-    def verdict(self, state: DatabaseState, driver: Driver) -> Verdict | None:
+    def verdict(self, state: DatabaseState, driver: Driver) -> ProgressVerdict | None:
         """What is decided; None if the batch is refused."""
         try:
             verdict = self._decide(state.progress, self._coming(driver))
-            if verdict is Verdict.APPLY and self._checks_spans:
+            if verdict is ProgressVerdict.APPLY and self._checks_spans:
                 known = {("t", number): end for number, end in enumerate(state.ends)}
                 check_spans("p", spans_of(driver), known)
         except BatchRefused:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.databases.progress import Progress
-from tidelog.spark.databases.progress import Verdict as Written
-from tidelog.spark.mirror.progress import MirrorRefused, Noted, Offsets, Verdict, decide, is_last_batch
+from tidelog.spark.databases.progress import ProgressVerdict as Written
+from tidelog.spark.mirror.progress import MirrorRefused, MirrorVerdict, Noted, Offsets, decide, is_last_batch
 from tidelog.spark.models.database_model import DatabaseModel, DatabaseState, spans_of
 from tidelog.spark.models.spark_model import Bounds, Driver
 
@@ -36,7 +36,7 @@ class MirrorModel(DatabaseModel):
             verdict = decide(driver.batch, spans, committed, group="g")
         except MirrorRefused:
             return None
-        return Written.APPLY if verdict is Verdict.PUBLISH else Written.ALREADY_APPLIED
+        return Written.APPLY if verdict is MirrorVerdict.PUBLISH else Written.ALREADY_APPLIED
 
 
 def _noted(progress: Progress) -> Noted:

@@ -31,7 +31,7 @@ from tidelog.spark.models.spark_model import (
     written,
 )
 from tidelog.spark.sink.batch_identity import BEGINNING, BatchIdentity, Reads
-from tidelog.spark.sink.note import Decision, Note, Publish, Skip, decide, note_of, overtaken
+from tidelog.spark.sink.note import BatchDecision, Note, Publish, Skip, decide, note_of, overtaken
 from tidelog.testing.exhaustive import Step
 
 # InitProducerId is done: earlier drivers are fenced.
@@ -39,7 +39,7 @@ FENCED_OTHERS = "fenced others"
 # The rows and the note are sent, in a transaction that is open.
 OPEN = "open"
 
-Decide = Callable[[BatchIdentity, Note | None], Decision]
+Decide = Callable[[BatchIdentity, Note | None], BatchDecision]
 
 
 class SinkState(NamedTuple):
@@ -65,7 +65,7 @@ def identity_between(
 
 
 @lru_cache(maxsize=100_000)
-def _right_decision(identity: BatchIdentity, note: Note | None) -> Decision:
+def _right_decision(identity: BatchIdentity, note: Note | None) -> BatchDecision:
     return decide(identity, note, group="g")
 
 

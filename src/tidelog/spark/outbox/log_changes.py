@@ -39,7 +39,7 @@ class OnUpdate(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class OutboxEvent:
     """A row that was inserted, with the description of its columns."""
 
     relation: Relation
@@ -56,7 +56,7 @@ class ChangeReader:
         self._relations: dict[int, Relation] = {}
         self._told = False
 
-    def read(self, messages: Iterable[bytes]) -> Iterator[Begin | Event | Commit]:
+    def read(self, messages: Iterable[bytes]) -> Iterator[Begin | OutboxEvent | Commit]:
         for data in messages:
             message = parse_message(data)
             if isinstance(message, Insert):
@@ -69,11 +69,11 @@ class ChangeReader:
             elif isinstance(message, Update) and message.relation == self._table:
                 self._refuse_update()
 
-    def _event(self, insert: Insert) -> Event:
+    def _event(self, insert: Insert) -> OutboxEvent:
         relation = self._relations.get(insert.relation)
         if relation is None or len(relation.columns) != len(insert.values):
             raise MalformedMessage(f"a row of {self._name} without the description of its columns")
-        return Event(relation=relation, values=insert.values)
+        return OutboxEvent(relation=relation, values=insert.values)
 
     def _refuse_update(self) -> None:
         told = f"a row of {self._name} was updated; events are inserted only, and the change is not relayed"

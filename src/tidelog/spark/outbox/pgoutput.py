@@ -55,7 +55,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class RelationColumn:
     name: str
     type_oid: int
     is_key: bool
@@ -68,7 +68,7 @@ class Relation:
     oid: int
     schema: str
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[RelationColumn, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ Message = Begin | Commit | Relation | Insert | Update | Delete | Truncate | Asid
 def parse_message(data: bytes) -> Message:
     if data[:1] == b"I":
         return _insert(data)
-    reader = _Reader(data)
+    reader = _MessageReader(data)
     kind = reader.letter()
     message = _parse(kind, reader)
     if not reader.at_end:
@@ -114,7 +114,7 @@ def parse_message(data: bytes) -> Message:
     return message
 
 
-def _parse(kind: str, reader: _Reader) -> Message:
+def _parse(kind: str, reader: _MessageReader) -> Message:
     match kind:
         case "B":
             final = reader.number(_LSN)
@@ -145,7 +145,7 @@ def _parse(kind: str, reader: _Reader) -> Message:
             raise MalformedMessage(f"{kind!r} is no kind of message in version {PROTOCOL_VERSION} of pgoutput")
 
 
-def _relation(reader: _Reader) -> Relation:
+def _relation(reader: _MessageReader) -> Relation:
     oid = reader.number(_OID)
     schema, name = reader.text(), reader.text()
     reader.number(_BYTE)
@@ -153,13 +153,13 @@ def _relation(reader: _Reader) -> Relation:
     for _ in range(reader.count(_INT16, 1)):
         is_key = bool(reader.number(_BYTE) & 1)
         column = reader.text()
-        columns.append(Column(name=column, type_oid=reader.number(_OID), is_key=is_key))
+        columns.append(RelationColumn(name=column, type_oid=reader.number(_OID), is_key=is_key))
         reader.number(_INT32)
     # An empty schema stands for pg_catalog.
     return Relation(oid=oid, schema=schema or "pg_catalog", name=name, columns=tuple(columns))
 
 
-def _update(reader: _Reader) -> Update:
+def _update(reader: _MessageReader) -> Update:
     relation = reader.number(_OID)
     if reader.expect("KON") != "N":
         # The key or the whole row as it was before.
@@ -168,7 +168,7 @@ def _update(reader: _Reader) -> Update:
     return Update(relation=relation, values=reader.row())
 
 
-class _Reader:
+class _MessageReader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0

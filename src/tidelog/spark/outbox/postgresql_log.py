@@ -13,7 +13,7 @@ from typing import Any
 
 from tidelog.spark.databases.options import split_table
 from tidelog.spark.databases.store import DatabaseProblem
-from tidelog.spark.outbox.log_changes import ChangeReader, Event
+from tidelog.spark.outbox.log_changes import ChangeReader, OutboxEvent
 from tidelog.spark.outbox.log_positions import (
     IDLE_BYTES,
     Found,
@@ -112,11 +112,11 @@ class PostgresqlLog:
         with once(self._url) as connection:
             self._verify(connection, first, mark_from(end))
             wanted = False
-            load = _Loader(connection, self._settings.table, self._settings.columns)
+            load = _ChangeLoader(connection, self._settings.table, self._settings.columns)
             for message in self._changes(connection, _Look(up_to=last.lsn), check=first):
                 if isinstance(message, Begin):
                     wanted = is_new(first, message.final_lsn) and is_within(last.lsn, message.final_lsn)
-                elif isinstance(message, Event) and wanted:
+                elif isinstance(message, OutboxEvent) and wanted:
                     yield load.row(message)
 
     def relayed(self, end: Offset) -> None:
@@ -177,18 +177,18 @@ class PostgresqlLog:
     def _transactions(self, connection: Any, start: LogPosition, target: int | None, look: _Look) -> Iterator[Found]:
         wanted, events = False, 0
         values: dict[Any, None] = {}
-        load = _Loader(connection, self._settings.table, (self._settings.route_by,))
+        load = _ChangeLoader(connection, self._settings.table, (self._settings.route_by,))
         for message in self._changes(connection, look, check=start):
             if isinstance(message, Begin):
                 events, values = 0, {}
                 wanted = is_new(start, message.final_lsn) and (target is None or is_within(target, message.final_lsn))
-            elif isinstance(message, Event) and wanted:
+            elif isinstance(message, OutboxEvent) and wanted:
                 events += 1
                 values[load.row(message)[self._settings.route_by]] = None
             elif isinstance(message, Commit) and wanted and events:
                 yield Found(ends=message.end_lsn, events=events, routes=tuple(values))
 
-    def _changes(self, connection: Any, look: _Look, *, check: LogPosition) -> Iterator[Begin | Event | Commit]:
+    def _changes(self, connection: Any, look: _Look, *, check: LogPosition) -> Iterator[Begin | OutboxEvent | Commit]:
         """One look at the slot."""
         slot = self._slot(connection)
         with connection.cursor(name="tidelog_outbox_log") as cursor:
@@ -270,9 +270,9 @@ class PostgresqlLog:
         if not present:
             return
         start = log_position_from(self._initial(connection))
-        load = _Loader(connection, self._settings.table, (name,))
+        load = _ChangeLoader(connection, self._settings.table, (name,))
         for message in self._changes(connection, _Look(), check=start):
-            if isinstance(message, Event):
+            if isinstance(message, OutboxEvent):
                 present.discard(str(load.row(message)[name]))
         if present:
             raise DatabaseProblem(
@@ -313,7 +313,7 @@ class _Look:
             yield data
 
 
-class _Loader:
+class _ChangeLoader:
     """Rows of the log as psycopg gives those of a query: the same types, payloads as they are written."""
 
     def __init__(self, connection: Any, table: str, names: Sequence[str]) -> None:
@@ -326,7 +326,7 @@ class _Loader:
         self._relation: Relation | None = None
         self._loaders: list[tuple[int, str, Any]] = []
 
-    def row(self, event: Event) -> Row:
+    def row(self, event: OutboxEvent) -> Row:
         if event.relation is not self._relation:
             self._learn(event.relation)
         values = event.values

@@ -99,7 +99,7 @@ class Routing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class OutboxMessage:
     topic: str
     key: bytes | None
     value: bytes | None
@@ -138,7 +138,7 @@ def parse_routing(options: Mapping[str, str]) -> Routing:
     )
 
 
-def route(routing: Routing, row: Mapping[str, Any]) -> Message | None:
+def route(routing: Routing, row: Mapping[str, Any]) -> OutboxMessage | None:
     """The message for a row; None for a row without payload, unless those are tombstones."""
     event_id = row[routing.event_id]
     if event_id is None:
@@ -162,7 +162,7 @@ def route(routing: Routing, row: Mapping[str, Any]) -> Message | None:
                 envelope[field.alias] = value
             case Placement.PARTITION:
                 partition = None if value is None else _as_partition(field.column, value)
-    return Message(
+    return OutboxMessage(
         topic=_topic(routing, row, event_id),
         key=_as_bytes(row[routing.event_key]),
         value=_value(payload, envelope),

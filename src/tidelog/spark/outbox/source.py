@@ -23,7 +23,7 @@ from tidelog.spark.outbox.routing import (
     DEFAULTS,
     INVALID_BEHAVIOR,
     WITHOUT_EFFECT,
-    Message,
+    OutboxMessage,
     Placement,
     Routing,
     parse_routing,
@@ -221,7 +221,7 @@ def _has_partition(routing: Routing) -> bool:
     return any(field.placement is Placement.PARTITION for field in routing.additional)
 
 
-def _as_arrow(messages: Sequence[Message], routing: Routing) -> pa.RecordBatch:
+def _as_arrow(messages: Sequence[OutboxMessage], routing: Routing) -> pa.RecordBatch:
     import pyarrow as pa
 
     header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])

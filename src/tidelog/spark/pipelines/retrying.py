@@ -4,8 +4,8 @@ A pipeline that is started again after a failure is exactly once whatever the fa
 but about sense: a broker or a database that is away comes back, while a refusal (a wrong option, a checkpoint that is
 an old copy, a record that does not fit) stays one however often it is asked for, and must be seen by somebody.
 
-Failures come through Spark as text, with tracebacks of two languages. Each exception in it is a `Cause`. A refusal
-anywhere in the chain decides; else something that is away does; what nobody knows is not tried again.
+Failures come through Spark as text, with tracebacks of two languages. Each exception in it is a `FailureCause`. A
+refusal anywhere in the chain decides; else something that is away does; what nobody knows is not tried again.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ _KIND = re.compile(r"[a-z]\w*error|[A-Z]\w*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class FailureCause:
     """One exception of a chain: the name of its class without the module, and what it says."""
 
     kind: str
@@ -172,7 +172,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RetryVerdict:
     """Whether to try again, and the sentence that tells why it failed (empty if no cause says)."""
 
     again: bool
@@ -194,44 +194,44 @@ class GiveUp:
     seconds: float
 
 
-def causes_in(text: str) -> list[Cause]:
+def causes_in(text: str) -> list[FailureCause]:
     """The exceptions that tracebacks in a text tell of, in their order."""
     found = []
     for line in _LINE.finditer(text):
         name, message = line[1] or line[3], (line[2] or line[4] or "").strip()
         kind = name.rpartition(".")[2].rpartition("$")[2]
         if _KIND.fullmatch(kind) and (message or kind in AWAY):
-            found.append(Cause(kind=kind, message=message, ours=name.startswith("tidelog.")))
+            found.append(FailureCause(kind=kind, message=message, ours=name.startswith("tidelog.")))
     return found
 
 
-def causes_of(error: BaseException) -> list[Cause]:
+def causes_of(error: BaseException) -> list[FailureCause]:
     """The chain of an exception of this process, what happened first at its begin."""
-    found: list[Cause] = []
+    found: list[FailureCause] = []
     seen: set[int] = set()
     one: BaseException | None = error
     while one is not None and id(one) not in seen:
         seen.add(id(one))
         kind = type(one)
         message = " ".join(str(one).split())
-        found.append(Cause(kind=kind.__name__, message=message, ours=kind.__module__.startswith("tidelog.")))
+        found.append(FailureCause(kind=kind.__name__, message=message, ours=kind.__module__.startswith("tidelog.")))
         one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
     return found[::-1]
 
 
-def judge(causes: Sequence[Cause]) -> Verdict:
+def judge(causes: Sequence[FailureCause]) -> RetryVerdict:
     refusal = _last(cause for cause in causes if cause.kind in REFUSALS)
     if refusal is not None:
-        return Verdict(again=False, reason=refusal.message)
+        return RetryVerdict(again=False, reason=refusal.message)
     away = _last(cause for cause in causes if is_away(cause))
     if away is None:
-        return Verdict(again=False)
+        return RetryVerdict(again=False)
     # Ours says more than what it is made from: which broker, which database.
     ours = _last(cause for cause in causes if cause.ours and cause.message)
-    return Verdict(again=True, reason=(ours or away).message or away.kind)
+    return RetryVerdict(again=True, reason=(ours or away).message or away.kind)
 
 
-def is_away(cause: Cause) -> bool:
+def is_away(cause: FailureCause) -> bool:
     if cause.kind in AWAY or cause.kind in AWAY_CONDITIONS:
         return True
     if cause.kind in _TELLS_CODES and _CODES.search(cause.message):
@@ -276,5 +276,5 @@ class Retries:
         return TryAgain(pause_seconds=min(pause, left), number=self._failures)
 
 
-def _last(causes: Iterable[Cause]) -> Cause | None:
+def _last(causes: Iterable[FailureCause]) -> FailureCause | None:
     return next(reversed(list(causes)), None)

@@ -131,7 +131,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class TargetTable:
     """A table that rows go to. `columns` are SQL expressions over the records, all columns unless given."""
 
     url: str
@@ -159,7 +159,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutboxTable:
+class OutboxSection:
     """`options` are those of Debezium's outbox event router, under their own names."""
 
     url: str
@@ -258,7 +258,7 @@ class Outbox:
     """The slot of a pipeline is its own: what one reader has relayed, another one does not get any more."""
 
     run: Run
-    outbox: OutboxTable
+    outbox: OutboxSection
     target: Target
     spark: Spark = Spark()
     service: Service = Service()
@@ -278,7 +278,7 @@ class Outbox:
 class SinkDatabase:
     run: Run
     source: Source
-    database: Table
+    database: TargetTable
     value: Value = Value()
     spark: Spark = Spark()
     service: Service = Service()

@@ -13,7 +13,7 @@ from tidelog.spark.databases.sink import FORMAT, DatabaseSink
 from tidelog.spark.databases.store import Column, database_errors, open_database
 from tidelog.spark.pipelines.records import RECORD, header, parse_values, read_topics, starting_from
 from tidelog.spark.pipelines.run import Job, start_query
-from tidelog.spark.pipelines.settings import SinkDatabase, Table
+from tidelog.spark.pipelines.settings import SinkDatabase, TargetTable
 from tidelog.spark.sink.checkpoint import NoCheckpoint, checkpoint_owner
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def sink_options(pipeline: SinkDatabase) -> dict[str, str]:
     return options
 
 
-def choose_columns(records: DataFrame, table: Table) -> DataFrame:
+def choose_columns(records: DataFrame, table: TargetTable) -> DataFrame:
     """The columns of the table, and beside them where each row is from."""
     rows = records.where(table.where) if table.where else records
     columns = list(table.columns) or [f"`{name}`" for name in rows.columns if name != RECORD]

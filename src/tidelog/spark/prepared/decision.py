@@ -56,7 +56,7 @@ class UnreadableDecision(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class CommitDecision:
     """The transactions of micro-batch `batch` that are to be committed, whatever happens."""
 
     batch: int
@@ -98,7 +98,7 @@ def parts_group(query: str, part: int) -> str:
 # Written down
 
 
-def write_parts(decision: Decision) -> list[str]:
+def write_parts(decision: CommitDecision) -> list[str]:
     """The metadata of each part, at least one. Raises ValueError if there are more tasks than can be written down."""
     pieces: list[str] = [""]
     for one in decision.transactions:
@@ -141,7 +141,7 @@ def read_part(batch: int, metadata: str) -> Part:
         raise UnreadableDecision(f"{metadata[:200]!r} is not a part of a decision: {error}") from error
 
 
-def join_parts(parts: Sequence[Part | None]) -> Decision:
+def join_parts(parts: Sequence[Part | None]) -> CommitDecision:
     """Raises UnreadableDecision if one is missing or does not belong to the others."""
     first = parts[0]
     assert first is not None
@@ -149,7 +149,7 @@ def join_parts(parts: Sequence[Part | None]) -> Decision:
     if len(found) != first.parts:
         raise UnreadableDecision(f"of micro-batch {first.batch} {len(found)} of {first.parts} parts are there")
     transactions = tuple(one for part in found for one in part.transactions)
-    return Decision(batch=first.batch, fence=first.fence, transactions=transactions)
+    return CommitDecision(batch=first.batch, fence=first.fence, transactions=transactions)
 
 
 def _read_entry(entry: str) -> Begun:
@@ -167,7 +167,9 @@ class Settlement(NamedTuple):
     abort: frozenset[Begun]
 
 
-def settle(*, seen_before: Collection[Begun], decision: Decision | None, open_now: Collection[Begun]) -> Settlement:
+def settle(
+    *, seen_before: Collection[Begun], decision: CommitDecision | None, open_now: Collection[Begun]
+) -> Settlement:
     """What a driver ends that has just got the query's fence.
 
     `seen_before` were open *before* it got the fence: no later driver's tasks can be among them, so that those that are

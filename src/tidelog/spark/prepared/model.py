@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tidelog.spark.prepared.decision import Begun, Decision, Fence, Settlement, Slot, settle
+from tidelog.spark.prepared.decision import Begun, CommitDecision, Fence, Settlement, Slot, settle
 from tidelog.testing.exhaustive import Step
 
 # What a driver does next. It begins with what it finds at the start of a micro-batch.
@@ -24,7 +24,7 @@ TransactionState = Literal["late", "open", "prepared", "committed", "aborted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class ModelTransaction:
     batch: int
     fence: int
     task: int
@@ -42,7 +42,7 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Driver:
+class PreparedDriver:
     """What one driver knows. `fence` is 0 until it has one."""
 
     batch: int
@@ -58,12 +58,12 @@ class Driver:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    drivers: tuple[Driver, ...]
+class PreparedWorld:
+    drivers: tuple[PreparedDriver, ...]
     # Of the query's own transactional id; the decision that was committed last with its note.
     fence: int = 0
     decided: tuple[int, int, tuple[Begun, ...]] | None = None
-    transactions: tuple[Transaction, ...] = ()
+    transactions: tuple[ModelTransaction, ...] = ()
     # The last micro-batch that Spark has noted as done.
     noted: int = -1
     starts: int = 1
@@ -94,17 +94,17 @@ class PreparedModel:
         self._retries = retries
         self._settle = settle
 
-    def initial(self) -> Iterable[World]:
-        yield World(drivers=(Driver(0),))
+    def initial(self) -> Iterable[PreparedWorld]:
+        yield PreparedWorld(drivers=(PreparedDriver(0),))
 
     # What can happen
 
-    def steps(self, world: World) -> Iterable[Step[World]]:
+    def steps(self, world: PreparedWorld) -> Iterable[Step[PreparedWorld]]:
         for number, driver in enumerate(world.drivers):
             yield from self._driver_steps(world, number, driver)
         if world.starts < self._starts and len(world.drivers) < 2 and world.noted + 1 < self._batches:
             # With the earlier driver dead, or stopped and thought to be dead.
-            drivers = (*world.drivers, Driver(world.noted + 1))
+            drivers = (*world.drivers, PreparedDriver(world.noted + 1))
             yield Step("a driver is started", replace(world, drivers=drivers, starts=world.starts + 1))
         for at, transaction in enumerate(world.transactions):
             # Tasks do not need their driver for this.
@@ -114,23 +114,23 @@ class PreparedModel:
                 yield Step(f"{transaction.name} is prepared", self._with_state(world, at, "prepared"))
                 yield Step(f"{transaction.name} times out", self._with_state(world, at, "aborted"))
 
-    def _driver_steps(self, world: World, number: int, driver: Driver) -> Iterable[Step[World]]:
-        def becomes(what: str, world: World, after: Driver | None) -> Step[World]:
+    def _driver_steps(self, world: PreparedWorld, number: int, driver: PreparedDriver) -> Iterable[Step[PreparedWorld]]:
+        def becomes(what: str, world: PreparedWorld, after: PreparedDriver | None) -> Step[PreparedWorld]:
             drivers = [*world.drivers[:number], *world.drivers[number + 1 :]]
             if after is not None:
                 drivers.insert(number, after)
             story = f"driver of micro-batch {driver.batch} with fence {driver.fence}: {what}"
             return Step(story, replace(world, drivers=tuple(drivers)))
 
-        def goes_on(what: str, world: World, **changes: object) -> Step[World]:
+        def goes_on(what: str, world: PreparedWorld, **changes: object) -> Step[PreparedWorld]:
             return becomes(what, world, replace(driver, **changes))  # type: ignore[arg-type]
 
-        def ends(what: str, world: World = world) -> Step[World]:
+        def ends(what: str, world: PreparedWorld = world) -> Step[PreparedWorld]:
             return becomes(what, world, None)
 
         yield ends("dies")
         if driver.stage == "tasks" and not driver.looks_only and not _of(world, driver.fence):
-            late = Transaction(driver.batch, driver.fence, 0, 0, "late")
+            late = ModelTransaction(driver.batch, driver.fence, 0, 0, "late")
             leaves = replace(world, transactions=(*world.transactions, late))
             yield ends("dies, and leaves a task that has not begun", leaves)
         match driver.stage:
@@ -191,11 +191,13 @@ class PreparedModel:
             case "note":
                 noted = replace(world, noted=max(world.noted, driver.batch))
                 if driver.batch + 1 < self._batches:
-                    yield becomes("notes it", noted, Driver(driver.batch + 1))
+                    yield becomes("notes it", noted, PreparedDriver(driver.batch + 1))
                 else:
                     yield ends("notes it", noted)
 
-    def _task_steps(self, world: World, driver: Driver, goes_on: Callable[..., Step[World]]) -> Iterable[Step[World]]:
+    def _task_steps(
+        self, world: PreparedWorld, driver: PreparedDriver, goes_on: Callable[..., Step[PreparedWorld]]
+    ) -> Iterable[Step[PreparedWorld]]:
         if driver.looks_only:
             yield goes_on("its tasks look", world, stage="refence")
             return
@@ -206,7 +208,7 @@ class PreparedModel:
                 continue
             attempts = [one for one in mine if one.task == task]
             if len(attempts) < 1 + (world.retries < self._retries):
-                begun = Transaction(driver.batch, driver.fence, task, len(attempts))
+                begun = ModelTransaction(driver.batch, driver.fence, task, len(attempts))
                 retries = world.retries + bool(attempts)
                 yield goes_on(
                     f"task {task} begins", replace(world, transactions=(*world.transactions, begun), retries=retries)
@@ -217,14 +219,14 @@ class PreparedModel:
                 stage = "refence" if len(counted) == self._tasks else "tasks"
                 yield goes_on(f"{one.name} counts", world, attempts=counted, stage=stage)
 
-    def _with_state(self, world: World, at: int, state: TransactionState) -> World:
+    def _with_state(self, world: PreparedWorld, at: int, state: TransactionState) -> PreparedWorld:
         transactions = list(world.transactions)
         transactions[at] = replace(transactions[at], state=state)
         return replace(world, transactions=tuple(transactions))
 
     # What must hold
 
-    def problem(self, world: World) -> str | None:
+    def problem(self, world: PreparedWorld) -> str | None:
         for batch in range(self._batches):
             for task in range(self._tasks):
                 visible = [
@@ -245,15 +247,15 @@ class PreparedModel:
         return None
 
 
-def _of(world: World, fence: int) -> list[Transaction]:
+def _of(world: PreparedWorld, fence: int) -> list[ModelTransaction]:
     return [one for one in world.transactions if one.fence == fence]
 
 
-def _open(world: World) -> frozenset[Begun]:
+def _open(world: PreparedWorld) -> frozenset[Begun]:
     return frozenset(one.begun for one in world.transactions if one.state in ("open", "prepared"))
 
 
-def _end(world: World, begun: Begun, state: TransactionState) -> World:
+def _end(world: PreparedWorld, begun: Begun, state: TransactionState) -> PreparedWorld:
     return replace(
         world,
         transactions=tuple(
@@ -263,8 +265,8 @@ def _end(world: World, begun: Begun, state: TransactionState) -> World:
     )
 
 
-def _decision(decided: tuple[int, int, tuple[Begun, ...]] | None) -> Decision | None:
+def _decision(decided: tuple[int, int, tuple[Begun, ...]] | None) -> CommitDecision | None:
     if decided is None:
         return None
     batch, fence, attempts = decided
-    return Decision(batch=batch, fence=Fence(0, fence), transactions=attempts)
+    return CommitDecision(batch=batch, fence=Fence(0, fence), transactions=attempts)

@@ -16,13 +16,13 @@ from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import client_config
 from tidelog.client.errors import FatalError, FencedError, OutcomeUnknown
 from tidelog.client.offsets.committed import fetch_committed
-from tidelog.client.transactions.coordinator import ProducerIdentity
+from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import OpenTransaction, TransactionHandover
 from tidelog.model.errors import ApiError
 from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.spark.prepared.decision import (
     Begun,
-    Decision,
+    CommitDecision,
     Fence,
     PreparedPlan,
     Slot,
@@ -126,7 +126,7 @@ async def _end(handover: TransactionHandover, query: str, one: Begun, *, commit:
     name = slot_name(query, one.slot)
     for _ in range(_TRIES):
         kept = await handover.keep(name)
-        if kept.begun_by != ProducerIdentity(one.producer_id, one.epoch):
+        if kept.begun_by != ProducerIdAndEpoch(one.producer_id, one.epoch):
             return
         try:
             await handover.end(kept.holder, commit=commit)
@@ -171,7 +171,7 @@ async def _open_transactions(admin: Admin, query: str, besides: Collection[Slot]
 
 async def _take_fence(handover: TransactionHandover, query: str, myself: Fence | None) -> Fence:
     if myself is not None:
-        return Fence(*await handover.renew_fence(query, ProducerIdentity(*myself)))
+        return Fence(*await handover.renew_fence(query, ProducerIdAndEpoch(*myself)))
     try:
         return Fence(*await handover.take_fence(query))
     except FencedError:
@@ -186,7 +186,9 @@ async def _take_fence(handover: TransactionHandover, query: str, myself: Fence |
         raise
 
 
-async def _read_decision(cluster: Cluster, options: SinkOptions, query: str, note: Note | None) -> Decision | None:
+async def _read_decision(
+    cluster: Cluster, options: SinkOptions, query: str, note: Note | None
+) -> CommitDecision | None:
     """The decision that belongs to the note, if it was a micro-batch with this atomicity."""
     if note is None or not note.division.startswith(PREPARED):
         return None

@@ -27,12 +27,12 @@ from pyspark import TaskContext
 from tidelog.client.errors import FencedError
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.producer.producer import Producer
-from tidelog.client.transactions.coordinator import ProducerIdentity
+from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import Kept, OpenTransaction, TransactionHandover
 from tidelog.spark.prepared.decision import (
     MAX_SLOTS,
     Begun,
-    Decision,
+    CommitDecision,
     Fence,
     PreparedPlan,
     Slot,
@@ -203,7 +203,7 @@ class _TaskTransaction:
         handed_over = self._sender.call(self._sender.producer.hand_over_transaction())
         crash_point("before-prepare", self._place.batch)
         kept = self._sender.call(_keep(self._options, handed_over.transactional_id))
-        if kept.begun_by != ProducerIdentity(handed_over.producer_id, handed_over.epoch):
+        if kept.begun_by != ProducerIdAndEpoch(handed_over.producer_id, handed_over.epoch):
             raise PublishFailed(
                 f"the transaction of task {self._place.task} of micro-batch {self._place.batch} is not open any more: "
                 f"writing took longer than kafka.transaction.timeout.ms={self._options.transaction_timeout_ms}, or "
@@ -221,7 +221,7 @@ class _TaskTransaction:
         return sender
 
 
-async def _take_slot(options: SinkOptions, query: str, task: int) -> tuple[Slot, ProducerIdentity]:
+async def _take_slot(options: SinkOptions, query: str, task: int) -> tuple[Slot, ProducerIdAndEpoch]:
     """A transactional id under which nothing is open. A task never aborts what it finds: it may have been decided."""
     # Attempts that run at the same time begin with different ids, and so do not get in each other's way.
     context = TaskContext.get()
@@ -231,7 +231,7 @@ async def _take_slot(options: SinkOptions, query: str, task: int) -> tuple[Slot,
             slot = Slot(task, number)
             kept = await handover.keep(slot_name(query, slot))
             if kept.begun_by is None:
-                return slot, ProducerIdentity(kept.holder.producer_id, kept.holder.epoch)
+                return slot, ProducerIdAndEpoch(kept.holder.producer_id, kept.holder.epoch)
     raise PublishFailed(f"{MAX_SLOTS} attempts of task {task} have left transactions open. Start the query again")
 
 
@@ -267,7 +267,7 @@ async def _decide(
     options: SinkOptions, query: str, batch: int, tasks: Sequence[TaskPrepared], transactions: tuple[Begun, ...]
 ) -> bool:
     """Write the decision; False if there was one already. Raises FencedError if another driver has the fence."""
-    decision = Decision(batch=batch, fence=tasks[0].fence, transactions=transactions)
+    decision = CommitDecision(batch=batch, fence=tasks[0].fence, transactions=transactions)
     writer = _DecisionWriter(options, query, decision, tasks)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -281,7 +281,9 @@ async def _decide(
 
 
 class _DecisionWriter:
-    def __init__(self, options: SinkOptions, query: str, decision: Decision, tasks: Sequence[TaskPrepared]) -> None:
+    def __init__(
+        self, options: SinkOptions, query: str, decision: CommitDecision, tasks: Sequence[TaskPrepared]
+    ) -> None:
         self._options = options
         self._query = query
         self._decision = decision
@@ -290,7 +292,7 @@ class _DecisionWriter:
         self._note = note_of(self._identity, tasks=len(tasks), division=f"{PREPARED}{decision.fence}")
         self._parts = write_parts(decision)
         # As what we have got the fence last: whoever gets it in between fences us.
-        self._myself = ProducerIdentity(*decision.fence)
+        self._myself = ProducerIdAndEpoch(*decision.fence)
 
     async def write(self) -> bool:
         options = self._options

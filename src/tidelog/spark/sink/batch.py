@@ -12,7 +12,7 @@ from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace, all_of, check_places, run
 from tidelog.spark.sink.options import SinkOptions
 from tidelog.spark.sink.plan import BatchEntry, SinkPlan, TaskOutput
-from tidelog.spark.sink.publish import Outcome, Publication, Times, publish
+from tidelog.spark.sink.publish import Publication, PublishOutcome, Times, publish
 from tidelog.spark.sink.reports import leave_report, report_of
 from tidelog.spark.sink.staging import StagingWriter, remove_folder, remove_others
 
@@ -64,7 +64,7 @@ class BatchMode(SinkMode):
         report = report_of(
             batch,
             [output.written for output in outputs],
-            skipped=outcome is Outcome.SKIPPED,
+            skipped=outcome is PublishOutcome.SKIPPED,
             transaction_ms=times.transaction_ms,
             commit_ms=times.commit_ms,
         )

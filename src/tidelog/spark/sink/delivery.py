@@ -24,7 +24,7 @@ from tidelog.spark.sink.checkpoint import (
 from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFenced
 from tidelog.spark.sink.modes import SinkMode, run
-from tidelog.spark.sink.options import Atomicity, Delivery, SinkOptions
+from tidelog.spark.sink.options import Atomicity, DeliveryGuarantee, SinkOptions
 from tidelog.spark.sink.plan import SinkPlan
 from tidelog.spark.sink.sending import AtLeastOnceMode
 from tidelog.spark.sink.staging import plan_folder
@@ -33,7 +33,7 @@ from tidelog.spark.sink.topics import partition_counts
 
 
 def delivery_mode(options: SinkOptions) -> SinkMode:
-    if options.delivery is Delivery.AT_LEAST_ONCE:
+    if options.delivery is DeliveryGuarantee.AT_LEAST_ONCE:
         return AtLeastOnceMode()
     match options.atomicity:
         case Atomicity.BATCH:
@@ -46,7 +46,7 @@ def delivery_mode(options: SinkOptions) -> SinkMode:
 
 def plan_micro_batch(options: SinkOptions, columns: SinkColumns, *, job: str | None = None) -> SinkPlan:
     """For the driver: looks at the topics, and makes the folder for large outputs. `job` is the name of a job."""
-    staged = options.delivery is Delivery.EXACTLY_ONCE and options.atomicity is Atomicity.BATCH
+    staged = options.delivery is DeliveryGuarantee.EXACTLY_ONCE and options.atomicity is Atomicity.BATCH
     planned = planned_batch(options.checkpoint_location)
     return SinkPlan(
         options=options,

@@ -20,7 +20,7 @@ from tidelog.spark.sink.columns import sink_columns
 from tidelog.spark.sink.delivery import delivery_mode, plan_micro_batch, planned_for
 from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFailed
 from tidelog.spark.sink.modes import SinkMode, TaskPlace
-from tidelog.spark.sink.options import Delivery, SinkOptions, sink_options
+from tidelog.spark.sink.options import DeliveryGuarantee, SinkOptions, sink_options
 from tidelog.spark.sink.plan import SinkPlan
 from tidelog.spark.versions.messages import WriterCommitMessage
 from tidelog.spark.versions.running_query import running_query
@@ -42,7 +42,7 @@ def exactly_once_batch(options: Mapping[str, str] | None = None, /, **named: str
     chosen = sink_options({**(options or {}), **named})
     if chosen.job_id is not None:
         raise InvalidSinkOptions("jobId is for df.write; a streaming query has its id in the checkpoint")
-    if chosen.delivery is not Delivery.EXACTLY_ONCE:
+    if chosen.delivery is not DeliveryGuarantee.EXACTLY_ONCE:
         raise InvalidSinkOptions(
             f"delivery={chosen.delivery} contradicts exactly_once_batch. Leave it out, or use format('tidelog')"
         )

@@ -118,7 +118,7 @@ class Refuse:
     problem: str
 
 
-Decision = Publish | Skip | Refuse
+BatchDecision = Publish | Skip | Refuse
 
 
 def decide(
@@ -129,7 +129,7 @@ def decide(
     atomicity: str = "batch",
     publish_without_note: bool = False,
     skip_changed: bool = False,
-) -> Decision:
+) -> BatchDecision:
     """What to do with a micro-batch, `note` being that of the last one that was committed.
 
     It must have been read *after* InitProducerId: before, the transaction of an earlier driver may still be under way.
@@ -177,7 +177,7 @@ def _other_atomicity(note: Note) -> Refuse:
     )
 
 
-def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bool) -> Decision:
+def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bool) -> BatchDecision:
     batch = identity.batch
     if note.reads is not None and identity.reads is not None and note.reads != identity.reads:
         return Refuse(
@@ -216,7 +216,7 @@ def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bo
     )
 
 
-def _decide_next_number(identity: BatchIdentity, note: Note, group: str) -> Decision:
+def _decide_next_number(identity: BatchIdentity, note: Note, group: str) -> BatchDecision:
     """The note is that of an earlier micro-batch: this one must go on where it ended."""
     batch = identity.batch
     if note.batch != batch - 1:

@@ -31,7 +31,7 @@ _MOST_PARTITIONS = 2**31 - 1
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-class Delivery(StrEnum):
+class DeliveryGuarantee(StrEnum):
     EXACTLY_ONCE = "exactly_once"
     AT_LEAST_ONCE = "at_least_once"
 
@@ -63,7 +63,7 @@ class SinkOptions:
     compression_level: int | None
     transaction_timeout_ms: int
     topic: str | None = None
-    delivery: Delivery = Delivery.EXACTLY_ONCE
+    delivery: DeliveryGuarantee = DeliveryGuarantee.EXACTLY_ONCE
     atomicity: Atomicity = Atomicity.BATCH
     missing_note: MissingNote = MissingNote.FAIL
     changed_batch: ChangedBatch = ChangedBatch.FAIL
@@ -175,7 +175,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     given = _Given(values={name.lower(): value for name, value in options.items() if name.lower() not in _NOT_OURS})
     client = _client_options(given)
     topic = given.text("topic")
-    delivery = given.choice("delivery", Delivery, Delivery.EXACTLY_ONCE)
+    delivery = given.choice("delivery", DeliveryGuarantee, DeliveryGuarantee.EXACTLY_ONCE)
     atomicity = given.choice("atomicity", Atomicity, Atomicity.BATCH)
     missing_note = given.choice("missingMarker", MissingNote, MissingNote.FAIL)
     changed_batch = given.choice("changedBatch", ChangedBatch, ChangedBatch.FAIL)
@@ -187,7 +187,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     checkpoint_location = given.text("checkpointLocation")
     include_timestamp = given.boolean("includeTimestamp")
     topic_partitions = given.partitions("topicPartitions")
-    if delivery is Delivery.AT_LEAST_ONCE and atomicity is not Atomicity.BATCH:
+    if delivery is DeliveryGuarantee.AT_LEAST_ONCE and atomicity is not Atomicity.BATCH:
         given.problems.append(
             f"atomicity={atomicity} is a kind of exactly once: leave out delivery=at_least_once, or atomicity"
         )

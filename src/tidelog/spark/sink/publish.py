@@ -53,7 +53,7 @@ DRIVER_CRASH_POINTS = (
 )
 
 
-class Outcome(Enum):
+class PublishOutcome(Enum):
     PUBLISHED = auto()
     # It was there already.
     SKIPPED = auto()
@@ -104,7 +104,7 @@ class Publication:
         await producer.send_offsets({note_partition(self.options): position}, self.name)
 
 
-async def publish(publication: Publication, times: Times | None = None) -> Outcome:
+async def publish(publication: Publication, times: Times | None = None) -> PublishOutcome:
     """Publish exactly once, or raise SinkError; then starting again with the same micro-batch is safe."""
     measured = times if times is not None else Times()
     for attempt in range(1, _ATTEMPTS + 1):
@@ -125,7 +125,7 @@ class _Repeatable(Exception):
     """It is not known what has happened, or known that nothing has: begin at 1."""
 
 
-async def _publish_once(publication: Publication, times: Times) -> Outcome:
+async def _publish_once(publication: Publication, times: Times) -> PublishOutcome:
     options = publication.options
     started = time.monotonic()
     crash_point("before-init-producer-id", publication.batch)
@@ -137,7 +137,7 @@ async def _publish_once(publication: Publication, times: Times) -> Outcome:
             await producer.init_transactions()
             crash_point("after-init-producer-id", publication.batch)
             if await publication.is_published(producer.cluster):
-                return Outcome.SKIPPED
+                return PublishOutcome.SKIPPED
             started = time.monotonic()
             times.commit_ms = 1000 * await _run_transaction(producer, publication)
             times.transaction_ms = 1000 * (time.monotonic() - started)
@@ -149,7 +149,7 @@ async def _publish_once(publication: Publication, times: Times) -> Outcome:
             raise _Repeatable(str(error)) from error
         raise explain(f"micro-batch {publication.batch}", options, error) from error
     crash_point("after-end-txn", publication.batch)
-    return Outcome.PUBLISHED
+    return PublishOutcome.PUBLISHED
 
 
 async def _is_published(publication: Publication, cluster: Cluster) -> bool:

@@ -61,7 +61,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: 
 
 
 @spoken
-class _Writer:
+class _SinkWriter:
     """What writers of both kinds do."""
 
     def __init__(self, options: SinkOptions, columns: SinkColumns) -> None:
@@ -83,7 +83,7 @@ class _Writer:
 
 
 @spoken
-class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
+class MicroBatchWriter(_SinkWriter, DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()
         assert context is not None
@@ -109,7 +109,7 @@ class MicroBatchWriter(_Writer, DataSourceStreamArrowWriter):
 
 
 @spoken
-class JobWriter(_Writer, DataSourceArrowWriter):
+class JobWriter(_SinkWriter, DataSourceArrowWriter):
     """Without a jobId every job is a new one; with one, a job that was committed is not committed again."""
 
     def __init__(self, options: SinkOptions, columns: SinkColumns) -> None:

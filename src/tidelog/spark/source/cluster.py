@@ -28,7 +28,7 @@ from tidelog.spark.source.offsets import (
     PartitionOffsets,
     Place,
 )
-from tidelog.spark.source.options import Partitions, Selection, SourceOptions, TopicPattern, Topics
+from tidelog.spark.source.options import NamedTopics, Partitions, Selection, SourceOptions, TopicPattern
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class SourceCluster:
 
     async def _select(self, selection: Selection, known: Collection[str]) -> Selected:
         match selection:
-            case Topics(names=names):
+            case NamedTopics(names=names):
                 return await self._select_topics(names, known)
             case Partitions(partitions=partitions):
                 found = await self._select_topics({partition.topic for partition in partitions}, known)

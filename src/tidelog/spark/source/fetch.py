@@ -73,7 +73,7 @@ class ReadTask:
 def read_range(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """All records of the range, once, in order. Raises DataLost or ReadTimedOut."""
     client = _client_for(task.consumer)
-    reading = _Reading(client, task)
+    reading = _RangeReading(client, task)
     try:
         yield from _read(client, reading, task)
     except BaseException:
@@ -82,7 +82,7 @@ def read_range(task: ReadTask) -> Iterator[pa.RecordBatch]:
         raise
 
 
-def _read(client: _Client, reading: _Reading, task: ReadTask) -> Iterator[pa.RecordBatch]:
+def _read(client: _Client, reading: _RangeReading, task: ReadTask) -> Iterator[pa.RecordBatch]:
     wanted = task.wanted
     position = wanted.start
     pending = client.begin(reading.next_answer(position))
@@ -149,7 +149,7 @@ class _Client:
 _Answer = PartitionData | int | None
 
 
-class _Reading:
+class _RangeReading:
     """Fetches for one task, with all that can get in between."""
 
     def __init__(self, client: _Client, task: ReadTask) -> None:

@@ -91,7 +91,7 @@ _UNITS_MS: Mapping[str, float] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topics:
+class NamedTopics:
     names: frozenset[str]
 
 
@@ -107,7 +107,7 @@ class Partitions:
     partitions: frozenset[TopicPartition]
 
 
-Selection = Topics | TopicPattern | Partitions
+Selection = NamedTopics | TopicPattern | Partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +147,12 @@ class InvalidSourceOptions(InvalidConfig):
 
 def check_options(given: Mapping[str, str]) -> None:
     """All that is wrong for batches and streams alike: at `load()` nobody knows yet which of them it will be."""
-    _Reading(given).finish(default_start=Latest())
+    _OptionReading(given).finish(default_start=Latest())
 
 
 def stream_options(given: Mapping[str, str]) -> SourceOptions:
     """For `readStream`. Raises InvalidSourceOptions with all problems at once."""
-    reading = _Reading(given)
+    reading = _OptionReading(given)
     for name in _ENDINGS:
         if reading.text(name) is not None:
             reading.problems.append(f"{name} is for batch reads: a streaming query has no end")
@@ -161,7 +161,7 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
     """For `read`. Raises InvalidSourceOptions with all problems at once."""
-    reading = _Reading(given)
+    reading = _OptionReading(given)
     options = reading.finish(default_start=Earliest())
     problems = _batch_problems(options)
     if problems:
@@ -171,7 +171,7 @@ def batch_options(given: Mapping[str, str]) -> SourceOptions:
 
 def includes_headers(given: Mapping[str, str]) -> bool:
     """Read apart from the rest: it decides on the columns before it is known whether a batch or a stream is read."""
-    reading = _Reading(given)
+    reading = _OptionReading(given)
     include = reading.boolean("includeHeaders", default=False)
     if reading.problems:
         raise InvalidSourceOptions(*reading.problems)
@@ -228,7 +228,7 @@ def _order_problems(start: Mapping[TopicPartition, int], end: Mapping[TopicParti
     ]
 
 
-class _Reading:
+class _OptionReading:
     """Options on their way to values; keeps all problems, so that they are told at once."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
@@ -321,7 +321,7 @@ class _Reading:
         if len(chosen) != 1:
             given = f"given are {' and '.join(chosen)}" if chosen else "none is given"
             self.problems.append(f"exactly one of {', '.join(_SELECTIONS)} says what to read; {given}")
-            return Topics(names=frozenset())
+            return NamedTopics(names=frozenset())
         name = chosen[0]
         value = self.text(name) or ""
         if name == "assign":
@@ -337,7 +337,7 @@ class _Reading:
         names = frozenset(part.strip() for part in value.split(",") if part.strip())
         if not names:
             self.problems.append(f"subscribe={value}: it names no topic")
-        return Topics(names=names)
+        return NamedTopics(names=names)
 
     def _place(self, which: Literal["starting", "ending"], default: Place) -> Place:
         """A time for all partitions counts more than times for each, and those more than offsets, as in Spark."""

@@ -27,7 +27,7 @@ from tidelog.client.errors import (
 )
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.group_metadata import NO_GENERATION, ConsumerGroupMetadata
-from tidelog.client.transactions.verdicts import MAY_BE_DONE, NOT_IN_GROUP, Request, Verdict, judge
+from tidelog.client.transactions.verdicts import MAY_BE_DONE, NOT_IN_GROUP, RequestKind, Verdict, judge
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
@@ -67,27 +67,27 @@ CONCURRENT_PAUSE_MS = 20.0
 R = TypeVar("R", bound=Message)
 
 
-class ProducerIdentity(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     producer_id: int
     epoch: int
 
 
 class Initialized(NamedTuple):
-    identity: ProducerIdentity
+    identity: ProducerIdAndEpoch
     # The transaction that a predecessor has left open, if it was to be kept.
-    ongoing: ProducerIdentity
+    ongoing: ProducerIdAndEpoch
 
 
 @dataclass(slots=True)
 class Asking:
     """One request on its way to an answer, over all of its tries."""
 
-    request: Request
+    request: RequestKind
     # A try may have been carried out although nobody said so.
     may_be_done: bool = False
 
 
-class TransactionCoordinator:
+class CoordinatorRequests:
     def __init__(self, cluster: Cluster, config: ProducerConfig, transactional_id: str) -> None:
         self._cluster = cluster
         self._config = config
@@ -95,10 +95,10 @@ class TransactionCoordinator:
         # The level of the feature transaction.version, as the coordinator's broker has said last.
         self.transaction_version = 0
 
-    async def initialize(self, *, myself: ProducerIdentity | None = None, keep_prepared: bool = False) -> Initialized:
+    async def initialize(self, *, myself: ProducerIdAndEpoch | None = None, keep_prepared: bool = False) -> Initialized:
         """A producer id and epoch: new, or the next epoch for `myself`."""
         two_phase = self._config.transaction_two_phase_commit_enable
-        identity = ProducerIdentity(-1, -1) if myself is None else myself
+        identity = ProducerIdAndEpoch(-1, -1) if myself is None else myself
         message = InitProducerIdRequest(
             transactional_id=self._id,
             transaction_timeout_ms=2**31 - 1 if two_phase else self._config.transaction_timeout_ms,
@@ -110,7 +110,7 @@ class TransactionCoordinator:
         needed = _INIT_TWO_PHASE if two_phase or keep_prepared else 0 if myself is None else _INIT_AS_MYSELF
         try:
             reply = await self._ask(
-                Asking(Request.INITIALIZE),
+                Asking(RequestKind.INITIALIZE),
                 message,
                 InitProducerIdResponse,
                 lambda reply: (reply.error_code,),
@@ -119,11 +119,11 @@ class TransactionCoordinator:
         except FatalError as error:
             raise self._explained(error, keep_prepared) from error.cause
         return Initialized(
-            ProducerIdentity(reply.producer_id, reply.producer_epoch),
-            ProducerIdentity(reply.ongoing_txn_producer_id, reply.ongoing_txn_producer_epoch),
+            ProducerIdAndEpoch(reply.producer_id, reply.producer_epoch),
+            ProducerIdAndEpoch(reply.ongoing_txn_producer_id, reply.ongoing_txn_producer_epoch),
         )
 
-    async def add_partitions(self, identity: ProducerIdentity, partitions: Collection[TopicPartition]) -> None:
+    async def add_partitions(self, identity: ProducerIdAndEpoch, partitions: Collection[TopicPartition]) -> None:
         by_topic: dict[str, list[int]] = defaultdict(list)
         for partition in partitions:
             by_topic[partition.topic].append(partition.partition)
@@ -136,7 +136,7 @@ class TransactionCoordinator:
             ],
         )
         await self._ask(
-            Asking(Request.ADD_PARTITIONS),
+            Asking(RequestKind.ADD_PARTITIONS),
             message,
             AddPartitionsToTxnResponse,
             lambda reply: [
@@ -147,7 +147,7 @@ class TransactionCoordinator:
             at_most=_ADD_PARTITIONS_BY_CLIENTS,
         )
 
-    async def add_group(self, identity: ProducerIdentity, group_id: str) -> None:
+    async def add_group(self, identity: ProducerIdAndEpoch, group_id: str) -> None:
         message = AddOffsetsToTxnRequest(
             transactional_id=self._id,
             producer_id=identity.producer_id,
@@ -155,12 +155,12 @@ class TransactionCoordinator:
             group_id=group_id,
         )
         await self._ask(
-            Asking(Request.ADD_OFFSETS), message, AddOffsetsToTxnResponse, lambda reply: (reply.error_code,)
+            Asking(RequestKind.ADD_OFFSETS), message, AddOffsetsToTxnResponse, lambda reply: (reply.error_code,)
         )
 
     async def commit_offsets(
         self,
-        identity: ProducerIdentity,
+        identity: ProducerIdAndEpoch,
         group: ConsumerGroupMetadata,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         *,
@@ -187,7 +187,7 @@ class TransactionCoordinator:
             topics=[TxnOffsetCommitRequestTopic(name=name, partitions=entries) for name, entries in by_topic.items()],
         )
         await self._ask(
-            Asking(Request.COMMIT_OFFSETS),
+            Asking(RequestKind.COMMIT_OFFSETS),
             message,
             TxnOffsetCommitResponse,
             lambda reply: [entry.error_code for topic in reply.topics for entry in topic.partitions],
@@ -197,8 +197,8 @@ class TransactionCoordinator:
         )
 
     async def end(
-        self, asking: Asking, identity: ProducerIdentity, *, commit: bool, second_protocol: bool
-    ) -> ProducerIdentity:
+        self, asking: Asking, identity: ProducerIdAndEpoch, *, commit: bool, second_protocol: bool
+    ) -> ProducerIdAndEpoch:
         """The identity with which to go on."""
         message = EndTxnRequest(
             transactional_id=self._id,
@@ -215,7 +215,7 @@ class TransactionCoordinator:
         )
         if reply.producer_id < 0:
             return identity
-        return ProducerIdentity(reply.producer_id, reply.producer_epoch)
+        return ProducerIdAndEpoch(reply.producer_id, reply.producer_epoch)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -336,13 +336,13 @@ class TransactionCoordinator:
                 reason = "these brokers do not keep prepared transactions (KIP-939); tidelog's can"
         if reason is None:
             return error
-        return type(error)(f"{Request.INITIALIZE.value} of {self._id!r} was refused: {reason}", error.cause)
+        return type(error)(f"{RequestKind.INITIALIZE.value} of {self._id!r} was refused: {reason}", error.cause)
 
 
 _SEVERITY = (Verdict.DONE, Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.ABORT, Verdict.FATAL, Verdict.FENCED)
 
 
-def worst(request: Request, codes: Iterable[int]) -> ErrorCode:
+def worst(request: RequestKind, codes: Iterable[int]) -> ErrorCode:
     """The code that decides about a reply with several of them."""
     found = [known_code(code) for code in codes]
     # Says of one partition that another one's error stopped it.
