@@ -279,7 +279,7 @@ EXACTLY_ONCE: dict[str, Callable[[Here], None]] = {
     "has no note of an earlier one": lambda here: marked(micro_batch(), None),
     "could not be read from the checkpoint": lambda here: marked(micro_batch(reads=None), note()),
     "written by an earlier version of tidelog": lambda here: marked(micro_batch(), note(content=None, reads=None)),
-    "another driver runs the same query": lambda here: refused(overtaken(3, begun=4, finished=3)),
+    "another driver runs the same query": lambda here: refused(overtaken(3, begun=4, committed=3)),
     "somebody else publishes in its name": lambda here: fenced(),
     "nobody can tell which rows are missing": lambda here: refused(
         decide_tasks(note(tasks=2, division="x"), note(tasks=3, division="y"), any_committed=True, group="q")
@@ -361,7 +361,7 @@ PIPELINES: dict[str, Callable[[Here], None]] = {
     "an earlier version of tidelog has written it": lambda here: apply(stored(content=None, reads=None), micro_batch()),
     "could not be read from the checkpoint": lambda here: apply(stored(), micro_batch(reads=None)),
     "does not give the same rows for the same input": lambda here: apply(stored(), micro_batch(content="y")),
-    "another driver runs the same query": lambda here: refused(overtaken(3, begun=4, finished=3)),
+    "another driver runs the same query": lambda here: refused(overtaken(3, begun=4, committed=3)),
     "is written by another query": lambda here: apply(stored(), micro_batch(), "another"),
     "knows nothing of earlier batches": lambda here: apply(None, micro_batch()),
     "has no offsets": lambda here: decide_mirror(1, {TopicPartition("t", 0): Offsets(first=0, last=1)}, {}, group="m"),

@@ -10,8 +10,8 @@ from typing import Any
 from tidelog.cli.commands.dump_log import dump
 from tidelog.cli.dump_log.decoders import decode_text
 from tidelog.spark.log_files.columns import ARROW_TYPES
-from tidelog.spark.log_files.places import SegmentPlace, find_segments, log_files_options
 from tidelog.spark.log_files.reading import read_segment
+from tidelog.spark.log_files.segments import SegmentFile, find_segments, log_files_options
 
 Row = dict[str, Any]
 
@@ -23,7 +23,7 @@ def rows_of(path: Path | str, columns: Sequence[str] = tuple(ARROW_TYPES), **opt
     return [row for place in find_segments(chosen) for row in rows_of_segment(place, columns, chosen.max_batch_bytes)]
 
 
-def rows_of_segment(place: SegmentPlace, columns: Sequence[str], max_batch_bytes: int) -> list[Row]:
+def rows_of_segment(place: SegmentFile, columns: Sequence[str], max_batch_bytes: int) -> list[Row]:
     return [row for batch in read_segment(place, columns, max_batch_bytes) for row in batch.to_pylist()]
 
 

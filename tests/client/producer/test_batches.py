@@ -114,7 +114,7 @@ def test_memory_is_given_back_when_the_outcome_is_known() -> None:
     assert accumulator.pending_bytes == sum(batch.size for batch in batches)
     for batch in batches:
         accumulator.remove(batch)
-        accumulator.finished(batch)
+        accumulator.release(batch)
     assert accumulator.pending_bytes == 0
 
 

@@ -18,8 +18,8 @@ from tidelog.records.compression import Compression
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import encode_batch
 from tidelog.spark.log_files import reading
-from tidelog.spark.log_files.places import InvalidLogFiles, find_segments, log_files_options
 from tidelog.spark.log_files.reading import SegmentChanged, read_segment
+from tidelog.spark.log_files.segments import InvalidLogFiles, find_segments, log_files_options
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.testing.broker_thread import BrokerThread
 

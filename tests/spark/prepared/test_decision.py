@@ -13,8 +13,8 @@ from tidelog.spark.prepared.decision import (
     Slot,
     UnreadableDecision,
     join_parts,
+    plan_recovery,
     read_part,
-    settle,
     slot_name,
     slot_of_name,
     write_parts,
@@ -71,11 +71,11 @@ def test_names_of_slots_are_found_again_and_no_others() -> None:
 def test_what_is_decided_is_committed_and_what_never_can_be_is_aborted() -> None:
     decided, undecided, later, done = begun(0), begun(1), begun(2), begun(3)
     decision = CommitDecision(batch=7, fence=FENCE, transactions=(decided, done))
-    found = settle(seen_before={decided, undecided}, decision=decision, open_now={decided, undecided, later})
+    found = plan_recovery(seen_before={decided, undecided}, decision=decision, open_now={decided, undecided, later})
     assert (found.commit, found.abort) == ({decided}, {undecided})
 
 
 def test_a_later_transaction_of_the_same_id_is_another_one() -> None:
     decision = CommitDecision(batch=7, fence=FENCE, transactions=(begun(0, epoch=1),))
-    found = settle(seen_before={begun(0, epoch=1)}, decision=decision, open_now={begun(0, epoch=3)})
+    found = plan_recovery(seen_before={begun(0, epoch=1)}, decision=decision, open_now={begun(0, epoch=3)})
     assert found == (frozenset(), frozenset())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.prepared.decision import Begun, CommitDecision, Settlement, settle
+from tidelog.spark.prepared.decision import Begun, CommitDecision, RecoveryPlan, plan_recovery
 from tidelog.spark.prepared.model import PreparedModel
 from tidelog.testing.exhaustive import explore
 
@@ -38,28 +38,28 @@ def test_two_micro_batches_and_three_drivers() -> None:
 
 def _aborts_what_is_open_now(
     *, seen_before: frozenset[Begun], decision: CommitDecision | None, open_now: frozenset[Begun]
-) -> Settlement:
-    return settle(seen_before=open_now, decision=decision, open_now=open_now)
+) -> RecoveryPlan:
+    return plan_recovery(seen_before=open_now, decision=decision, open_now=open_now)
 
 
 def _knows_no_decision(
     *, seen_before: frozenset[Begun], decision: CommitDecision | None, open_now: frozenset[Begun]
-) -> Settlement:
-    return settle(seen_before=seen_before, decision=None, open_now=open_now)
+) -> RecoveryPlan:
+    return plan_recovery(seen_before=seen_before, decision=None, open_now=open_now)
 
 
 def _completes_nothing(
     *, seen_before: frozenset[Begun], decision: CommitDecision | None, open_now: frozenset[Begun]
-) -> Settlement:
-    return settle(seen_before=seen_before, decision=decision, open_now=open_now)._replace(commit=frozenset())
+) -> RecoveryPlan:
+    return plan_recovery(seen_before=seen_before, decision=decision, open_now=open_now)._replace(commit=frozenset())
 
 
 @pytest.mark.parametrize(
     ("model", "problem"),
     [
-        (PreparedModel(batches=1, tasks=1, settle=_aborts_what_is_open_now), "what was decided is aborted"),
-        (PreparedModel(batches=1, tasks=1, settle=_knows_no_decision), "what was decided is aborted"),
-        (PreparedModel(batches=1, tasks=1, settle=_completes_nothing), "is noted as done and not visible"),
+        (PreparedModel(batches=1, tasks=1, plan_recovery=_aborts_what_is_open_now), "what was decided is aborted"),
+        (PreparedModel(batches=1, tasks=1, plan_recovery=_knows_no_decision), "what was decided is aborted"),
+        (PreparedModel(batches=1, tasks=1, plan_recovery=_completes_nothing), "is logged as done and not visible"),
         (PreparedModel(batches=1, tasks=1, fence_again=True), "what was decided is aborted"),
     ],
     ids=["a list that is too young", "no decision", "no completion", "a fence that is taken when it is decided"],

@@ -16,7 +16,7 @@ from support.prepared_query import PreparedQuery
 
 import tidelog
 from tidelog.client.admin import Admin
-from tidelog.spark.prepared import decision, settling, sink
+from tidelog.spark.prepared import decision, recovery, sink
 from tidelog.spark.prepared.sink import DRIVER_CRASH_POINTS, TaskPrepared, plan_prepared
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.checkpoint import planned_batch
@@ -161,7 +161,7 @@ def test_wherever_the_driver_dies_each_row_is_visible_once(
     assert successor.open_transactions() == []
     assert visible() == (rows(0) + rows(1) if is_decided else rows(0))
     messages = [successor.task(plan, 1, number, [row]) for number, row in enumerate(rows(1))]
-    assert all(isinstance(one, TaskPrepared) and one.looked_only == is_decided for one in messages)
+    assert all(isinstance(one, TaskPrepared) and one.verified_only == is_decided for one in messages)
     successor.commit(1, messages)
     successor.run(2, rows(2))
     assert visible() == rows(0) + rows(1) + rows(2)
@@ -269,14 +269,14 @@ def test_a_successor_that_stops_while_it_settles_does_no_harm(
     query().tasks(0, rows(0))
     third = query()
     messages: list[object] = []
-    original = settling.abort_all
+    original = recovery.abort_all
 
     async def stopped(*arguments: object) -> None:
-        monkeypatch.setattr(settling, "abort_all", original)
+        monkeypatch.setattr(recovery, "abort_all", original)
         messages.extend(await asyncio.to_thread(third.tasks, 0, rows(0)))
         await original(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(settling, "abort_all", stopped)
+    monkeypatch.setattr(recovery, "abort_all", stopped)
     query().plan(0)
     assert messages
     third.commit(0, messages)

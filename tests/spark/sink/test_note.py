@@ -142,25 +142,25 @@ def test_refusals_name_the_numbers_and_the_way_out(
 
 
 @pytest.mark.parametrize(
-    ("begun", "finished", "is_overtaken"),
+    ("begun", "committed", "is_overtaken"),
     [
         # The usual course, and a restart.
         (5, 4, False),
         (5, None, False),
-        # Another one has finished it, or has begun with the next one.
+        # Another one has committed it, or has begun with the next one.
         (5, 5, True),
         (6, 5, True),
         (7, None, True),
-        # Nothing is known; or files were lost, so that Spark runs again what is finished.
+        # Nothing is known; or files were lost, so that Spark runs again what is committed.
         (None, None, False),
         (5, 6, False),
         (4, 3, False),
     ],
 )
 def test_driver_that_was_overtaken_is_known_by_the_checkpoint(
-    begun: int | None, finished: int | None, is_overtaken: bool
+    begun: int | None, committed: int | None, is_overtaken: bool
 ) -> None:
-    refusal = overtaken(5, begun=begun, finished=finished)
+    refusal = overtaken(5, begun=begun, committed=committed)
 
     assert (refusal is not None) is is_overtaken
     if refusal is not None:

@@ -322,7 +322,7 @@ def test_driver_that_was_overtaken_says_so_and_does_not_disturb_the_other_one(jo
     job().run(1, rows(1))
     late.checkpoint.finish(1)
 
-    with pytest.raises(PublishFenced, match="in the checkpoint it is finished: another driver runs the same query"):
+    with pytest.raises(PublishFenced, match="in the checkpoint it is committed: another driver runs the same query"):
         late.commit(1, messages)
     other = job()
     running = other.tasks(2, rows(2))

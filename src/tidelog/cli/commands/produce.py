@@ -142,7 +142,7 @@ async def _produce(
     failures = 0
     pending: deque[Delivery] = deque()
 
-    async def settle(delivery: Delivery) -> None:
+    async def await_delivery(delivery: Delivery) -> None:
         nonlocal failures
         try:
             await delivery
@@ -169,11 +169,11 @@ async def _produce(
                 )
                 pending.append(delivery)
                 if sync:
-                    await settle(pending.pop())
+                    await await_delivery(pending.pop())
             while pending and pending[0].done():
-                await settle(pending.popleft())
+                await await_delivery(pending.popleft())
         while pending:
-            await settle(pending.popleft())
+            await await_delivery(pending.popleft())
     if failures:
         raise CommandFailure(f"{failures} of {number} records were not delivered")
 

@@ -38,7 +38,7 @@ LEADER_MOVED = frozenset(
 
 COORDINATOR_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 # How often to look for a topic before believing that there is none: a broker may not have heard of it yet.
-_LOOKS_FOR_TOPIC = 3
+_TOPIC_ATTEMPTS = 3
 
 COORDINATOR_BUSY = frozenset({*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 
@@ -93,11 +93,11 @@ async def ask_leaders(
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, V | ApiError]:
     """Call `ask` once per leader, at the same time, and again where a leader has moved."""
-    looks = 0
+    attempts = 0
 
     async def ask_all(wanted: list[TopicPartition]) -> Mapping[TopicPartition, V | ApiError]:
-        nonlocal looks
-        looks += 1
+        nonlocal attempts
+        attempts += 1
         metadata = await cluster.fetch_metadata(sorted({partition.topic for partition in wanted}))
         answers: dict[TopicPartition, V | ApiError] = {}
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
@@ -106,7 +106,7 @@ async def ask_leaders(
             leader = metadata.leader_of(partition)
             if count is None:
                 code = metadata.topic_errors.get(partition.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and looks < _LOOKS_FOR_TOPIC:
+                if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and attempts < _TOPIC_ATTEMPTS:
                     code = ErrorCode.LEADER_NOT_AVAILABLE
                 answers[partition] = ApiError(code, f"topic {partition.topic!r}")
             elif not 0 <= partition.partition < count:
@@ -152,7 +152,7 @@ async def ask_coordinator(
     at_most: int | None = None,
     timeout_ms: float | None = None,
 ) -> R:
-    """One try. If the coordinator is gone, it is forgotten, so that the next try looks for it.
+    """One try. If the coordinator is gone, it is forgotten, so that the next try looks it up.
 
     Raises ApiError for the codes that concern the coordinator itself, and returns all other replies.
     """

@@ -92,10 +92,10 @@ class Commits:
                 await asyncio.shield(self._begin(None, self._config.request_timeout_ms, may_be_gone=True))
             except (ApiError, ClientError, ConnectionProblem) as error:
                 logger.warning("the last commit before giving up partitions: %s", error)
-        await self.settle()
+        await self.wait_for_pending()
 
-    async def settle(self) -> None:
-        """Wait for the commits that are under way, and call those who want to hear of them."""
+    async def wait_for_pending(self) -> None:
+        """Wait for the commits that are under way, and call back those who asked for it."""
         if self._last is not None:
             await asyncio.wait((self._last,))
         await self.call_back()

@@ -124,7 +124,7 @@ class Consumer(PartitionQuestions):
         try:
             if self._started:
                 await self._give_up_everything(leave_group)
-                await self._commits.settle()
+                await self._commits.wait_for_pending()
         finally:
             await self._positioning.close()
             await self._fetcher.close()

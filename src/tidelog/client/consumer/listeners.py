@@ -50,7 +50,7 @@ class Holdings:
         try:
             await _tell(self.listeners.revoked, partitions)
             # The listener may have begun a commit without waiting for it.
-            await self._commits.settle()
+            await self._commits.wait_for_pending()
         finally:
             self._positions.assign(self.partitions.difference(partitions))
 

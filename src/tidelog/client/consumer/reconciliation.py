@@ -57,8 +57,8 @@ class Reconciliation:
         self.target: frozenset[IdPartition] | None = None
         # What the reader has been given, and has not given up.
         self.owned: frozenset[IdPartition] = frozenset()
-        self._told: _Said | None = None
-        self._telling: _Said | None = None
+        self._acknowledged: _Reported | None = None
+        self._sent: _Reported | None = None
 
     def subscribe(self, topics: Iterable[str], pattern: str | None) -> None:
         self.topics = tuple(sorted(topics))
@@ -66,9 +66,9 @@ class Reconciliation:
 
     @property
     def has_news(self) -> bool:
-        """Whether the broker should hear of something before the next heartbeat is due."""
+        """Whether the broker must learn something before the next heartbeat is due."""
         return self.state is MembershipState.JOINING or (
-            self.state is MembershipState.MEMBER and self._told != self._now()
+            self.state is MembershipState.MEMBER and self._acknowledged != self._now()
         )
 
     @property
@@ -78,9 +78,9 @@ class Reconciliation:
 
     def heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         now = self._now()
-        before = self._told if self.state is MembershipState.MEMBER else None
+        before = self._acknowledged if self.state is MembershipState.MEMBER else None
         everything = before is None
-        self._telling = now
+        self._sent = now
         return ConsumerGroupHeartbeatRequest(
             group_id=self._identity.group_id,
             member_id=self.member_id,
@@ -108,9 +108,9 @@ class Reconciliation:
 
     def answered(self, reply: ConsumerGroupHeartbeatResponse) -> None:
         if self.state not in (MembershipState.JOINING, MembershipState.MEMBER):
-            # It has left, or was told to be out, while the heartbeat was on its way.
+            # It has left, or was removed, while the heartbeat was on its way.
             return
-        self._told = self._telling
+        self._acknowledged = self._sent
         self.state = MembershipState.MEMBER
         # Brokers before version 1 of the API give the ids out.
         self.member_id = reply.member_id or self.member_id
@@ -123,15 +123,15 @@ class Reconciliation:
             )
 
     def unanswered(self) -> None:
-        """What the broker has heard is not known: say everything once more."""
-        self._told = None
+        """It is not known what the broker has received: send everything again."""
+        self._acknowledged = None
 
     def thrown_out(self) -> None:
         """By the broker, or by itself because nobody reads."""
         self.state = MembershipState.OUT
         self.epoch = JOINING_EPOCH
         self.target = None
-        self._told = None
+        self._acknowledged = None
 
     def join_again(self) -> None:
         """The reader knows that everything is lost."""
@@ -139,14 +139,14 @@ class Reconciliation:
         self.epoch = JOINING_EPOCH
         self.target = None
         self.owned = frozenset()
-        self._told = None
+        self._acknowledged = None
 
-    def _now(self) -> _Said:
-        return _Said(topics=self.topics, pattern=self.pattern, owned=self.owned)
+    def _now(self) -> _Reported:
+        return _Reported(topics=self.topics, pattern=self.pattern, owned=self.owned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _Reported:
     topics: tuple[str, ...]
     pattern: str | None
     owned: frozenset[IdPartition]

@@ -61,14 +61,14 @@ def _assign(
 ) -> dict[str, list[TopicPartition]]:
     draft = _AssignmentDraft(subscriptions, partition_counts)
     claims = {member: claim_of(wants) for member, wants in subscriptions.items()}
-    for partition, member in _settled(claims).items():
+    for partition, member in _rightful(claims).items():
         draft.keep(partition, member)
     draft.give_away_free_ones()
     draft.level()
     return draft.assignment()
 
 
-def _settled(claims: Mapping[str, _Claim]) -> dict[TopicPartition, str]:
+def _rightful(claims: Mapping[str, _Claim]) -> dict[TopicPartition, str]:
     """Of several members that claim a partition the one of the latest generation is right; of two of them, neither."""
     latest: dict[TopicPartition, tuple[int, str | None]] = {}
     for member, (partitions, generation) in sorted(claims.items()):

@@ -221,7 +221,7 @@ class Accumulator:
         self._close(queue[-1])
         return True
 
-    def append_finished(self, batch: PreencodedBatch) -> None:
+    def append_encoded(self, batch: PreencodedBatch) -> None:
         """Behind everything that waits for the same partition. What is there takes no more records."""
         queue = self._queues.setdefault(batch.partition, deque())
         if queue:
@@ -264,7 +264,7 @@ class Accumulator:
         if queue is not None and batch in queue:
             queue.remove(batch)
 
-    def finished(self, batch: ProducerBatch) -> None:
+    def release(self, batch: ProducerBatch) -> None:
         """The outcome is known: the memory is free again."""
         self.pending_bytes -= batch.size
         if not self._queues.get(batch.partition):

@@ -22,7 +22,7 @@ class RecordMetadata(NamedTuple):
 class Delivery:
     """The delivery of one record: `await` it for its RecordMetadata, or for the exception that says why not.
 
-    That of a finished batch stands for all of its records, and has the offset of the first one.
+    That of a preencoded batch stands for all of its records, and has the offset of the first one.
     """
 
     __slots__ = ("_batch", "_index")
@@ -32,19 +32,19 @@ class Delivery:
         self._index = index
 
     def done(self) -> bool:
-        return self._settled_batch().done
+        return self._final_batch().done
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         while True:
-            batch = self._settled_batch()
+            batch = self._final_batch()
             if batch.done:
                 return self._result(batch)
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             batch.observed = True
-            batch.when_done(partial(settle, future))
+            batch.when_done(partial(complete, future))
             yield from future
 
-    def _settled_batch(self) -> ProducerBatch:
+    def _final_batch(self) -> ProducerBatch:
         """A batch that was too large for the broker has been split, maybe more than once."""
         while self._batch.children is not None:
             first, second = self._batch.children
@@ -75,10 +75,10 @@ async def all_done(batches: Iterable[ProducerBatch]) -> None:
     for batch in batches:
         if not batch.done:
             future: asyncio.Future[None] = loop.create_future()
-            batch.when_done(partial(settle, future))
+            batch.when_done(partial(complete, future))
             await future
 
 
-def settle(future: asyncio.Future[None]) -> None:
+def complete(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)

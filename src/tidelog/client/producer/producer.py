@@ -27,7 +27,7 @@ from tidelog.client.errors import (
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.client.producer.batches import Accumulator, PreencodedBatch, ProducerBatch, size_of_record
-from tidelog.client.producer.delivery import Delivery, RecordMetadata, all_done, settle
+from tidelog.client.producer.delivery import Delivery, RecordMetadata, all_done, complete
 from tidelog.client.producer.encoded_batches import check_finished
 from tidelog.client.producer.partition_choice import PartitionChoice, named_partition
 from tidelog.client.producer.partitioner import Partitioner, PartitionFunction
@@ -201,19 +201,19 @@ class Producer:
         while self._accumulator.pending_bytes + len(batch) > self._config.buffer_memory:
             await self._wait_for_room(len(batch))
         sender = self._ready_sender()
-        finished = PreencodedBatch(target, self._cluster.clock.monotonic_ms(), bytearray(batch), header)
-        self._accumulator.append_finished(finished)
-        self._unfinished[finished] = None
+        encoded = PreencodedBatch(target, self._cluster.clock.monotonic_ms(), bytearray(batch), header)
+        self._accumulator.append_encoded(encoded)
+        self._unfinished[encoded] = None
         sender.wake()
         await asyncio.sleep(0)
-        return Delivery(finished, 0)
+        return Delivery(encoded, 0)
 
     async def flush(self) -> None:
         """Send all that waits and wait for its outcome.
 
         Raises the first failed delivery that nobody has awaited: a record must not get lost without anybody knowing.
         """
-        await self._settle()
+        await self._drain()
         failed, self._first_failure = self._first_failure, None
         if failed is not None and not failed.observed:
             failed.observed = True
@@ -244,7 +244,7 @@ class Producer:
         transactions = self._need_transactions()
         if keep_prepared and not self._config.transaction_two_phase_commit_enable:
             raise WrongUse("keep_prepared needs transaction.two.phase.commit.enable=true")
-        await transactions.initialize(self._settle, keep_prepared=keep_prepared, myself=myself)
+        await transactions.initialize(self._drain, keep_prepared=keep_prepared, myself=myself)
         return transactions.identity
 
     async def begin_transaction(self) -> None:
@@ -253,14 +253,14 @@ class Producer:
     async def commit_transaction(self) -> None:
         """Wait for all deliveries, then make them visible. See the three kinds of `TransactionError`."""
         try:
-            await self._need_transactions().commit(self._settle)
+            await self._need_transactions().commit(self._drain)
         finally:
             self._first_failure = None
 
     async def abort_transaction(self) -> None:
         """Nothing of the transaction will be visible. What has not been sent yet is dropped."""
         try:
-            await self._need_transactions().abort(self._settle)
+            await self._need_transactions().abort(self._drain)
         finally:
             self._first_failure = None
 
@@ -305,7 +305,7 @@ class Producer:
         if not self._config.transaction_two_phase_commit_enable:
             raise WrongUse("prepare_transaction needs transaction.two.phase.commit.enable=true")
         try:
-            return await transactions.prepare(self._settle)
+            return await transactions.prepare(self._drain)
         finally:
             self._first_failure = None
 
@@ -317,7 +317,7 @@ class Producer:
         """
         transactions = self._need_transactions()
         try:
-            await transactions.prepare(self._settle)
+            await transactions.prepare(self._drain)
         finally:
             self._first_failure = None
         transactional_id = self._config.transactional_id
@@ -331,7 +331,7 @@ class Producer:
 
     async def complete_transaction(self, prepared: PreparedTransactionState) -> None:
         """Commit if `prepared` is what names the open transaction, else abort it: then the decision was not stored."""
-        await self._need_transactions().complete(prepared, self._settle)
+        await self._need_transactions().complete(prepared, self._drain)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -363,11 +363,11 @@ class Producer:
     async def _leave_transaction(self, transactions: Transactions) -> None:
         if transactions.is_open:
             try:
-                await transactions.abort(self._settle)
+                await transactions.abort(self._drain)
             except ClientError as problem:
                 logger.warning("the open transaction could not be aborted: %s", problem)
 
-    async def _settle(self) -> None:
+    async def _drain(self) -> None:
         """Send all that waits, without lingering, and wait until every outcome is known."""
         assert self._sender is not None
         self._flushes += 1
@@ -442,7 +442,7 @@ class Producer:
     def _wake_waiting_for_room(self) -> None:
         waiting, self._room = self._room, []
         for room in waiting:
-            settle(room)
+            complete(room)
 
 
 __all__ = ["Delivery", "Headers", "Payload", "Producer", "RecordMetadata"]

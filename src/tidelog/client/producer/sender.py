@@ -345,7 +345,7 @@ class BatchSender:
         for half in halves:
             self._accumulator.pending_bytes += half.size
             self._accumulator.put_back(half)
-        self._accumulator.finished(batch)
+        self._accumulator.release(batch)
         self._on_done(batch)
 
     def _all_failed(self, batches: Iterable[ProducerBatch], problem: BaseException) -> None:
@@ -384,7 +384,7 @@ class BatchSender:
     def _succeed(self, batch: ProducerBatch, stored: Stored) -> None:
         if self.sequences is not None:
             self.sequences.stored(batch)
-        self._accumulator.finished(batch)
+        self._accumulator.release(batch)
         batch.succeed(stored)
         self._on_done(batch)
 
@@ -394,7 +394,7 @@ class BatchSender:
         if self.transactions is not None:
             self.transactions.delivery_failed(failure)
         self.metrics.failed(batch)
-        self._accumulator.finished(batch)
+        self._accumulator.release(batch)
         batch.fail(failure)
         self._on_done(batch)
 

@@ -40,7 +40,7 @@ _DROPPING_EVERYTHING = frozenset({State.FATAL, State.INITIALIZING})
 _DROPPING = _DROPPING_EVERYTHING | {State.FAILED, State.ABORTING, State.ABORT_UNKNOWN}
 
 # Waits until nothing is on its way any more.
-Settle = Callable[[], Awaitable[None]]
+Drain = Callable[[], Awaitable[None]]
 
 
 class Transactions:
@@ -74,12 +74,12 @@ class Transactions:
     # -- the producer calls --------------------------------------------------------------------------------------
 
     async def initialize(
-        self, settle: Settle, *, keep_prepared: bool = False, myself: ProducerIdAndEpoch | None = None
+        self, drain: Drain, *, keep_prepared: bool = False, myself: ProducerIdAndEpoch | None = None
     ) -> None:
         self._call(Call.INITIALIZE)
         try:
             # An abort that was interrupted may have left something on its way.
-            await settle()
+            await drain()
             given = await self._coordinator.initialize(keep_prepared=keep_prepared, myself=myself)
         except FencedError as error:
             self._break(error)
@@ -141,9 +141,9 @@ class Transactions:
                 self._fail(AbortableError("send_offsets was interrupted", error))
                 raise
 
-    async def prepare(self, settle: Settle) -> PreparedTransactionState:
+    async def prepare(self, drain: Drain) -> PreparedTransactionState:
         self._call(Call.PREPARE)
-        await self._settle_all(settle)
+        await self._drain_all(drain)
         self._raise_error()
         self._prepared = (
             PreparedTransactionState(producer_id=self.identity.producer_id, epoch=self.identity.epoch)
@@ -152,28 +152,28 @@ class Transactions:
         )
         return self._prepared
 
-    async def complete(self, prepared: PreparedTransactionState, settle: Settle) -> None:
+    async def complete(self, prepared: PreparedTransactionState, drain: Drain) -> None:
         """Commit if `prepared` names the transaction that is open; abort if it names another one, which is not."""
         self._call(Call.COMPLETE)
         if prepared == self._prepared:
-            await self.commit(settle)
+            await self.commit(drain)
         else:
-            await self.abort(settle)
+            await self.abort(drain)
 
-    async def commit(self, settle: Settle) -> None:
+    async def commit(self, drain: Drain) -> None:
         self._call(Call.COMMIT)
-        await self._settle_all(settle)
+        await self._drain_all(drain)
         async with self._turn:
             self._raise_error()
             await self._end(commit=True)
 
-    async def abort(self, settle: Settle) -> None:
+    async def abort(self, drain: Drain) -> None:
         self._call(Call.ABORT)
         self._to_add.clear()
         # What has not been sent is dropped.
         self._on_change()
         try:
-            await settle()
+            await drain()
             if self._adding is not None:
                 await asyncio.wait((self._adding,))
             await self._turn.acquire()
@@ -281,9 +281,9 @@ class Transactions:
         self._to_add.clear()
         self._prepared = PreparedTransactionState()
 
-    async def _settle_all(self, settle: Settle) -> None:
+    async def _drain_all(self, drain: Drain) -> None:
         try:
-            await settle()
+            await drain()
             async with self._turn:
                 pass
         except BaseException:

@@ -22,7 +22,7 @@ from tidelog.spark.log_files.columns import (
     describe_undecodable,
 )
 from tidelog.spark.log_files.outcomes import TransactionOutcomes
-from tidelog.spark.log_files.places import SegmentPlace
+from tidelog.spark.log_files.segments import SegmentFile
 from tidelog.storage.files.file_names import DELETED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, offset_of_name
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
 from tidelog.storage.segments.walk import BadStretch, GoodBatch, Segment, walk_segment
@@ -70,7 +70,7 @@ class ReadOnlyFile:
         os.close(self._descriptor)
 
 
-def read_segment(place: SegmentPlace, wanted: Sequence[str], max_batch_bytes: int) -> Iterator[pa.RecordBatch]:
+def read_segment(place: SegmentFile, wanted: Sequence[str], max_batch_bytes: int) -> Iterator[pa.RecordBatch]:
     """All rows of a segment, in the order of the file."""
     topic, partition = place.topic_partition
     rows = RowMaker(SegmentName(topic, partition, place.name), wanted, max_batch_bytes)
@@ -85,7 +85,7 @@ def read_segment(place: SegmentPlace, wanted: Sequence[str], max_batch_bytes: in
         yield from _rows(rows, segment, outcomes, max_batch_bytes)
 
 
-def _open_planned(place: SegmentPlace) -> ReadOnlyFile:
+def _open_planned(place: SegmentFile) -> ReadOnlyFile:
     """The file that was planned for. A broker that deletes or cleans a segment leaves it for a minute, under a mark."""
     for path in (place.path, place.path + DELETED_SUFFIX):
         try:
@@ -161,7 +161,7 @@ def _is_of_quorum(batch: GoodBatch) -> bool:
 # Transactions
 
 
-def _find_outcomes(place: SegmentPlace, segment: Segment, max_batch_bytes: int) -> TransactionOutcomes:
+def _find_outcomes(place: SegmentFile, segment: Segment, max_batch_bytes: int) -> TransactionOutcomes:
     outcomes = TransactionOutcomes()
     _pass(outcomes, segment, max_batch_bytes, wants_its_states=True)
     looked_at = [place.base_offset]
@@ -196,7 +196,7 @@ def _pass(outcomes: TransactionOutcomes, segment: Segment, max_batch_bytes: int,
             outcomes.pass_bad(found)
 
 
-def _later_segments(place: SegmentPlace) -> Iterator[tuple[int, int | None]]:
+def _later_segments(place: SegmentFile) -> Iterator[tuple[int, int | None]]:
     """(first offset, that of the next one) of those behind, up to the last one that was planned for."""
     offsets = sorted(
         offset

@@ -1,6 +1,6 @@
 """`spark.read.format("tidelog-log")`: the classes that Spark calls.
 
-What paths mean is in `tidelog.spark.log_files.places`, what a task does in `tidelog.spark.log_files.reading`.
+What paths mean is in `tidelog.spark.log_files.segments`, what a task does in `tidelog.spark.log_files.reading`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.spark.log_files.columns import spark_columns
-from tidelog.spark.log_files.places import (
+from tidelog.spark.log_files.reading import read_segment
+from tidelog.spark.log_files.segments import (
     InvalidLogFiles,
     LogFilesOptions,
-    SegmentPlace,
+    SegmentFile,
     find_segments,
     log_files_options,
 )
-from tidelog.spark.log_files.reading import read_segment
 from tidelog.spark.session.errors import spoken
 from tidelog.spark.versions.data_sources import DataSourceReader, InputPartition
 
@@ -52,7 +52,7 @@ def _wanted_columns(schema: StructType) -> tuple[str, ...]:
 class SegmentPartition(InputPartition):
     """One segment for one task."""
 
-    def __init__(self, place: SegmentPlace) -> None:
+    def __init__(self, place: SegmentFile) -> None:
         super().__init__(None)
         self.place = place
 

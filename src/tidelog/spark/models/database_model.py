@@ -108,10 +108,10 @@ class DatabaseModel:
             return
         # What is in the database, seen when the query starts: whom it takes over, and where it began.
         seen = (None if known is None else known.query_id, first)
-        told = f"driver {run} starts query {driver.query} with batch {driver.batch} at {driver.start}"
+        step = f"driver {run} starts query {driver.query} with batch {driver.batch} at {driver.start}"
         for content in self._contents if driver.phase == READY else (0,):
             started = driver._replace(content=content, seen=seen)
-            yield Step(told, _with(state._replace(starts=run), slot, started))
+            yield Step(step, _with(state._replace(starts=run), slot, started))
 
     def _disasters(self, state: DatabaseState) -> Iterator[Step[DatabaseState]]:
         worse = state._replace(disasters=state.disasters + 1)

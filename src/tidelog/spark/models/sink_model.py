@@ -1,6 +1,6 @@
 """A model of the sink: drivers that publish micro-batches in transactions, with a note. Pure.
 
-Two drivers at once, each of which may stand still for as long as it likes, crash, or be told that its commit failed
+Two drivers at once, each of which may stand still for as long as it likes, crash, or learn that its commit failed
 when it did not. The checkpoint is copied, restored, and loses files at any time. The decisions are those of
 `tidelog.spark.sink.note`; `SinkModel` takes others, so that a test can plant a mistake and see it found.
 """
@@ -120,10 +120,10 @@ class SinkModel:
         run = state.starts + 1
         driver = restarted(state.checkpoint, run)
         if driver is not None:
-            told = f"driver {run} starts, and begins with micro-batch {driver.batch}"
+            step = f"driver {run} starts, and begins with micro-batch {driver.batch}"
             state = state._replace(starts=run)
             for content in self._contents if driver.phase == READY else (0,):
-                yield Step(told, _with(state, slot, driver._replace(content=content)))
+                yield Step(step, _with(state, slot, driver._replace(content=content)))
 
     def _disasters(self, state: SinkState) -> Iterator[Step[SinkState]]:
         worse = state._replace(disasters=state.disasters + 1)
@@ -156,7 +156,7 @@ class SinkModel:
     def _begin(self, state: SinkState, slot: int, driver: Driver) -> Iterator[tuple[str, SinkState]]:
         if self._looks_at_checkpoint:
             checkpoint = state.checkpoint
-            if overtaken(driver.batch, begun=checkpoint.begun, finished=checkpoint.finished) is not None:
+            if overtaken(driver.batch, begun=checkpoint.begun, committed=checkpoint.committed) is not None:
                 yield "sees that another one has gone further, and stops", _with(state, slot, None)
                 return
         if not self._fences_before_reading and driver.seen is None:

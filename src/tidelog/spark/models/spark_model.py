@@ -41,7 +41,7 @@ class Checkpoint(NamedTuple):
         return max((number for number, end in enumerate(self.offsets) if end is not None), default=None)
 
     @property
-    def finished(self) -> int | None:
+    def committed(self) -> int | None:
         return max((number for number, done in enumerate(self.commits) if done), default=None)
 
     def with_offsets(self, batch: int, end: Position) -> Checkpoint:
@@ -52,13 +52,13 @@ class Checkpoint(NamedTuple):
 
     def damaged(self) -> Iterator[tuple[str, Checkpoint]]:
         """The newest files of a log are lost, one or two of them; of each log by itself."""
-        begun, finished = self.begun, self.finished
+        begun, committed = self.begun, self.committed
         for count in (1, 2):
             if begun is not None and begun + 1 >= count:
                 kept = tuple(None if number > begun - count else end for number, end in enumerate(self.offsets))
                 yield f"the checkpoint loses its newest {count} offsets", self._replace(offsets=kept)
-            if finished is not None and finished + 1 >= count:
-                done = tuple(done and number <= finished - count for number, done in enumerate(self.commits))
+            if committed is not None and committed + 1 >= count:
+                done = tuple(done and number <= committed - count for number, done in enumerate(self.commits))
                 yield f"the checkpoint loses its newest {count} commits", self._replace(commits=done)
 
 
@@ -98,7 +98,7 @@ def restarted(checkpoint: Checkpoint, run: int, first: Position = BEGIN) -> Driv
         return Driver(IDLE, run, checkpoint.query, 0, first)
     end = checkpoint.offsets[begun]
     assert end is not None
-    if checkpoint.finished == begun:
+    if checkpoint.committed == begun:
         return Driver(IDLE, run, checkpoint.query, begun + 1, end)
     start = first if begun == 0 else checkpoint.offsets[begun - 1]
     return None if start is None else Driver(READY, run, checkpoint.query, begun, start, end)
@@ -115,18 +115,18 @@ def plans(driver: Driver, checkpoint: Checkpoint, bounds: Bounds) -> Iterator[tu
     ends = [(first + 1, second), (first, second + 1), (first + 1, second + 1)]
     for end in ([driver.start] if bounds.without_data else []) + ends:
         if max(end) <= bounds.rows:
-            told = f"plans micro-batch {batch}: {driver.start} to {end}"
+            step = f"plans micro-batch {batch}: {driver.start} to {end}"
             planned = driver._replace(phase=READY, end=end)
-            yield told, planned, checkpoint.with_offsets(batch, end)
+            yield step, planned, checkpoint.with_offsets(batch, end)
 
 
 def noted(driver: Driver, checkpoint: Checkpoint) -> tuple[str, Driver | None, Checkpoint]:
     """The driver writes the commit, and goes on; or stops, because somebody else has."""
     batch = driver.batch
     if checkpoint.commits[batch]:
-        return f"finds that micro-batch {batch} was finished by somebody else, and stops", None, checkpoint
+        return f"finds that micro-batch {batch} was committed by somebody else, and stops", None, checkpoint
     onwards = Driver(IDLE, driver.run, driver.query, batch + 1, driver.end)
-    return f"notes that micro-batch {batch} is finished", onwards, checkpoint.with_commit(batch)
+    return f"notes that micro-batch {batch} is committed", onwards, checkpoint.with_commit(batch)
 
 
 def rows_between(start: Position, end: Position, bounds: Bounds) -> list[int]:
@@ -155,14 +155,14 @@ def output_problem(output: Output, drivers: tuple[Driver | None, ...], bounds: B
     A driver that has passed a row is not wrong yet: the sink has not been asked, and may still stop it.
     """
     if max(output) > 1:
-        return f"row {_told(output.index(2), bounds)} is in the output twice"
+        return f"row {_named(output.index(2), bounds)} is in the output twice"
     for driver in drivers:
         if driver is not None and driver.phase == DONE:
             for row in rows_between(BEGIN, driver.end, bounds):
                 if not output[row]:
-                    return f"micro-batch {driver.batch} is taken for done, but row {_told(row, bounds)} is not there"
+                    return f"micro-batch {driver.batch} is taken for done, but row {_named(row, bounds)} is not there"
     return None
 
 
-def _told(row: int, bounds: Bounds) -> str:
+def _named(row: int, bounds: Bounds) -> str:
     return f"{row % bounds.rows} of partition {row // bounds.rows}"

@@ -54,7 +54,7 @@ class ChangeReader:
         self._name = name
         self._on_update = on_update
         self._relations: dict[int, Relation] = {}
-        self._told = False
+        self._warned = False
 
     def read(self, messages: Iterable[bytes]) -> Iterator[Begin | OutboxEvent | Commit]:
         for data in messages:
@@ -76,9 +76,9 @@ class ChangeReader:
         return OutboxEvent(relation=relation, values=insert.values)
 
     def _refuse_update(self) -> None:
-        told = f"a row of {self._name} was updated; events are inserted only, and the change is not relayed"
+        problem = f"a row of {self._name} was updated; events are inserted only, and the change is not relayed"
         if self._on_update is OnUpdate.FATAL:
-            raise InvalidChange(f"{told} (table.op.invalid.behavior=fatal). Set it to warn to go on")
-        if not self._told:
-            self._told = True
-            logger.log(logging.WARNING if self._on_update is OnUpdate.WARN else logging.ERROR, "%s", told)
+            raise InvalidChange(f"{problem} (table.op.invalid.behavior=fatal). Set it to warn to go on")
+        if not self._warned:
+            self._warned = True
+            logger.log(logging.WARNING if self._on_update is OnUpdate.WARN else logging.ERROR, "%s", problem)

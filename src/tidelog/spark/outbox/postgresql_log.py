@@ -141,7 +141,7 @@ class PostgresqlLog:
         marks = self._marks(connection)
         self._check_owner(marks, mark)
         written = _inserted(connection)
-        end, routes = self._look(connection, position, limit, target)
+        end, routes = self._peek(connection, position, limit, target)
         if end is None and written - position.lsn < IDLE_BYTES:
             return start, []
         marks.ensure()
@@ -151,7 +151,7 @@ class PostgresqlLog:
         # Behind everything that was looked at; and everything before it is on disk now.
         connection.commit()
         if end is None:
-            end, routes = self._look(connection, position, limit, target)
+            end, routes = self._peek(connection, position, limit, target)
         if end is None:
             # None of all that is ours: a batch without rows moves the slot on.
             end, routes = written if target is None else min(written, target), []
@@ -160,7 +160,7 @@ class PostgresqlLog:
         found = LogPosition(lsn=end, slot=position.slot, publication=position.publication)
         return {**found.as_dict(), **made.as_dict()}, routes
 
-    def _look(
+    def _peek(
         self, connection: Any, start: LogPosition, limit: int | None, target: int | None
     ) -> tuple[int | None, list[Any]]:
         """Where the next batch ends, and the values by which its events are routed; None if there are no events."""

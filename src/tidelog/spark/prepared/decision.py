@@ -160,16 +160,16 @@ def _read_entry(entry: str) -> Begun:
 # What follows
 
 
-class Settlement(NamedTuple):
+class RecoveryPlan(NamedTuple):
     """What is to be ended, and how."""
 
     commit: frozenset[Begun]
     abort: frozenset[Begun]
 
 
-def settle(
+def plan_recovery(
     *, seen_before: Collection[Begun], decision: CommitDecision | None, open_now: Collection[Begun]
-) -> Settlement:
+) -> RecoveryPlan:
     """What a driver ends that has just got the query's fence.
 
     `seen_before` were open *before* it got the fence: no later driver's tasks can be among them, so that those that are
@@ -178,4 +178,4 @@ def settle(
     """
     decided = frozenset() if decision is None else frozenset(decision.transactions)
     there = frozenset(open_now)
-    return Settlement(commit=decided & there, abort=(frozenset(seen_before) & there) - decided)
+    return RecoveryPlan(commit=decided & there, abort=(frozenset(seen_before) & there) - decided)

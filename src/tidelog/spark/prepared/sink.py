@@ -1,6 +1,6 @@
 """Exactly once with atomicity=prepared: tasks write to the brokers, the driver only decides.
 
-1. Planning, in the driver: `settle_query` gets the fence and ends what others have left.
+1. Planning, in the driver: `recover_query` gets the fence and ends what others have left.
 2. Each task writes in a transaction of its own, with a timeout as usual. When all its rows are stored it *prepares* the
    transaction: from then on it has no timeout (KIP-939). Which transaction it is, is its message to the driver.
 3. The driver writes the note of the micro-batch together with the list of these transactions, in one transaction of
@@ -40,7 +40,7 @@ from tidelog.spark.prepared.decision import (
     slot_name,
     write_parts,
 )
-from tidelog.spark.prepared.settling import abort_all, commit_all, open_transactions, settle_query
+from tidelog.spark.prepared.recovery import abort_all, commit_all, open_transactions, recover_query
 from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, PublishFenced, SinkError
 from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace, all_of, check_places, identity_of, run
@@ -78,14 +78,14 @@ DRIVER_CRASH_POINTS = (
 class TaskPrepared(WriterCommitMessage):
     """The rows are in a prepared transaction: `begun` says which, `holder` who can end it.
 
-    Both are None if the task had no rows, or if the micro-batch was decided before (`looked_only`).
+    Both are None if the task had no rows, or if the micro-batch was decided before (`verified_only`).
     """
 
     written: WrittenRows
     fence: Fence
     begun: Begun | None = None
     holder: OpenTransaction | None = None
-    looked_only: bool = False
+    verified_only: bool = False
 
 
 class PreparedMode(SinkMode):
@@ -102,9 +102,9 @@ class PreparedMode(SinkMode):
         # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
         from tidelog.spark.sink.encode import TaskEncoder
 
-        looks_only = prepared.decided == place.batch
+        verifies_only = prepared.decided == place.batch
         transaction = _TaskTransaction(plan.options, prepared.query, place)
-        encoder = TaskEncoder(plan, _look if looks_only else transaction.emit, task=place.task)
+        encoder = TaskEncoder(plan, _discard if verifies_only else transaction.emit, task=place.task)
         try:
             with transaction:
                 for some in rows:
@@ -116,7 +116,9 @@ class PreparedMode(SinkMode):
             raise explain(f"task {place.task} of micro-batch {place.batch}", plan.options, error) from error
         crash_point("after-prepare", place.batch)
         written = place.written(encoder.digest, encoder.volumes)
-        return TaskPrepared(written=written, fence=prepared.fence, begun=begun, holder=holder, looked_only=looks_only)
+        return TaskPrepared(
+            written=written, fence=prepared.fence, begun=begun, holder=holder, verified_only=verifies_only
+        )
 
     # In the driver
 
@@ -136,7 +138,7 @@ class PreparedMode(SinkMode):
         except BROKER_ERRORS as error:
             raise explain(f"micro-batch {batch}", options, error) from error
         took_ms = 1000 * (time.monotonic() - started)
-        skipped = any(task.looked_only for task in tasks)
+        skipped = any(task.verified_only for task in tasks)
         written = [task.written for task in tasks]
         leave_report(query_id, report_of(batch, written, skipped=skipped, commit_ms=took_ms))
         crash_point("before-commit-log", batch)
@@ -148,7 +150,7 @@ class PreparedMode(SinkMode):
             return
         query = f"{options.transactional_id_prefix}-{tasks[0].written.query_id}"
         try:
-            run(_settle_soon(options, query, tasks[0]))
+            run(_recover_soon(options, query, tasks[0]))
         except (*BROKER_ERRORS, SinkError, TimeoutError) as error:
             logger.warning("open transactions of %s are left to the next start of the query: %s", query, error)
 
@@ -156,7 +158,7 @@ class PreparedMode(SinkMode):
 async def plan_prepared(options: SinkOptions, query_id: str, batch: int | None) -> PreparedPlan:
     """For the driver, before tasks run. `batch` is the micro-batch that is planned, if that is known."""
     try:
-        return await settle_query(options, f"{options.transactional_id_prefix}-{query_id}", batch=batch)
+        return await recover_query(options, f"{options.transactional_id_prefix}-{query_id}", batch=batch)
     except BROKER_ERRORS as error:
         raise explain("the plan of a micro-batch", options, error) from error
 
@@ -164,7 +166,7 @@ async def plan_prepared(options: SinkOptions, query_id: str, batch: int | None) 
 # The task's part
 
 
-def _look(topic: str, partition: int, count: int, content: bytes) -> None:
+def _discard(topic: str, partition: int, count: int, content: bytes) -> None:
     """Rows that are in the topics are only read again."""
 
 
@@ -288,7 +290,7 @@ class _DecisionWriter:
         self._query = query
         self._decision = decision
         self._identity = identity_of([task.written for task in tasks])
-        self._looked_only = any(task.looked_only for task in tasks)
+        self._verified_only = any(task.verified_only for task in tasks)
         self._note = note_of(self._identity, tasks=len(tasks), division=f"{PREPARED}{decision.fence}")
         self._parts = write_parts(decision)
         # As what we have got the fence last: whoever gets it in between fences us.
@@ -314,7 +316,7 @@ class _DecisionWriter:
                 raise CannotTellIfPublished(verdict.problem)
             if isinstance(verdict, Skip):
                 return False
-            if self._looked_only:
+            if self._verified_only:
                 raise PublishFailed(
                     f"micro-batch {self._decision.batch} was decided when it was planned, and its note is gone: "
                     "start the query again"
@@ -333,6 +335,6 @@ class _DecisionWriter:
         await producer.send_offsets({partition: position}, self._query)
 
 
-async def _settle_soon(options: SinkOptions, query: str, task: TaskPrepared) -> None:
+async def _recover_soon(options: SinkOptions, query: str, task: TaskPrepared) -> None:
     async with asyncio.timeout(_ABORT_SECONDS):
-        await settle_query(options, query, batch=task.written.batch, myself=task.fence)
+        await recover_query(options, query, batch=task.written.batch, myself=task.fence)

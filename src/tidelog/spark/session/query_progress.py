@@ -101,18 +101,18 @@ class _Filling:
             # A listener that raises is logged by Spark with two stack traces. The query does not depend on this one.
             logger.warning("the metrics of a micro-batch cannot be shown: %s", error)
 
-    def _fill(self, told: Any) -> None:
-        document = json.loads(told.json())
+    def _fill(self, progress: Any) -> None:
+        document = json.loads(progress.json())
         filled = with_metrics(document, read_reports(document["id"]))
-        sources = told.sources()
+        sources = progress.sources()
         for number, (before, after) in enumerate(zip(document["sources"], filled["sources"], strict=True)):
             if after is not before:
                 sources[number] = self._source(sources[number], after)
         if filled.get("sink") is not document.get("sink"):
             # An object has no setter for it, as it has none for its sources, but those are an array.
-            field = told.getClass().getDeclaredField("sink")
+            field = progress.getClass().getDeclaredField("sink")
             field.setAccessible(True)
-            field.set(told, self._sink(told.sink(), filled["sink"]))
+            field.set(progress, self._sink(progress.sink(), filled["sink"]))
 
     def _source(self, before: Any, after: Mapping[str, Any]) -> Any:
         return self._types.SourceProgress(

@@ -86,7 +86,7 @@ def stop_if_overtaken(planned: PlannedBatch | None) -> None:
     """For the driver, before it touches anything that another one may be using. Raises Overtaken."""
     if planned is not None:
         refusal = overtaken(
-            planned.batch, begun=newest_batch(planned.checkpoint), finished=newest_batch(planned.checkpoint, COMMITS)
+            planned.batch, begun=newest_batch(planned.checkpoint), committed=newest_batch(planned.checkpoint, COMMITS)
         )
         if refusal is not None:
             raise Overtaken(refusal.problem)

@@ -37,7 +37,7 @@ Emit = Callable[[str, int, int, bytes], None]
 # Rows are collected up to this size before they are dealt out, so that many partitions do not make for tiny batches.
 _SMALLEST_CHUNK = 4 * 1024 * 1024
 _LARGEST_CHUNK = 64 * 1024 * 1024
-_MOST_NAMES_TOLD = 5
+_MOST_NAMES_SHOWN = 5
 
 
 # Stands for a time that the query leaves to us.
@@ -165,7 +165,7 @@ class TaskEncoder:
                 count = self._partition_counts[topic] = self._find_topic(topic)
             except UnknownTopic as error:
                 known = sorted(self._plan.partition_counts)
-                named = ", ".join(known[:_MOST_NAMES_TOLD]) + (", ..." if len(known) > _MOST_NAMES_TOLD else "")
+                named = ", ".join(known[:_MOST_NAMES_SHOWN]) + (", ..." if len(known) > _MOST_NAMES_SHOWN else "")
                 raise UnknownTopic(
                     f"a row names a topic that is not there (there are: {named or 'none'}): {error}"
                 ) from error

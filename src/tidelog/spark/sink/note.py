@@ -249,17 +249,17 @@ _IF_YOU_KNOW = (
 )
 
 
-def overtaken(batch: int, *, begun: int | None, finished: int | None) -> Refuse | None:
-    """Whether another driver goes on with the checkpoint, in which these are the newest that have begun and finished.
+def overtaken(batch: int, *, begun: int | None, committed: int | None) -> Refuse | None:
+    """Whether another driver goes on with the checkpoint, whose offset log and commit log end with these.
 
-    Of a driver that has only been restarted, the micro-batch is the newest one, and not finished.
+    Of a driver that has only been restarted, the micro-batch is the newest one, and not committed.
     """
-    if begun is None or (finished or 0) > begun:
+    if begun is None or (committed or 0) > begun:
         # Nothing is known, or the newest offsets were lost.
         return None
-    if begun <= batch and (finished is None or finished < batch):
+    if begun <= batch and (committed is None or committed < batch):
         return None
-    beyond = f"micro-batch {begun} has begun" if begun > batch else "it is finished"
+    beyond = f"micro-batch {begun} has begun" if begun > batch else "it is committed"
     return Refuse(
         problem=f"this driver is about to write micro-batch {batch}, but in the checkpoint {beyond}: another driver "
         "runs the same query, and has gone on while this one stood still. This one stops; the other one is not "

@@ -110,10 +110,10 @@ def _write(
     # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
     from tidelog.spark.sink.encode import TaskEncoder
 
-    def look_only(topic: str, partition: int, count: int, content: bytes) -> None:
+    def discard(topic: str, partition: int, count: int, content: bytes) -> None:
         return
 
-    encoder = TaskEncoder(plan, look_only if committed else sender.emit, task=place.task)
+    encoder = TaskEncoder(plan, discard if committed else sender.emit, task=place.task)
     if not committed:
         sender.call(sender.producer.begin_transaction())
     for some in rows:

@@ -35,7 +35,7 @@ async def partition_counts(options: SinkOptions) -> dict[str, int]:
     async with Cluster(client_config(options.connection())) as cluster:
         if options.topic is not None:
             return {options.topic: await _find_or_create(cluster, options, options.topic)}
-        metadata = await _look(cluster, None)
+        metadata = await _describe(cluster, None)
     return {name: len(found.partitions) for name, found in metadata.topics.items() if not found.internal}
 
 
@@ -52,7 +52,7 @@ async def _find_or_create(cluster: Cluster, options: SinkOptions, topic: str) ->
     allowed: bool | None = None
     deadline = cluster.clock.monotonic_ms() + 1000 * _wait_seconds(options)
     while True:
-        metadata = await _look(cluster, (topic,), auto_create=asks_broker)
+        metadata = await _describe(cluster, (topic,), auto_create=asks_broker)
         found = metadata.topics.get(topic)
         if found is not None and found.partitions:
             if found.internal:
@@ -88,8 +88,8 @@ def _missing(topic: str, options: SinkOptions, allowed: bool | None) -> str:
     )
 
 
-async def _look(cluster: Cluster, topics: tuple[str, ...] | None, *, auto_create: bool = False) -> ClusterMetadata:
-    return await cluster.retry("looking at topics", lambda: cluster.fetch_metadata(topics, auto_create=auto_create))
+async def _describe(cluster: Cluster, topics: tuple[str, ...] | None, *, auto_create: bool = False) -> ClusterMetadata:
+    return await cluster.retry("describing topics", lambda: cluster.fetch_metadata(topics, auto_create=auto_create))
 
 
 async def _create(options: SinkOptions, topic: str, partitions: int) -> None:

@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 # A topic that was made a moment ago may not be known to all brokers yet.
-_LOOKS_FOR_TOPIC = 5
-_LOOK_PAUSE_SECONDS = 0.2
+_TOPIC_ATTEMPTS = 5
+_TOPIC_PAUSE_SECONDS = 0.2
 
 
 class SourceProblem(Exception):
@@ -155,15 +155,15 @@ class SourceCluster:
                 return _selected(metadata.topics, wanted)
 
     async def _select_topics(self, names: Collection[str], known: Collection[str]) -> Selected:
-        for look in range(_LOOKS_FOR_TOPIC):
+        for attempt in range(_TOPIC_ATTEMPTS):
             metadata = await self._metadata(names)
             for name, code in metadata.topic_errors.items():
                 if code not in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE):
                     raise SourceProblem(f"topic {name!r} cannot be read: {code.name}")
             selected = _selected(metadata.topics, names)
-            if not selected.missing - set(known) or look == _LOOKS_FOR_TOPIC - 1:
+            if not selected.missing - set(known) or attempt == _TOPIC_ATTEMPTS - 1:
                 break
-            await asyncio.sleep(_LOOK_PAUSE_SECONDS)
+            await asyncio.sleep(_TOPIC_PAUSE_SECONDS)
         return selected
 
     async def _metadata(self, names: Collection[str] | None) -> ClusterMetadata:

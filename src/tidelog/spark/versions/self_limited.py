@@ -66,8 +66,8 @@ class SelfLimitedReader(DataSourceStreamReader):
         return end
 
     def partitions(self, start: SparkOffset, end: SparkOffset) -> Sequence[InputPartition]:
-        told_late = self._start is None and self._assumed is not None and start == end != self._assumed
-        if told_late and not isinstance(self._reader.getDefaultReadLimit(), ReadAllAvailable):
+        learned_late = self._start is None and self._assumed is not None and start == end != self._assumed
+        if learned_late and not isinstance(self._reader.getDefaultReadLimit(), ReadAllAvailable):
             # The answer was made for a query that begins, and lies before where this one is.
             raise StartUnknown(limit_without_start(pyspark.__version__))
         self._start = end

@@ -42,14 +42,14 @@ class LogFilesOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentPlace:
+class SegmentFile:
     """One segment as it was when the query was planned. Picklable: it travels to the workers."""
 
     directory: str
     topic_partition: TopicPartition
     base_offset: int
     size: int
-    # Tells the file from another one that a broker has put into its place.
+    # Tells the file from another one that a broker has put in its place.
     inode: int
     # The first offset of the next segment.
     following: int | None
@@ -87,7 +87,7 @@ def log_files_options(given: Mapping[str, str]) -> LogFilesOptions:
     return LogFilesOptions(paths=paths, max_batch_bytes=int(limit))
 
 
-def find_segments(options: LogFilesOptions) -> list[SegmentPlace]:
+def find_segments(options: LogFilesOptions) -> list[SegmentFile]:
     """All segments that the paths name, each once. Raises InvalidLogFiles if a path names none."""
     chosen: dict[str, set[str] | None] = {}
     for path in options.paths:
@@ -96,10 +96,10 @@ def find_segments(options: LogFilesOptions) -> list[SegmentPlace]:
                 chosen[directory] = None
             elif (names := chosen.setdefault(directory, set())) is not None:
                 names.add(name)
-    places: list[SegmentPlace] = []
+    segments: list[SegmentFile] = []
     for directory, wanted in sorted(chosen.items()):
-        places += [place for place in _segments_of(directory) if wanted is None or place.name in wanted]
-    return places
+        segments += [segment for segment in _segments_of(directory) if wanted is None or segment.name in wanted]
+    return segments
 
 
 def _paths(values: Mapping[str, str], problems: list[str]) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ def _partitions_in(directory: str) -> list[str]:
     ]
 
 
-def _segments_of(directory: str) -> Iterator[SegmentPlace]:
+def _segments_of(directory: str) -> Iterator[SegmentFile]:
     topic_partition = partition_of(directory)
     assert topic_partition is not None
     names = os.listdir(directory)
@@ -219,7 +219,7 @@ def _segments_of(directory: str) -> Iterator[SegmentPlace]:
                 continue
     found.sort(key=lambda one: one[0])
     for number, (base_offset, status) in enumerate(found):
-        yield SegmentPlace(
+        yield SegmentFile(
             directory=directory,
             topic_partition=topic_partition,
             base_offset=base_offset,
@@ -234,11 +234,11 @@ def _segments_of(directory: str) -> Iterator[SegmentPlace]:
 
 def _interrupted_exchanges(
     directory: str, topic_partition: TopicPartition, names: Sequence[str]
-) -> Iterator[SegmentPlace]:
+) -> Iterator[SegmentFile]:
     for name in sorted(names):
         base_offset = offset_of_name(name)
         if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and base_offset is not None:
-            yield SegmentPlace(
+            yield SegmentFile(
                 directory=directory,
                 topic_partition=topic_partition,
                 base_offset=base_offset,

@@ -1,7 +1,7 @@
 """Acts on decisions: completes what was decided, and aborts what was not and never can be.
 
-The order is what makes it safe (`tidelog.spark.prepared.decision.settle`): list what is open, get the fence, read the
-decision, list again, end. Each end names the transaction that it means by its producer id and epoch, so that a driver
+The order is what makes it safe (`decision.plan_recovery`): list what is open, get the fence, read the decision, list
+again, end. Each end names the transaction that it means by its producer id and epoch, so that a driver
 that was stopped at any of these steps and goes on much later does no harm.
 """
 
@@ -29,8 +29,8 @@ from tidelog.spark.prepared.decision import (
     UnreadableDecision,
     join_parts,
     parts_group,
+    plan_recovery,
     read_part,
-    settle,
     slot_name,
     slot_of_name,
     slots_pattern,
@@ -48,7 +48,7 @@ _AT_ONCE = 16
 _TRIES = 5
 
 
-async def settle_query(
+async def recover_query(
     options: SinkOptions, query: str, *, batch: int | None, myself: Fence | None = None
 ) -> PreparedPlan:
     """Get the fence, and end everything that earlier drivers and tasks have left.
@@ -67,7 +67,7 @@ async def settle_query(
         note = await fetch_note(cluster, options, query)
         decision = await _read_decision(cluster, options, query, note)
         open_now = await _open_transactions(admin, query)
-        found = settle(seen_before=seen_before, decision=decision, open_now=open_now)
+        found = plan_recovery(seen_before=seen_before, decision=decision, open_now=open_now)
         if found.abort and note is None:
             _refuse_without_note(options, query, batch, len(found.abort))
         await commit_all(handover, query, found.commit)
