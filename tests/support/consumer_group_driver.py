@@ -9,7 +9,9 @@ from support.group_driver import GROUP, Driver
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
+from tidelog.coordinators.consumer_groups.states import ConsumerGroupState
 from tidelog.coordinators.consumer_groups.topics import Topic, TopicIdPartition, TopicTable
+from tidelog.coordinators.decision import Decision
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.ids import Uuid
@@ -27,12 +29,20 @@ class ConsumerDriver(Driver):
         self._incarnations: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.topics = TopicTable()
+        # The states of a group before and after each decision, where they differ.
+        self.changes: set[tuple[ConsumerGroupState, ConsumerGroupState]] = set()
         self._consumer_settings = ConsumerGroupSettings(**{"group_consumer_assignment_interval_ms": 0, **settings})
         super().__init__()
         self.set_topics(**({"orders": 4} if topics is None else topics))
 
     def make_shard(self) -> GroupShard:
         return GroupShard(GroupSettings(consumer=self._consumer_settings), self.topics)
+
+    def apply(self, decision: Decision) -> None:
+        before = {group.group_id: group.state for group in self.shard.consumer_groups}
+        super().apply(decision)
+        after = {group.group_id: group.state for group in self.shard.consumer_groups}
+        self.changes |= {(before[name], state) for name, state in after.items() if before.get(name, state) is not state}
 
     # -- topics --------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import pytest
 from support.consumer_group_driver import Consumer, ConsumerDriver, settle
 from support.group_driver import GROUP
 
-from tidelog.coordinators.consumer_groups.group import ConsumerGroupState
+from tidelog.coordinators.consumer_groups.states import ConsumerGroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support.consumer_group_driver import Consumer, ConsumerDriver
 
-from tidelog.coordinators.consumer_groups.group import ConsumerGroup, ConsumerGroupState
-from tidelog.coordinators.consumer_groups.member import LEAVE_STATIC_EPOCH, MemberState
+from tidelog.coordinators.consumer_groups.group import ConsumerGroup
+from tidelog.coordinators.consumer_groups.member import LEAVE_STATIC_EPOCH
+from tidelog.coordinators.consumer_groups.states import CONSUMER_GROUP, ConsumerGroupState, MemberState
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.errors import ErrorCode
@@ -172,6 +173,10 @@ class ConsumerGroups(RuleBasedStateMachine):
                 for member in group.members.values()
                 if member.profile.instance_id is not None
             }
+
+    @invariant()
+    def every_change_of_state_is_in_the_table(self) -> None:
+        assert self.driver.changes <= {(before, after) for (before, _), after in CONSUMER_GROUP.steps.items()}
 
     @invariant()
     def the_log_tells_the_whole_truth(self) -> None:

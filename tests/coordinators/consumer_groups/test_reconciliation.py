@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
-from tidelog.coordinators.consumer_groups.member import CurrentAssignment, MemberState
+from tidelog.coordinators.consumer_groups.member import CurrentAssignment
 from tidelog.coordinators.consumer_groups.reconciliation import Goal, reconcile
+from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.model.ids import Uuid
 

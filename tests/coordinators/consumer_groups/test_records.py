@@ -6,7 +6,7 @@ from support.consumer_group_driver import Consumer, ConsumerDriver
 
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
-from tidelog.coordinators.consumer_groups.member import MemberState
+from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.topics import Topic, TopicIdPartition, TopicTable, metadata_hash
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.coordinators.groups.records import decode_record, encode_record

@@ -5,8 +5,8 @@ from __future__ import annotations
 from support.consumer_group_driver import Consumer, ConsumerDriver, settle
 from support.group_driver import GROUP
 
-from tidelog.coordinators.consumer_groups.group import ConsumerGroupState
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
+from tidelog.coordinators.consumer_groups.states import ConsumerGroupState
 from tidelog.model.errors import ErrorCode
 
 

@@ -7,6 +7,7 @@ get them. The shard that holds these groups beside the classic ones is `tidelog.
     state.py           the consumer groups of a shard: replay, timers, and what is known of topics
     settings.py        the properties they obey
     topics.py          topics as the coordinator sees them
+    states.py          the states of a group and of a member, and the steps between them, as two tables
     group.py           one group: epochs, members, target assignment, who owns what
     member.py          one member: what it said about itself, and how far it has got
     requests.py        whether a heartbeat makes sense, whom it is from, and replies

@@ -7,13 +7,10 @@ from dataclasses import replace
 
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
-from tidelog.coordinators.consumer_groups.member import (
-    LEAVE_STATIC_EPOCH,
-    ConsumerMember,
-    MemberState,
-)
+from tidelog.coordinators.consumer_groups.member import LEAVE_STATIC_EPOCH, ConsumerMember
 from tidelog.coordinators.consumer_groups.requests import Refusal, find_member, refused
 from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups, MemberTimer
+from tidelog.coordinators.consumer_groups.states import CONSUMER_MEMBER, MemberState, MemberStep
 from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
 from tidelog.coordinators.consumer_groups.topics import metadata_hash
 from tidelog.coordinators.decision import Draft, Moment, Request
@@ -82,5 +79,6 @@ def _leave_for_a_while(group: ConsumerGroup, member: ConsumerMember, draft: Draf
 
     What it was giving up anyway is free at once.
     """
-    current = replace(member.current, epoch=LEAVE_STATIC_EPOCH, state=MemberState.STABLE, pending_revocation={})
+    state = CONSUMER_MEMBER.after(member.current.state, MemberStep.LEAVE_FOR_A_WHILE)
+    current = replace(member.current, epoch=LEAVE_STATIC_EPOCH, state=state, pending_revocation={})
     draft.append(records.current_record(group.group_id, member.member_id, current))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from enum import Enum
 from typing import NamedTuple
 
 from tidelog.coordinators.consumer_groups.member import ConsumerMember, CurrentAssignment, Profile
+from tidelog.coordinators.consumer_groups.states import ConsumerGroupState
 from tidelog.coordinators.consumer_groups.topics import NO_TOPICS_HASH, TopicIdPartition
 
 Target = frozenset[TopicIdPartition]
@@ -18,21 +18,6 @@ Target = frozenset[TopicIdPartition]
 NO_VERSION = -1
 # Of a group that nothing has been written about, and of its assignment of nothing to nobody.
 INITIAL_EPOCH = 1
-
-
-class ConsumerGroupState(Enum):
-    """Spelled as in replies.
-
-    Empty        no members; offsets may still be there
-    Assigning    the target assignment is older than the group
-    Reconciling  members are on their way to the target
-    Stable       everybody owns what it should own
-    """
-
-    EMPTY = "Empty"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
 
 
 class ResolvedRegex(NamedTuple):

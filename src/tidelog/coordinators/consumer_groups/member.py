@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 
 # What a heartbeat says instead of an epoch.
@@ -22,21 +22,6 @@ LEAVE_STATIC_EPOCH = -2
 NO_TIMEOUT = -1
 
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
-
-
-class MemberState(IntEnum):
-    """The numbers are those of the records.
-
-    Stable                what it owns is what it should own
-    UnrevokedPartitions   it must give up partitions before it can go on
-    UnreleasedPartitions  it waits for partitions that others have to give up
-    Unknown               written by a newer version
-    """
-
-    STABLE = 0
-    UNREVOKED_PARTITIONS = 1
-    UNRELEASED_PARTITIONS = 2
-    UNKNOWN = 127
 
 
 class ClassicProtocol(NamedTuple):

@@ -14,7 +14,8 @@ from collections.abc import Collection, Container
 from dataclasses import dataclass, replace
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup, Target
-from tidelog.coordinators.consumer_groups.member import CurrentAssignment, MemberState
+from tidelog.coordinators.consumer_groups.member import CurrentAssignment
+from tidelog.coordinators.consumer_groups.states import CONSUMER_MEMBER, MemberState, MemberStep
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.model.ids import Uuid
 
@@ -51,13 +52,15 @@ def reconcile(
     kept = {partition: epoch for partition, epoch in current.assigned.items() if partition in target}
     surplus = {partition: epoch for partition, epoch in current.assigned.items() if partition not in target}
     if surplus and _still_has(reported, surplus):
-        return replace(current, state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending_revocation=surplus)
+        state = CONSUMER_MEMBER.after(current.state, MemberStep.REVOKE)
+        return replace(current, state=state, assigned=kept, pending_revocation=surplus)
     missing = [partition for partition in target if partition not in kept]
     free = [partition for partition in missing if _is_free(group, partition, known_as)]
+    step = MemberStep.ARRIVE if len(free) == len(missing) else MemberStep.WAIT
     return CurrentAssignment(
         epoch=goal.epoch,
         previous_epoch=current.previous_epoch if current.epoch == goal.epoch else current.epoch,
-        state=MemberState.STABLE if len(free) == len(missing) else MemberState.UNRELEASED_PARTITIONS,
+        state=CONSUMER_MEMBER.after(current.state, step),
         assigned=kept | dict.fromkeys(free, goal.epoch),
     )
 

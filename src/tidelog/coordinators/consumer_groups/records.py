@@ -8,13 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup, ResolvedRegex, Target
-from tidelog.coordinators.consumer_groups.member import (
-    ClassicMembership,
-    ClassicProtocol,
-    CurrentAssignment,
-    MemberState,
-    Profile,
-)
+from tidelog.coordinators.consumer_groups.member import ClassicMembership, ClassicProtocol, CurrentAssignment, Profile
+from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.model.ids import Uuid

@@ -16,9 +16,9 @@ from tidelog.coordinators.consumer_groups.member import (
     LEAVE_STATIC_EPOCH,
     NO_TIMEOUT,
     ConsumerMember,
-    MemberState,
 )
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
+from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import Uuid

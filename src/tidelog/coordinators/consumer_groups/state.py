@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import INITIAL_EPOCH, ConsumerGroup
-from tidelog.coordinators.consumer_groups.member import ConsumerMember, MemberState
+from tidelog.coordinators.consumer_groups.member import ConsumerMember
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
+from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.subscriptions import Regexes
 from tidelog.coordinators.consumer_groups.topics import Topics
 from tidelog.coordinators.decision import CoordinatorRecord, Moment

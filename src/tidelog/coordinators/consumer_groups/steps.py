@@ -16,15 +16,10 @@ from dataclasses import dataclass, replace
 
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup, ResolvedRegex, Target
-from tidelog.coordinators.consumer_groups.member import (
-    JOIN_EPOCH,
-    ConsumerMember,
-    CurrentAssignment,
-    MemberState,
-    Profile,
-)
+from tidelog.coordinators.consumer_groups.member import JOIN_EPOCH, ConsumerMember, CurrentAssignment, Profile
 from tidelog.coordinators.consumer_groups.reconciliation import Goal, reconcile
 from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups
+from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.subscriptions import names_of, resolve_all, subscribed_names
 from tidelog.coordinators.consumer_groups.target import compute_targets, may_assign, topic_ids
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, metadata_hash

@@ -11,15 +11,10 @@ from dataclasses import dataclass
 
 from tidelog.coordinators.consumer_groups.departure import remove_members
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
-from tidelog.coordinators.consumer_groups.member import (
-    ClassicMembership,
-    ClassicProtocol,
-    ConsumerMember,
-    MemberState,
-    Profile,
-)
+from tidelog.coordinators.consumer_groups.member import ClassicMembership, ClassicProtocol, ConsumerMember, Profile
 from tidelog.coordinators.consumer_groups.settings import MigrationPolicy
 from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups, MemberTimer
+from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.steps import Arrival, advance, taking_the_place_of
 from tidelog.coordinators.consumer_groups.target import may_assign
 from tidelog.coordinators.decision import Draft, Moment, Request
