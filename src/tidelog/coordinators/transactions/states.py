@@ -34,8 +34,8 @@ class TransactionStep(Enum):
     ADD = "partitions are added"
     KEEP = "a successor keeps it open (KIP-939)"
     COMMIT = "the producer commits"
-    ABORT = "is aborted"
-    FENCE = "times out, or another producer comes"
+    ABORT = "the transaction is aborted"
+    FENCE = "it times out, or another producer comes"
     COMPLETE = "every partition has its marker"
     EXPIRE = "the id is not used any more"
 
