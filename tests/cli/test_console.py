@@ -114,8 +114,8 @@ def test_configuration_files_and_properties(at_broker: Command, topic: str, tmp_
     ("config", "said"),
     [
         ("enable.idempotence=true\nacks=1\n", "enable.idempotence=true needs acks=all, but acks=1"),
-        ("linger.msec=4\n", "linger.msec is not a producer property; did you mean linger.ms?"),
-        ("acks=two\n", "acks=two: allowed is one of all, -1, 0, 1"),
+        ("linger.msec=4\n", "linger.msec is not a property of producers; did you mean linger.ms?"),
+        ("acks=two\n", "acks must be one of all, -1, 0, 1, but is two"),
     ],
 )
 def test_a_producer_that_cannot_work_is_refused(

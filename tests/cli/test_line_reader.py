@@ -62,7 +62,7 @@ def test_lines_without_their_parts(properties: dict[str, str], line: bytes, said
 @pytest.mark.parametrize(
     ("properties", "said"),
     [
-        ({"parse.keys": "true"}, "parse.keys is not a line reader property; did you mean parse.key?"),
+        ({"parse.keys": "true"}, "parse.keys is not a property of the line reader; did you mean parse.key?"),
         ({"headers.separator": ":"}, "headers.separator and headers.key.separator are both ':'"),
         ({"headers.delimiter": ","}, "headers.delimiter and headers.separator are both ','"),
         ({"null.marker": "\t"}, "null.marker and key.separator are both '\\t'"),
@@ -101,7 +101,9 @@ def test_nulls_and_missing_timestamps_are_printed_as_words() -> None:
 
 
 def test_unknown_formats_are_named() -> None:
-    with pytest.raises(InvalidFormat, match=r"print\.keys is not a formatter property; did you mean print\.key\?"):
+    with pytest.raises(
+        InvalidFormat, match=r"print\.keys is not a property of the formatter; did you mean print\.key\?"
+    ):
         make_formatter("default", {"print.keys": "true"})
     with pytest.raises(InvalidFormat, match="there is no formatter 'xml'"):
         make_formatter("xml", {})

@@ -35,13 +35,13 @@ def test_operations(
     current: dict[str, str], operation: AlterOperation, name: str, text: str | None, expected: dict[str, str]
 ) -> None:
     before = dict(current)
-    assert plan_incremental(TOPIC_DEFINITIONS, current, [change(name, operation, text)], "topic") == expected
+    assert plan_incremental(TOPIC_DEFINITIONS, current, [change(name, operation, text)], "topics") == expected
     assert current == before
 
 
 def test_several_changes_are_applied_together() -> None:
     changes = [change("retention.ms", SET, "1"), change("segment.ms", SET, "2"), change("flush.ms", DELETE, None)]
-    planned = plan_incremental(TOPIC_DEFINITIONS, {"flush.ms": "3"}, changes, "topic")
+    planned = plan_incremental(TOPIC_DEFINITIONS, {"flush.ms": "3"}, changes, "topics")
     assert planned == {"retention.ms": "1", "segment.ms": "2"}
 
 
@@ -51,13 +51,13 @@ def test_several_changes_are_applied_together() -> None:
         (APPEND, "retention.ms", "5", "nothing can be appended to it"),
         (SUBTRACT, "retention.ms", "5", "nothing can be subtracted from it"),
         (APPEND, "cleanup.polcy", "compact", "did you mean cleanup.policy?"),
-        (SET, "retention.ms", None, "retention.ms needs a value to set"),
-        (APPEND, "cleanup.policy", None, "cleanup.policy needs a value to append"),
+        (SET, "retention.ms", None, "retention.ms needs a value for SET"),
+        (APPEND, "cleanup.policy", None, "cleanup.policy needs a value for APPEND"),
     ],
 )
 def test_impossible_operations_are_explained(
     operation: AlterOperation, name: str, text: str | None, problem: str
 ) -> None:
     with pytest.raises(InvalidConfig) as caught:
-        plan_incremental(TOPIC_DEFINITIONS, {}, [change(name, operation, text)], "topic")
+        plan_incremental(TOPIC_DEFINITIONS, {}, [change(name, operation, text)], "topics")
     assert problem in str(caught.value)

@@ -54,7 +54,7 @@ def test_entries_know_the_line_they_begin_in() -> None:
         ("a=1\nb=\\u00g0", r"line 2: \\u00g0 is not an escape"),
         ("a=\\u12", r"line 1: \\u12 is not an escape"),
         ("=1", "line 1: '=1' has no name"),
-        ("a=1\n\na=2", "line 3: a is already set in line 1"),
+        ("a=1\n\na=2", "line 3: a is already set on line 1"),
     ],
 )
 def test_errors_name_the_line(text: str, problem: str) -> None:

@@ -98,32 +98,31 @@ def test_valid_overrides(overrides: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("overrides", "problem"),
     [
-        ({"cleanup.policy": "Delete"}, "cleanup.policy=Delete: allowed is one of compact, delete"),
-        ({"retention.ms": "5L"}, "retention.ms=5L: expected is a whole number"),
-        ({"retention.ms": "-2"}, "retention.ms=-2: allowed is a number of at least -1"),
-        ({"preallocate": "1"}, "preallocate=1: expected is true or false"),
+        ({"cleanup.policy": "Delete"}, "cleanup.policy must be one of compact, delete, but is Delete"),
+        ({"retention.ms": "5L"}, "retention.ms must be a whole number, but is 5L"),
+        ({"retention.ms": "-2"}, "retention.ms must be at least -1, but is -2"),
+        ({"preallocate": "1"}, "preallocate must be true or false, but is 1"),
         (
             {"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"},
             "min.compaction.lag.ms=10 is greater than max.compaction.lag.ms=5",
         ),
-        ({"retention": "1"}, "retention is not a topic property; did you mean retention.ms?"),
+        ({"retention": "1"}, "retention is not a property of topics; did you mean retention.ms?"),
         (
             {"follower.replication.throttled.replicas": "none"},
-            "follower.replication.throttled.replicas=none: allowed is '*' or a list of partition:broker pairs",
+            "follower.replication.throttled.replicas must be * or a list of partition:broker pairs, but is none",
         ),
-        ({"min.cleanable.dirty.ratio": "1.5"}, "min.cleanable.dirty.ratio=1.5: allowed is a number from 0 to 1"),
+        ({"min.cleanable.dirty.ratio": "1.5"}, "min.cleanable.dirty.ratio must be from 0 to 1, but is 1.5"),
         (
             {"compression.type": "none"},
-            "compression.type=none: allowed is one of uncompressed, zstd, lz4, snappy, gzip, producer",
+            "compression.type must be one of uncompressed, zstd, lz4, snappy, gzip, producer, but is none",
         ),
         (
             {"compression.gzip.level": "0"},
-            "compression.gzip.level=0: allowed is a number from 1 to 9, or -1",
+            "compression.gzip.level must be from 1 to 9, or -1, but is 0",
         ),
         (
             {"remote.storage.enable": "true"},
-            "remote.storage.enable=true: allowed is only false, because tidelog keeps all segments on the broker's "
-            "own disk",
+            "remote.storage.enable must be false (tidelog keeps all segments on the broker's own disk), but is true",
         ),
     ],
 )

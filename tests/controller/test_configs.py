@@ -112,7 +112,11 @@ def test_brokers_have_properties_one_by_one_and_together(image: ClusterImage, co
     [
         (incremental(TOPIC, "u", ("segment.ms", SET, "7")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic 'u'"),
         (incremental(TOPIC, "", ("segment.ms", SET, "7")), ErrorCode.INVALID_REQUEST, "hold for all of them"),
-        (incremental(TOPIC, "t", ("segment.ms", SET, "x")), ErrorCode.INVALID_CONFIG, "segment.ms=x: expected is"),
+        (
+            incremental(TOPIC, "t", ("segment.ms", SET, "x")),
+            ErrorCode.INVALID_CONFIG,
+            "segment.ms must be a whole number, but is x",
+        ),
         (incremental(TOPIC, "t", ("segment.md", SET, "7")), ErrorCode.INVALID_CONFIG, "did you mean segment.ms?"),
         (
             incremental(TOPIC, "t", ("segment.ms", SET, None)),
@@ -140,16 +144,20 @@ def test_brokers_have_properties_one_by_one_and_together(image: ClusterImage, co
             "'one' is not the number",
         ),
         (incremental(BROKER, "-1", ("max.connections", SET, "7")), ErrorCode.INVALID_REQUEST, "is not the number"),
-        (incremental(BROKER, "1", ("max.connections", SET, "x")), ErrorCode.INVALID_REQUEST, "max.connections=x"),
+        (
+            incremental(BROKER, "1", ("max.connections", SET, "x")),
+            ErrorCode.INVALID_REQUEST,
+            "max.connections must be a whole number, but is x",
+        ),
         (incremental(BROKER, "1", ("num.partitions", SET, "7")), ErrorCode.INVALID_REQUEST, "cannot be changed while"),
         (incremental(LOGGER, "1", ("a", SET, "DEBUG")), ErrorCode.INVALID_REQUEST, "resource type 8"),
-        (incremental(GROUP, "g", ("a", SET, "7")), ErrorCode.INVALID_CONFIG, "a is not a group property"),
+        (incremental(GROUP, "g", ("a", SET, "7")), ErrorCode.INVALID_CONFIG, "a is not a property of groups"),
         (
             incremental(GROUP, "", (SESSION, SET, "46000")),
             ErrorCode.INVALID_REQUEST,
             "name of the resource",
         ),
-        (incremental(GROUP, "g", (SESSION, SET, "x")), ErrorCode.INVALID_CONFIG, "expected is a whole number"),
+        (incremental(GROUP, "g", (SESSION, SET, "x")), ErrorCode.INVALID_CONFIG, "must be a whole number"),
         (
             incremental(GROUP, "g", (SESSION, SET, "1")),
             ErrorCode.INVALID_CONFIG,
@@ -157,7 +165,11 @@ def test_brokers_have_properties_one_by_one_and_together(image: ClusterImage, co
         ),
         (incremental(GROUP, "g", (SESSION, SET, "99999")), ErrorCode.INVALID_CONFIG, "must be at most"),
         (incremental(GROUP, "g", (SESSION, APPEND, "1")), ErrorCode.INVALID_CONFIG, "can be set or deleted only"),
-        (incremental(METRICS, "m", ("a", SET, "7")), ErrorCode.INVALID_REQUEST, "a is not a client metrics property"),
+        (
+            incremental(METRICS, "m", ("a", SET, "7")),
+            ErrorCode.INVALID_REQUEST,
+            "a is not a property of client metrics subscriptions",
+        ),
         (
             incremental(METRICS, "m", ("interval.ms", SET, "7")),
             ErrorCode.INVALID_REQUEST,

@@ -131,7 +131,7 @@ REFUSED = [
     (topic(replicas=-2), E.INVALID_REPLICATION_FACTOR, "-2 is not possible"),
     (topic(replicas=3), E.INVALID_REPLICATION_FACTOR, "there are only 2 brokers"),
     (topic(partitions=2**31 - 1), E.POLICY_VIOLATION, "at most 10000 are allowed"),
-    (with_config(retention_ms="soon"), E.INVALID_CONFIG, "retention.ms=soon: expected is a whole number"),
+    (with_config(retention_ms="soon"), E.INVALID_CONFIG, "retention.ms must be a whole number, but is soon"),
     (with_config(retention_mss="1"), E.INVALID_CONFIG, "did you mean retention.ms?"),
     (with_config(retention_ms=None), E.INVALID_CONFIG, "retention.ms: a value is missing"),
     (assigned((1,), partitions=1), E.INVALID_REQUEST, "must be -1"),

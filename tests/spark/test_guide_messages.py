@@ -199,7 +199,7 @@ SOURCE: dict[str, Callable[[Here], None]] = {
 _LARGE = "x" * 5000
 
 SINK: dict[str, Callable[[Here], None]] = {
-    "... is not a sink property; did you mean ...?": lambda here: here.writer(atomicty="batch"),
+    "... is not a property of the sink; did you mean ...?": lambda here: here.writer(atomicty="batch"),
     "kafka.acks cannot be set: ...": lambda here: here.writer(kafka__acks="1"),
     "there is no column `value` (the columns are: ...)": lambda here: here.writer(
         StructType([StructField("body", StringType())])

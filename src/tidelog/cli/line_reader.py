@@ -99,7 +99,7 @@ def make_line_reader(properties: Mapping[str, str]) -> LineReader:
     """A reader from the console producer's properties; raises InvalidReaderProperty."""
     for name in properties:
         if name not in KNOWN_PROPERTIES:
-            raise InvalidReaderProperty(unknown_name_problem("line reader", name, KNOWN_PROPERTIES))
+            raise InvalidReaderProperty(unknown_name_problem("the line reader", name, KNOWN_PROPERTIES))
 
     def flag(name: str) -> bool:
         return properties.get(name, "false").strip().lower() == "true"

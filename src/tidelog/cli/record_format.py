@@ -38,7 +38,7 @@ def default_formatter(properties: Mapping[str, str]) -> Formatter:
     """Tab-separated columns, of which only the value is printed unless asked for."""
     for name in properties:
         if name not in KNOWN_PROPERTIES and not name.startswith(_WITHOUT_EFFECT):
-            raise InvalidFormat(unknown_name_problem("formatter", name, KNOWN_PROPERTIES))
+            raise InvalidFormat(unknown_name_problem("the formatter", name, KNOWN_PROPERTIES))
 
     def text(name: str, default: str) -> bytes:
         return unescape(properties.get(name, default)).encode()

@@ -101,12 +101,12 @@ class ConsumerConfig(ClientConfig):
 
 def client_config(options: Options) -> ClientConfig:
     """For `Admin`, and for whoever only needs to find the cluster."""
-    values, _ = _read("client", CLIENT_OPTIONS, options)
+    values, _ = _read("clients", CLIENT_OPTIONS, options)
     return ClientConfig(**values)
 
 
 def producer_config(options: Options) -> ProducerConfig:
-    values, given = _read("producer", PRODUCER_OPTIONS, options)
+    values, given = _read("producers", PRODUCER_OPTIONS, options)
     values["acks"] = -1 if values["acks"] in ("all", "-1") else int(values["acks"])
     values["compression"] = Compression[values.pop("compression_type").upper()]
     levels = {codec: values.pop(f"compression_{codec.name.lower()}_level") for codec in _LEVELLED}
@@ -122,7 +122,7 @@ def producer_config(options: Options) -> ProducerConfig:
 
 
 def consumer_config(options: Options) -> ConsumerConfig:
-    values, given = _read("consumer", CONSUMER_OPTIONS, options)
+    values, given = _read("consumers", CONSUMER_OPTIONS, options)
     values["read_committed"] = values.pop("isolation_level") == READ_COMMITTED
     strategies = (JAVA_ASSIGNORS.get(name, name) for name in values["partition_assignment_strategy"])
     values["partition_assignment_strategy"] = tuple(dict.fromkeys(strategies))
@@ -146,7 +146,7 @@ def _group_problems(values: dict[str, Any], given: frozenset[str]) -> list[str]:
             )
         for name in ("group.instance.id", "group.remote.assignor"):
             if name in given:
-                problems.append(f"{name} is of no use without group.id: it concerns members of a group")
+                problems.append(f"{name} has no effect without group.id: it concerns members of a group")
     if values["group_protocol"] == CONSUMER:
         # The broker decides about these, for the group as a whole (KIP-848).
         for name, instead in _DECIDED_BY_BROKER.items():
@@ -162,8 +162,8 @@ def _group_problems(values: dict[str, Any], given: frozenset[str]) -> list[str]:
             )
         if values["heartbeat_interval_ms"] >= values["session_timeout_ms"]:
             problems.append(
-                f"heartbeat.interval.ms={values['heartbeat_interval_ms']} must be lower than session.timeout.ms="
-                f"{values['session_timeout_ms']}: the member would be thought dead between two of them"
+                f"heartbeat.interval.ms={values['heartbeat_interval_ms']} must be less than session.timeout.ms="
+                f"{values['session_timeout_ms']}: the member would be removed between two heartbeats"
             )
     return problems
 
@@ -182,11 +182,11 @@ def _choose_partitioner(values: dict[str, Any], given: frozenset[str]) -> None:
     java_class = values.pop("partitioner_class")
     if java_class is not None:
         if "partitioner" in given:
-            raise InvalidConfig("partitioner and partitioner.class say the same thing: give one of them")
+            raise InvalidConfig("partitioner and partitioner.class are two names of one setting: set only one of them")
         values["partitioner"] = JAVA_PARTITIONERS[java_class]
     if values["partitioner"] == HASH and values["partitioner_ignore_keys"]:
         raise InvalidConfig(
-            "partitioner.ignore.keys=true cannot go with partitioner=hash, which is about keys. Leave one of them out"
+            "partitioner.ignore.keys=true cannot be combined with partitioner=hash, which uses keys. Remove one of them"
         )
 
 
@@ -202,7 +202,7 @@ def _check_idempotence(values: dict[str, Any], given: frozenset[str]) -> None:
     if values["retries"] == 0:
         conflicts.append(
             "enable.idempotence=true needs retries above 0, but retries=0: a record whose acknowledgement got lost "
-            "could not be sent again. Leave retries out, or set enable.idempotence=false"
+            "could not be sent again. Remove retries, or set enable.idempotence=false"
         )
     in_flight = values["max_in_flight_requests_per_connection"]
     if in_flight > MAX_IN_FLIGHT_IDEMPOTENT:
@@ -225,15 +225,15 @@ def _check_transactions(values: dict[str, Any], given: frozenset[str]) -> None:
     if transactional_id is not None and not values["enable_idempotence"]:
         problems.append(
             f"transactional.id={transactional_id!r} needs enable.idempotence=true: a record that is stored twice would "
-            "be committed twice. Leave enable.idempotence out"
+            "be committed twice. Remove enable.idempotence"
         )
     if transactional_id is None:
         names = ("transaction.timeout.ms", "transaction.two.phase.commit.enable")
-        problems += [f"{name} is of no use without transactional.id" for name in names if name in given]
+        problems += [f"{name} has no effect without transactional.id" for name in names if name in given]
     elif two_phase and "transaction.timeout.ms" in given:
         problems.append(
             "transaction.timeout.ms cannot be set together with transaction.two.phase.commit.enable=true: a prepared "
-            "transaction waits for its decision as long as it takes (KIP-939). Leave transaction.timeout.ms out"
+            "transaction waits for its decision as long as it takes (KIP-939). Remove transaction.timeout.ms"
         )
     if problems:
         raise InvalidConfig(*problems)
@@ -244,8 +244,8 @@ def _check_sizes_and_times(values: dict[str, Any], given: frozenset[str]) -> Non
     for name in ("max_request_size", "buffer_memory"):
         if values[name] < SMALLEST_BATCH:
             problems.append(
-                f"{name.replace('_', '.')}={values[name]} leaves no room for even one record: a batch with one that is "
-                f"empty takes {SMALLEST_BATCH} bytes"
+                f"{name.replace('_', '.')}={values[name]} is too small for any record: a batch with one empty record "
+                f"takes {SMALLEST_BATCH} bytes"
             )
     if values["batch_size"] > values["buffer_memory"]:
         problems.append(
@@ -268,7 +268,7 @@ def _check_sizes_and_times(values: dict[str, Any], given: frozenset[str]) -> Non
 def _read(
     kind: str, definitions: Mapping[str, ConfigDefinition], options: Options
 ) -> tuple[dict[str, Any], frozenset[str]]:
-    """(values by name with underscores, the names with dots that were given). All problems are told at once."""
+    """(values by name with underscores, the names with dots that were given). All problems are reported at once."""
     problems: list[str] = []
     given: dict[str, str] = {}
     for name, value in options.items():
@@ -278,7 +278,7 @@ def _read(
         if canonical not in definitions:
             problems.append(unknown_name_problem(kind, canonical, definitions))
         elif canonical in given:
-            problems.append(f"{canonical} is given twice, with dots and with underscores")
+            problems.append(f"{canonical} is set twice, with dots and with underscores")
         else:
             given[canonical] = _as_text(value)
     values: dict[str, Any] = {}
@@ -288,10 +288,10 @@ def _read(
         except InvalidConfig as error:
             problems.extend(error.problems)
     if "bootstrap.servers" not in given:
-        problems.append("bootstrap.servers is missing: say where a broker is, such as 127.0.0.1:9092")
+        problems.append("bootstrap.servers is missing: set it to the address of a broker, such as 127.0.0.1:9092")
     if problems:
         raise InvalidConfig(*problems)
-    # The only value it allows so far, so that nobody needs to look at it.
+    # It has only one allowed value so far, so nobody needs to read it.
     del values["security_protocol"]
     values["bootstrap_servers"] = tuple(parse_address(text) for text in values["bootstrap_servers"])
     return values, frozenset(given)
@@ -310,7 +310,7 @@ def _as_text(value: OptionValue) -> str:
 
 def parse_address(text: str) -> Address:
     """`host:port`, `host` alone (port 9092), or an IPv6 address in brackets."""
-    problem = f"bootstrap.servers: {text!r} is not an address; expected is host:port, such as 127.0.0.1:9092"
+    problem = f"bootstrap.servers: {text!r} is not an address; use host:port, such as 127.0.0.1:9092"
     host, colon, port = text.strip().rpartition(":")
     if not colon or port.endswith("]"):
         host, port = text.strip(), str(DEFAULT_PORT)

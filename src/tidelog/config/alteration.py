@@ -50,11 +50,11 @@ def plan_incremental(
     overrides = dict(current)
     for change in changes:
         if change.operation is AlterOperation.DELETE:
-            # Also for names that nobody knows any more: that is how to get rid of them.
+            # Also for unknown names: that is how to get rid of them.
             overrides.pop(change.name, None)
             continue
         if change.text is None:
-            raise InvalidConfig(f"{change.name} needs a value to {change.operation.name.lower()}")
+            raise InvalidConfig(f"{change.name} needs a value for {change.operation.name}")
         if change.operation is AlterOperation.SET:
             overrides[change.name] = change.text
             continue
@@ -68,7 +68,7 @@ def plan_incremental(
 def _alter_list(definition: ConfigDefinition, current: str | None, change: ConfigChange) -> str:
     if definition.type is not ConfigType.LIST:
         raise InvalidConfig(
-            f"{definition.name} is a single value, not a list: it can be set, but nothing can be "
+            f"{definition.name} is not a list: it can be set, but nothing can be "
             f"{'appended to' if change.operation is AlterOperation.APPEND else 'subtracted from'} it"
         )
     text = format_value(definition.default) if current is None else current

@@ -1,7 +1,7 @@
 """The settings of one node, read from the properties of Kafka's server.properties.
 
-`BrokerConfig` has a field for every property that tidelog uses, named like the property with underscores; those with
-a syntax of their own (listeners, voters, directories) are parsed. The tables of properties are under
+`BrokerConfig` has a field for every property that a part of the server reads, named like the property with underscores;
+those with a syntax of their own (listeners, voters, directories) are parsed. The tables of properties are under
 `tidelog.config.catalogue`.
 """
 
@@ -18,25 +18,32 @@ from tidelog.config.catalogue.network import NetworkSection
 from tidelog.config.catalogue.node import NODE_DEFINITIONS
 from tidelog.config.catalogue.refused import refusal
 from tidelog.config.catalogue.storage import StorageSection
+from tidelog.config.catalogue.topic_defaults import TOPIC_DEFAULT_DEFINITIONS, TOPIC_SYNONYMS
 from tidelog.config.catalogue.without_effect import WITHOUT_EFFECT_DEFINITIONS
 from tidelog.config.definitions import (
+    ConfigDefinition,
     ConfigValue,
+    Effect,
     InvalidConfig,
-    UpdateMode,
     by_name,
     unknown_name_problem,
 )
 from tidelog.config.fields import definitions_of, field_name
 from tidelog.config.layers import NOTHING, BrokerLayers
-from tidelog.config.listeners import HostPort, Listener, QuorumVoter
+from tidelog.config.listeners import Listener, QuorumVoter
 from tidelog.config.node import parse_node
-from tidelog.config.topic import TOPIC_DEFINITIONS, TOPIC_SYNONYMS, Synonym, TopicConfig
+from tidelog.config.topic import TopicConfig
 
 _SECTIONS = (NetworkSection, StorageSection, ClusterSection, GroupSection, TransactionSection)
 _SECTION_DEFINITIONS = by_name(definition for section in _SECTIONS for definition in definitions_of(section))
 
 BROKER_DEFINITIONS = by_name(
-    (*NODE_DEFINITIONS.values(), *_SECTION_DEFINITIONS.values(), *WITHOUT_EFFECT_DEFINITIONS.values())
+    (
+        *NODE_DEFINITIONS.values(),
+        *_SECTION_DEFINITIONS.values(),
+        *TOPIC_DEFAULT_DEFINITIONS.values(),
+        *WITHOUT_EFFECT_DEFINITIONS.values(),
+    )
 )
 
 _ONE_MEBIBYTE = 1 << 20
@@ -54,7 +61,6 @@ class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection,
     inter_broker_listener_name: str | None
     controller_listener_names: tuple[str, ...]
     controller_quorum_voters: tuple[QuorumVoter, ...]
-    controller_quorum_bootstrap_servers: tuple[HostPort, ...]
     log_dirs: tuple[str, ...]
     metadata_log_dir: str
     layers: BrokerLayers
@@ -103,25 +109,28 @@ class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection,
 
     @property
     def properties_without_effect(self) -> tuple[str, ...]:
-        """What the node was started with that changes nothing: worth a line in the log."""
-        return tuple(name for name in self.layers.static if name in WITHOUT_EFFECT_DEFINITIONS)
+        """What is set, in the file or while the node runs, and changes nothing: worth a line in the log."""
+        layers = self.layers
+        names = dict.fromkeys((*layers.static, *layers.cluster, *layers.broker))
+        return tuple(
+            name for name in names if name in BROKER_DEFINITIONS and BROKER_DEFINITIONS[name].effect is Effect.NONE
+        )
 
     def topic_defaults(self) -> TopicConfig:
         """What a topic without properties of its own gets; `TopicConfig.with_overrides` puts those on top."""
         texts: dict[str, str] = {}
         for name, synonyms in TOPIC_SYNONYMS.items():
-            factors = {synonym.name: synonym for synonym in synonyms}
-            for found in self.layers.values_of(tuple(factors)):
-                texts[name] = convert_synonym(factors[found.name], found.text)
+            for found in self.layers.values_of(tuple(synonym.name for synonym in synonyms)):
+                texts[name] = convert_synonym(BROKER_DEFINITIONS[found.name], found.text)
                 break
         return TopicConfig().with_overrides(texts)
 
 
-def convert_synonym(synonym: Synonym, text: str) -> str:
+def convert_synonym(synonym: ConfigDefinition, text: str) -> str:
     """The text of a broker property in the unit of the topic property that it stands behind."""
     if synonym.factor == 1:
         return text
-    value = BROKER_DEFINITIONS[synonym.name].parse(text)
+    value = synonym.parse(text)
     assert isinstance(value, int)
     # Every negative number means "no limit", which the topic property writes as -1.
     return str(value * synonym.factor if value >= 0 else -1)
@@ -151,7 +160,7 @@ def _parse(properties: Mapping[str, str]) -> tuple[dict[str, ConfigValue], list[
 def _unknown_problem(name: str, text: str) -> str | None:
     reason = refusal(name)
     if reason is None:
-        return unknown_name_problem("broker", name, BROKER_DEFINITIONS.keys())
+        return unknown_name_problem("brokers", name, BROKER_DEFINITIONS.keys())
     # Files often carry such a property with an empty value, which asks for nothing.
     return f"{name} is not supported: {reason}" if text.strip() else None
 
@@ -160,7 +169,7 @@ def _usable(dynamic: Mapping[str, str]) -> dict[str, str]:
     usable: dict[str, str] = {}
     for name, text in dynamic.items():
         definition = BROKER_DEFINITIONS.get(name)
-        if definition is None or definition.update_mode is UpdateMode.READ_ONLY:
+        if definition is None or not definition.dynamic:
             continue
         try:
             definition.parse(text)
@@ -170,7 +179,7 @@ def _usable(dynamic: Mapping[str, str]) -> dict[str, str]:
     return usable
 
 
-def broker_problems(static: Mapping[str, str], dynamic: Mapping[str, str], *, per_broker: bool) -> list[str]:
+def broker_problems(static: Mapping[str, str], dynamic: Mapping[str, str]) -> list[str]:
     """Why these dynamic properties cannot be stored, for one broker or for all; empty if they can."""
     problems: list[str] = []
     for name, text in dynamic.items():
@@ -179,10 +188,10 @@ def broker_problems(static: Mapping[str, str], dynamic: Mapping[str, str], *, pe
             # Kafka stores what it does not know: a plug-in or another version may. What would be missed is refused.
             reason = refusal(name)
             problems.extend([f"{name} is not supported: {reason}"] if reason and text.strip() else [])
-        elif definition.update_mode is UpdateMode.READ_ONLY:
-            problems.append(f"{name} cannot be changed while the broker runs; set it in the broker's properties file")
-        elif definition.update_mode is UpdateMode.PER_BROKER and not per_broker:
-            problems.append(f"{name} can only be set for a single broker, not for the whole cluster")
+        elif not definition.dynamic:
+            problems.append(
+                f"{name} cannot be changed while the broker runs; set it in the broker's properties file and restart it"
+            )
         else:
             try:
                 definition.parse(text)
@@ -206,7 +215,7 @@ def cross_check(values: Mapping[str, ConfigValue]) -> list[str]:
         if low > high:
             problems.append(f"{smaller}={low} is greater than {greater}={high}; {reason}")
 
-    at_most("replica.fetch.wait.max.ms", "replica.socket.timeout.ms", "fetches would time out while they wait")
+    at_most("replica.fetch.wait.max.ms", "replica.socket.timeout.ms", "fetches would time out while they wait for data")
     at_most("replica.fetch.wait.max.ms", "replica.lag.time.max.ms", "idle followers would leave the in-sync replicas")
     at_most("broker.heartbeat.interval.ms", "broker.session.timeout.ms", "brokers would be fenced between heartbeats")
     at_most("group.min.session.timeout.ms", "group.max.session.timeout.ms", "no session timeout would be allowed")
@@ -222,17 +231,12 @@ def cross_check(values: Mapping[str, ConfigValue]) -> list[str]:
     at_most("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", "no record could be compacted")
     for name in ("log.retention.minutes", "log.retention.hours"):
         if values[name] == 0:
-            problems.append(f"{name}=0: allowed is a number of at least 1, or -1 for no limit")
+            problems.append(f"{name} must be at least 1, or -1 for no limit, but is 0")
     buffer, threads = values["log.cleaner.dedupe.buffer.size"], values["log.cleaner.threads"]
     assert isinstance(buffer, int)
     assert isinstance(threads, int)
     if threads and buffer // threads < _ONE_MEBIBYTE:
         problems.append(
-            f"log.cleaner.dedupe.buffer.size={buffer} gives each of the log.cleaner.threads={threads} less than 1 MiB"
+            f"log.cleaner.dedupe.buffer.size={buffer} must be at least 1 MiB for each of log.cleaner.threads={threads}"
         )
     return problems
-
-
-# Every default that a topic takes from the broker must be a property that the broker knows.
-assert all(synonym.name in BROKER_DEFINITIONS for chain in TOPIC_SYNONYMS.values() for synonym in chain)
-assert TOPIC_SYNONYMS.keys() <= TOPIC_DEFINITIONS.keys()

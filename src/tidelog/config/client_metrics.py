@@ -1,7 +1,6 @@
 """The properties of a subscription to the metrics of clients (resource type CLIENT_METRICS, KIP-714).
 
-They are stored, checked and shown. No client is asked for its metrics yet: brokers serve neither
-GetTelemetrySubscriptions nor PushTelemetry.
+They are stored, checked and shown, without effect: brokers serve neither GetTelemetrySubscriptions nor PushTelemetry.
 """
 
 from __future__ import annotations
@@ -14,26 +13,14 @@ from tidelog.config.definitions import ConfigDefinition, ConfigType, by_name, re
 LONGEST_INTERVAL_MS = 3_600_000
 SHORTEST_INTERVAL_MS = 100
 
+_NOT_SERVED = "brokers do not ask clients for their metrics yet"
+
 CLIENT_METRICS_DEFINITIONS = by_name(
-    (
-        ConfigDefinition(
-            name="interval.ms",
-            type=ConfigType.INT,
-            default=300_000,
-            documentation="How often a client pushes its metrics.",
-        ),
-        ConfigDefinition(
-            name="match",
-            type=ConfigType.LIST,
-            default=(),
-            documentation="Which clients the subscription is for: name=pattern pairs; empty is all of them.",
-        ),
-        ConfigDefinition(
-            name="metrics",
-            type=ConfigType.LIST,
-            default=(),
-            documentation="The prefixes of the names of the metrics; empty is none.",
-        ),
+    ConfigDefinition(name=name, type=kind, default=default, documentation=text, ignored_because=_NOT_SERVED)
+    for name, kind, default, text in (
+        ("interval.ms", ConfigType.INT, 300_000, "How often a client sends its metrics."),
+        ("match", ConfigType.LIST, (), "The clients of the subscription, as name=pattern pairs; empty means all."),
+        ("metrics", ConfigType.LIST, (), "The prefixes of the names of the metrics; empty means none."),
     )
 )
 _MATCHED = (
@@ -48,7 +35,7 @@ _MATCHED = (
 
 def client_metrics_request_problems(overrides: Mapping[str, str]) -> list[str]:
     """What Kafka calls an invalid request: names that it does not know, and intervals out of range."""
-    values, problems = read_overrides("client metrics", CLIENT_METRICS_DEFINITIONS, overrides)
+    values, problems = read_overrides("client metrics subscriptions", CLIENT_METRICS_DEFINITIONS, overrides)
     for name, value in values.items():
         if isinstance(value, int) and not SHORTEST_INTERVAL_MS <= value <= LONGEST_INTERVAL_MS:
             problems.append(f"{name}={value} must be from {SHORTEST_INTERVAL_MS} to {LONGEST_INTERVAL_MS}")

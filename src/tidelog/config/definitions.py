@@ -46,18 +46,28 @@ class ConfigSource(IntEnum):
     DYNAMIC_GROUP_CONFIG = 8
 
 
-class Importance(Enum):
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
-
-
 class UpdateMode(Enum):
-    """Whether a broker property can change while the broker runs, and for how many brokers at once (KIP-226)."""
+    """When a change of a broker property takes effect. All but READ_ONLY are dynamic (KIP-226): they can be changed
+    while brokers run, for one broker or for all.
 
-    READ_ONLY = "read-only"
-    PER_BROKER = "per-broker"
-    CLUSTER_WIDE = "cluster-wide"
+    A test alters each of them on a running broker and looks for the part that sees the new value.
+    """
+
+    READ_ONLY = "no"
+    ON_USE = "yes, read at each use"
+    ON_CHANGE = "yes, handed to the part that uses it"
+    TOPIC_DEFAULT = "yes, for topics without a value of their own"
+    IGNORED = "accepted, without effect"
+
+
+class Effect(Enum):
+    """What setting a property does."""
+
+    EFFECTIVE = "yes"
+    # Only the default is accepted, because the feature is not built.
+    FIXED = "only the default"
+    # Accepted so that files written for Apache Kafka keep working, but there is nothing that it could steer.
+    NONE = "none"
 
 
 class InvalidConfig(ValueError):
@@ -78,7 +88,7 @@ class Constraint(Protocol):
     def allows(self, value: ConfigValue) -> bool: ...
 
     def describe(self) -> str:
-        """Completes the sentence "allowed is ..."."""
+        """Completes the sentence "it must ..."."""
         ...
 
 
@@ -97,8 +107,12 @@ class Between:
         return value >= self.low and (self.high is None or value <= self.high)
 
     def describe(self) -> str:
-        text = f"a number of at least {self.low}" if self.high is None else f"a number from {self.low} to {self.high}"
+        text = f"be at least {self.low}" if self.high is None else f"be from {self.low} to {self.high}"
         return text + "".join(f", or {number}" for number in self.extra)
+
+
+POSITIVE = Between(1)
+NOT_NEGATIVE = Between(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +121,14 @@ class OneOf:
 
     words: tuple[str, ...]
     may_be_empty: bool = True
-    any_case: bool = False
 
     def allows(self, value: ConfigValue) -> bool:
         if isinstance(value, tuple):
-            return (bool(value) or self.may_be_empty) and all(self._knows(word) for word in value)
-        return isinstance(value, str) and self._knows(value)
-
-    def _knows(self, word: str) -> bool:
-        if self.any_case:
-            return word.lower() in {known.lower() for known in self.words}
-        return word in self.words
+            return (bool(value) or self.may_be_empty) and all(word in self.words for word in value)
+        return value in self.words
 
     def describe(self) -> str:
-        return "one of " + ", ".join(self.words)
+        return "be one of " + ", ".join(self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +142,7 @@ class Only:
         return value == self.value
 
     def describe(self) -> str:
-        return f"only {format_value(self.value)}, because {self.reason}"
+        return f"be {format_value(self.value)} ({self.reason})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +153,7 @@ class NotEmpty:
         return bool(value) and not (isinstance(value, tuple) and "" in value)
 
     def describe(self) -> str:
-        return "anything but an empty value"
+        return "not be empty or have an empty element"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,41 +169,59 @@ class Matching:
         return value == (self.literal,) or all(re.fullmatch(self.pattern, word) for word in value)
 
     def describe(self) -> str:
-        return f"{self.literal!r} or {self.form}"
+        return f"be {self.literal} or {self.form}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigDefinition:
-    """One property. `required` says that it has no default; `effective` is False where tidelog accepts a property
-    of Apache Kafka so that people's files keep working, but has nothing that the property could steer.
-    """
+    """One property. `required` says that it has no default."""
 
     name: str
     type: ConfigType
     default: ConfigValue
     allowed: Constraint | None = None
-    importance: Importance = Importance.MEDIUM
     documentation: str = ""
     update_mode: UpdateMode = UpdateMode.READ_ONLY
     required: bool = False
-    effective: bool = True
+    # Why tidelog has nothing that the property could steer, where it is accepted without effect.
+    ignored_because: str | None = None
+    # The topic property that this broker property gives its default, and the factor between their units.
+    default_of: str | None = None
+    factor: int = 1
 
     @property
     def sensitive(self) -> bool:
         return self.type is ConfigType.PASSWORD
+
+    @property
+    def dynamic(self) -> bool:
+        return self.update_mode is not UpdateMode.READ_ONLY
+
+    @property
+    def effect(self) -> Effect:
+        if self.ignored_because is not None:
+            return Effect.NONE
+        return Effect.FIXED if isinstance(self.allowed, Only) else Effect.EFFECTIVE
+
+    @property
+    def description(self) -> str:
+        """What DescribeConfigs and the reference page say."""
+        if self.ignored_because is None:
+            return self.documentation
+        return f"Accepted without effect: {self.ignored_because}."
 
     def parse(self, text: str) -> ConfigValue:
         """The value that `text` stands for; raises InvalidConfig."""
         try:
             value = parse_text(self.type, text)
         except ValueError as error:
-            raise InvalidConfig(f"{self.name}={self._shown(text)}: {error}") from None
+            raise InvalidConfig(f"{self.name} {error}, but is {self._shown(text)}") from None
         if self.allowed is not None and not self.allowed.allows(value):
-            raise InvalidConfig(f"{self.name}={self._shown(text)}: allowed is {self.allowed.describe()}")
+            raise InvalidConfig(f"{self.name} must {self.allowed.describe()}, but is {self._shown(text)}")
         return value
 
     def _shown(self, text: str) -> str:
-        return "(hidden)" if self.sensitive else text
+        return "hidden" if self.sensitive else text.strip() or "empty"
 
 
 _INTEGER_BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
@@ -207,7 +233,7 @@ def parse_text(kind: ConfigType, text: str) -> ConfigValue:
     trimmed = text.strip()
     if kind is ConfigType.BOOLEAN:
         if trimmed.lower() not in ("true", "false"):
-            raise ValueError("expected is true or false")
+            raise ValueError("must be true or false")
         return trimmed.lower() == "true"
     if kind in _INTEGER_BITS:
         return _parse_integer(trimmed, _INTEGER_BITS[kind])
@@ -215,9 +241,9 @@ def parse_text(kind: ConfigType, text: str) -> ConfigValue:
         try:
             number = float(trimmed)
         except ValueError:
-            raise ValueError("expected is a number") from None
+            raise ValueError("must be a number") from None
         if math.isnan(number) or "_" in trimmed:
-            raise ValueError("expected is a number")
+            raise ValueError("must be a number")
         return number
     if kind is ConfigType.LIST:
         return tuple(word.strip() for word in trimmed.split(",")) if trimmed else ()
@@ -226,11 +252,11 @@ def parse_text(kind: ConfigType, text: str) -> ConfigValue:
 
 def _parse_integer(text: str, bits: int) -> int:
     if not _INTEGER.fullmatch(text):
-        raise ValueError("expected is a whole number")
+        raise ValueError("must be a whole number")
     bound = 1 << (bits - 1)
     # A longer text can only be out of range, and int() takes quadratic time for it.
     if len(text) > 40 or not -bound <= (number := int(text)) < bound:
-        raise ValueError(f"expected is a whole number from {-bound} to {bound - 1}")
+        raise ValueError(f"must be a whole number from {-bound} to {bound - 1}")
     return number
 
 
@@ -254,9 +280,9 @@ def nearest_name(name: str, known: Collection[str]) -> str | None:
 
 
 def unknown_name_problem(kind: str, name: str, known: Collection[str]) -> str:
-    """A sentence for the user about a property that does not exist."""
+    """A sentence for the user about a property that does not exist; `kind` is a plural."""
     suggestion = nearest_name(name, known)
-    return f"{name} is not a {kind} property" + (f"; did you mean {suggestion}?" if suggestion else "")
+    return f"{name} is not a property of {kind}" + (f"; did you mean {suggestion}?" if suggestion else "")
 
 
 def read_overrides(

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from itertools import dropwhile
 
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
+from tidelog.config.catalogue.topic_defaults import TOPIC_SYNONYMS, family_of
 from tidelog.config.client_metrics import CLIENT_METRICS_DEFINITIONS
 from tidelog.config.definitions import (
     ConfigDefinition,
     ConfigSource,
     ConfigType,
     InvalidConfig,
-    UpdateMode,
     format_value,
 )
 from tidelog.config.fields import field_name
 from tidelog.config.group import GROUP_DEFINITIONS, GROUP_SYNONYMS, group_values
-from tidelog.config.layers import NOTHING, BrokerLayers, family_of
-from tidelog.config.topic import TOPIC_DEFINITIONS, TOPIC_SYNONYMS
+from tidelog.config.layers import NOTHING, BrokerLayers
+from tidelog.config.topic import TOPIC_DEFINITIONS
 
 # Kafka has no defaults for these: a node of Kafka must set them.
 _REQUIRED = frozenset({"process.roles", "controller.listener.names"})
@@ -114,7 +114,7 @@ def describe_broker(
         if name in _SHOWN_IF_SET and all(each.source is ConfigSource.DEFAULT_CONFIG for each in synonyms):
             continue
         value = synonyms[0].value if synonyms else format_value(definition.default)
-        yield _described(definition, value, synonyms, read_only=_read_only(definition))
+        yield _described(definition, value, synonyms, read_only=not definition.dynamic)
     yield from _unknown(BrokerLayers(cluster=cluster, broker=own))
 
 
@@ -129,7 +129,7 @@ def describe_cluster_defaults(dynamic: Mapping[str, str]) -> Iterator[DescribedC
                 for synonym in _broker_synonyms((name,), layers)
                 if synonym.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
             ]
-            yield _described(definition, synonyms[0].value, synonyms, read_only=_read_only(definition))
+            yield _described(definition, synonyms[0].value, synonyms, read_only=not definition.dynamic)
     yield from _unknown(layers)
 
 
@@ -206,13 +206,9 @@ def _described(
         read_only=read_only,
         sensitive=definition.sensitive,
         type=definition.type,
-        documentation=definition.documentation,
+        documentation=definition.description,
         synonyms=tuple(synonyms),
     )
-
-
-def _read_only(definition: ConfigDefinition) -> bool:
-    return definition.update_mode is UpdateMode.READ_ONLY
 
 
 def _broker_synonyms(names: tuple[str, ...], layers: BrokerLayers) -> Iterator[DescribedSynonym]:

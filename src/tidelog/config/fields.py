@@ -7,27 +7,15 @@ such fields are `tidelog.config.topic.TopicConfig` and the sections under `tidel
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any, TypeVar, dataclass_transform
 
-from tidelog.config.definitions import (
-    Between,
-    ConfigDefinition,
-    ConfigType,
-    ConfigValue,
-    Constraint,
-    Importance,
-    UpdateMode,
-)
+from tidelog.config.definitions import ConfigDefinition, ConfigType, ConfigValue, Constraint, UpdateMode
 
 _METADATA_KEY = "tidelog.config"
 
-HIGH = Importance.HIGH
-MEDIUM = Importance.MEDIUM
-LOW = Importance.LOW
-
-READ_ONLY = UpdateMode.READ_ONLY
-CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
-PER_BROKER = UpdateMode.PER_BROKER
+ON_USE = UpdateMode.ON_USE
+ON_CHANGE = UpdateMode.ON_CHANGE
 
 
 T = TypeVar("T")
@@ -43,75 +31,35 @@ def section(cls: type[T]) -> type[T]:
     return dataclasses.dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)(cls)
 
 
-# The functions below return Any, as dataclasses.field does, so that they can stand for a default of any type.
-
-
-def boolean(
-    default: bool,
+def _field(
+    kind: ConfigType,
+    default: ConfigValue,
     documentation: str,
     allowed: Constraint | None = None,
-    importance: Importance = MEDIUM,
-    mode: UpdateMode = READ_ONLY,
+    mode: UpdateMode = UpdateMode.READ_ONLY,
+    ignored_because: str | None = None,
 ) -> Any:
-    return _field(ConfigType.BOOLEAN, default, documentation, allowed, importance, mode)
+    """Any, as dataclasses.field returns it, so that it can stand for a default of any type."""
+    definition = ConfigDefinition(
+        name="",
+        type=kind,
+        default=default,
+        allowed=allowed,
+        documentation=documentation,
+        update_mode=mode,
+        ignored_because=ignored_because,
+    )
+    return dataclasses.field(default=default, metadata={_METADATA_KEY: definition})
 
 
-def integer(
-    default: int | None,
-    documentation: str,
-    allowed: Constraint | None = None,
-    importance: Importance = MEDIUM,
-    mode: UpdateMode = READ_ONLY,
-) -> Any:
-    """A whole number of 32 bits."""
-    return _field(ConfigType.INT, default, documentation, allowed, importance, mode)
-
-
-def short(default: int, documentation: str, importance: Importance = MEDIUM) -> Any:
-    """A positive whole number of 16 bits."""
-    return _field(ConfigType.SHORT, default, documentation, Between(1), importance, READ_ONLY)
-
-
-def long(
-    default: int | None,
-    documentation: str,
-    allowed: Constraint | None = None,
-    importance: Importance = MEDIUM,
-    mode: UpdateMode = READ_ONLY,
-) -> Any:
-    """A whole number of 64 bits."""
-    return _field(ConfigType.LONG, default, documentation, allowed, importance, mode)
-
-
-def double(
-    default: float,
-    documentation: str,
-    allowed: Constraint | None = None,
-    importance: Importance = MEDIUM,
-    mode: UpdateMode = READ_ONLY,
-) -> Any:
-    return _field(ConfigType.DOUBLE, default, documentation, allowed, importance, mode)
-
-
-def string(
-    default: str | None,
-    documentation: str,
-    allowed: Constraint | None = None,
-    importance: Importance = MEDIUM,
-    mode: UpdateMode = READ_ONLY,
-) -> Any:
-    return _field(ConfigType.STRING, default, documentation, allowed, importance, mode)
-
-
-def words(
-    default: tuple[str, ...],
-    documentation: str,
-    allowed: Constraint | None = None,
-    importance: Importance = MEDIUM,
-    mode: UpdateMode = READ_ONLY,
-) -> Any:
-    """A list, separated by commas."""
-    return _field(ConfigType.LIST, default, documentation, allowed, importance, mode)
+boolean = partial(_field, ConfigType.BOOLEAN)
+short = partial(_field, ConfigType.SHORT)
+integer = partial(_field, ConfigType.INT)
+long = partial(_field, ConfigType.LONG)
+double = partial(_field, ConfigType.DOUBLE)
+string = partial(_field, ConfigType.STRING)
+# A list, separated by commas.
+words = partial(_field, ConfigType.LIST)
 
 
 def property_name(field_name: str) -> str:
@@ -131,23 +79,3 @@ def definitions_of(cls: type) -> tuple[ConfigDefinition, ...]:
         for field in dataclasses.fields(cls)
         if _METADATA_KEY in field.metadata
     )
-
-
-def _field(
-    kind: ConfigType,
-    default: ConfigValue,
-    documentation: str,
-    allowed: Constraint | None,
-    importance: Importance,
-    mode: UpdateMode,
-) -> Any:
-    definition = ConfigDefinition(
-        name="",
-        type=kind,
-        default=default,
-        allowed=allowed,
-        importance=importance,
-        documentation=documentation,
-        update_mode=mode,
-    )
-    return dataclasses.field(default=default, metadata={_METADATA_KEY: definition})

@@ -36,7 +36,7 @@ GROUP_DEFINITIONS = by_name(
 
 def group_problems(overrides: Mapping[str, str], broker: BrokerConfig) -> list[str]:
     """Why these cannot be the properties of a group, one sentence each; empty if they can."""
-    read, problems = read_overrides("group", GROUP_DEFINITIONS, overrides)
+    read, problems = read_overrides("groups", GROUP_DEFINITIONS, overrides)
     for name, value in read.items():
         assert isinstance(value, int)
         problems.extend(_bound_problems(name, value, broker))

@@ -13,16 +13,6 @@ from tidelog.config.definitions import ConfigSource
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
-# Properties of which several stand for one setting, the most exact first: setting any of them in a stronger layer
-# wins over all of them in a weaker one.
-_FAMILIES = (
-    ("log.roll.ms", "log.roll.hours"),
-    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
-    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
-    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-)
-_FAMILY_OF = {name: family for family in _FAMILIES for name in family}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayeredValue:
@@ -51,11 +41,3 @@ class BrokerLayers:
             for name in names:
                 if name in texts:
                     yield LayeredValue(name=name, text=texts[name], source=source)
-
-
-def family_of(name: str) -> tuple[str, ...]:
-    """`name` and the properties that set the same thing in other units."""
-    if name == "log.flush.scheduler.interval.ms":
-        # How often the scheduler looks is a setting of its own; only in the other direction is it a stand-in.
-        return (name,)
-    return _FAMILY_OF.get(name, (name,))

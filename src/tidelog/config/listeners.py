@@ -1,6 +1,6 @@
 """The syntax of listener addresses, of the protocol map, and of quorum members.
 
-Which listeners a node must have is checked in `tidelog.config.broker`.
+Which listeners a node must have is checked in `tidelog.config.node`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SecurityProtocol(IntEnum):
     SASL_SSL = 3
 
 
-# TLS and SASL are not built. A listener that asks for them is refused, never opened without them.
+# TLS and SASL are not built. A listener that needs them is refused, never opened without them.
 SUPPORTED_PROTOCOLS = frozenset({SecurityProtocol.PLAINTEXT})
 
 
@@ -72,7 +72,7 @@ def parse_protocol_map(name: str, text: str) -> dict[str, SecurityProtocol]:
         known = SecurityProtocol.__members__.get(protocol.strip().upper())
         if known is None:
             allowed = ", ".join(SecurityProtocol.__members__)
-            raise InvalidConfig(f"{name}={text}: {protocol.strip()!r} is no security protocol; allowed is {allowed}")
+            raise InvalidConfig(f"{name}={text}: {protocol.strip()!r} is not a security protocol; use one of {allowed}")
         protocols[listener.strip().upper()] = known
     return protocols
 
@@ -106,13 +106,13 @@ def _parse_listener(name: str, address: str, protocols: Mapping[str, SecurityPro
     protocol = protocols.get(listener_name)
     if protocol is None:
         raise InvalidConfig(
-            f"{name}: {address!r} has the listener name {listener_name}, which listener.security.protocol.map does "
-            f"not mention; it knows {', '.join(sorted(protocols))}"
+            f"{name}: the listener name {listener_name} of {address!r} is not in listener.security.protocol.map, which "
+            f"has {', '.join(sorted(protocols))}"
         )
     if protocol not in SUPPORTED_PROTOCOLS:
         supported = ", ".join(sorted(each.name for each in SUPPORTED_PROTOCOLS))
         raise InvalidConfig(
-            f"{name}: {address!r} asks for {protocol.name}, which tidelog does not have yet; it has {supported}"
+            f"{name}: {address!r} needs {protocol.name}, which tidelog does not support yet; use {supported}"
         )
     return Listener(
         name=listener_name,
@@ -136,7 +136,7 @@ def parse_voters(name: str, entries: Sequence[str]) -> tuple[QuorumVoter, ...]:
             port=_port(name, entry, address["port"]),
         )
         if any(voter.id == earlier.id for earlier in voters):
-            raise InvalidConfig(f"{name}: the voter {voter.id} is named more than once")
+            raise InvalidConfig(f"{name}: the voter {voter.id} is given more than once")
         voters.append(voter)
     return tuple(voters)
 
@@ -155,5 +155,5 @@ def parse_addresses(name: str, entries: Sequence[str]) -> tuple[HostPort, ...]:
 def _port(name: str, entry: str, text: str) -> int:
     port = int(text) if len(text) <= 6 else -1
     if not 0 <= port <= 65535:
-        raise InvalidConfig(f"{name}: {entry!r} has the port {text}; allowed is a number from 0 to 65535")
+        raise InvalidConfig(f"{name}: {entry!r} has the port {text}, which must be from 0 to 65535")
     return port

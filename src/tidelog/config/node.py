@@ -8,6 +8,7 @@ from typing import Any
 
 from tidelog.config.definitions import ConfigValue, InvalidConfig
 from tidelog.config.listeners import (
+    HostPort,
     Listener,
     SecurityProtocol,
     parse_addresses,
@@ -45,6 +46,8 @@ def parse_node(values: Mapping[str, ConfigValue], given: Collection[str]) -> dic
     voter_ids = {voter.id for voter in voters}
     has_quorum = bool(voters or servers)
     problems.extend(_role_problems(roles, node_id, voter_ids, has_quorum, listeners))
+    if servers and not voters:
+        problems.extend(_bootstrap_problems(roles, servers, listeners))
     problems.extend(_address_problems(listeners))
     if "broker" in roles:
         problems.extend(_broker_problems(listeners))
@@ -60,7 +63,6 @@ def parse_node(values: Mapping[str, ConfigValue], given: Collection[str]) -> dic
         "inter_broker_listener_name": listeners.inter_broker_name,
         "controller_listener_names": listeners.controller_names,
         "controller_quorum_voters": voters,
-        "controller_quorum_bootstrap_servers": servers,
         "log_dirs": tuple(dict.fromkeys(log_dirs)),
         "metadata_log_dir": values["metadata.log.dir"] or log_dirs[0],
     }
@@ -71,7 +73,7 @@ def _node_id(values: Mapping[str, ConfigValue], problems: list[str]) -> int:
     if node_id is None and isinstance(broker_id, int) and broker_id >= 0:
         return broker_id
     if not isinstance(node_id, int):
-        problems.append("node.id is missing; give every node of the cluster a number of its own, such as node.id=1")
+        problems.append("node.id is missing; give each node of the cluster a different number, such as node.id=1")
         return -1
     if broker_id not in (-1, node_id):
         problems.append(f"node.id={node_id} and broker.id={broker_id} differ; they are two names of one setting")
@@ -104,11 +106,11 @@ def _inter_broker_name(
     if name is not None:
         if "security.inter.broker.protocol" in given:
             raise InvalidConfig(
-                "inter.broker.listener.name and security.inter.broker.protocol are both set; only one of them can count"
+                "inter.broker.listener.name and security.inter.broker.protocol are both set; set only one of them"
             )
         return str(name).upper()
     protocol = str(values["security.inter.broker.protocol"])
-    # Apache Kafka insists on a listener named like the protocol. With a single one there is no doubt what is meant.
+    # Apache Kafka requires a listener named like the protocol. With a single one there is no doubt what is meant.
     return advertised[0].name if len(advertised) == 1 else protocol
 
 
@@ -122,45 +124,56 @@ def _role_problems(
     if "controller" in roles:
         if voter_ids and node_id not in voter_ids:
             problems.append(
-                f"controller.quorum.voters names {_shown(voter_ids)} but not this controller, node.id={node_id}"
+                f"controller.quorum.voters has {_shown(voter_ids)} but not this controller, node.id={node_id}"
             )
         # A combined node without a quorum is a cluster of one, which nobody else needs to reach.
         alone = not has_quorum and not controller_names and "broker" in roles
         if not alone and not names & controller_names:
             problems.append(
-                f"controller.listener.names={shown_names}: a controller needs at least one of the names in listeners "
-                f"({', '.join(sorted(names))})"
+                f"controller.listener.names={shown_names} must have at least one of the names in listeners "
+                f"({', '.join(sorted(names))}), because this node is a controller"
             )
         if roles == {"controller"} and names - controller_names:
             problems.append(
-                f"listeners has {', '.join(sorted(names - controller_names))}, which controller.listener.names does "
-                f"not name; a node with process.roles=controller serves nothing else"
+                f"listeners has {', '.join(sorted(names - controller_names))}, which is not in "
+                f"controller.listener.names; a node with process.roles=controller has only listeners of the controller"
             )
     else:
         if not has_quorum:
-            problems.append(
-                "process.roles=broker needs controller.quorum.voters or controller.quorum.bootstrap.servers to find "
-                "the controllers"
-            )
+            problems.append("process.roles=broker needs controller.quorum.voters to find the controllers")
         if node_id in voter_ids:
             problems.append(
-                f"controller.quorum.voters={_shown(voter_ids)} names node.id={node_id}, which is not a controller "
+                f"controller.quorum.voters={_shown(voter_ids)} has node.id={node_id}, which is not a controller "
                 f"(process.roles=broker)"
             )
         if not controller_names:
-            problems.append("controller.listener.names is missing; it says how brokers talk to the controllers")
+            problems.append("controller.listener.names is missing; brokers use it to connect to the controllers")
         elif names & controller_names:
             problems.append(
-                f"controller.listener.names={shown_names}: a node with process.roles=broker must not have these in "
-                f"listeners"
+                f"controller.listener.names={shown_names}: a node with process.roles=broker must not have any of these "
+                f"in listeners"
             )
     return problems
 
 
+def _bootstrap_problems(roles: frozenset[str], servers: tuple[HostPort, ...], listeners: _Listeners) -> list[str]:
+    """Only a controller that is alone can do without the list of voters: a node that guessed would found a cluster of
+    its own.
+    """
+    own_ports = {each.port for each in listeners.all if each.name in listeners.controller_names}
+    if "controller" in roles and len(servers) == 1 and servers[0].port in own_ports:
+        return []
+    shown = ",".join(f"{server.host}:{server.port}" for server in servers)
+    return [
+        f"controller.quorum.bootstrap.servers={shown} is not this controller alone; tidelog cannot look for the voters "
+        "there yet: set controller.quorum.voters to all controllers, such as 1@host1:9093,2@host2:9093,3@host3:9093"
+    ]
+
+
 def _address_problems(listeners: _Listeners) -> list[str]:
     problems = [
-        f"{listener} cannot be advertised: no client can connect to {listener.host}; set advertised.listeners to an "
-        f"address that clients can reach"
+        f"{listener} cannot be advertised, because no client can connect to {listener.host}; set advertised.listeners "
+        f"to an address that clients can reach"
         for listener in listeners.advertised
         if listener.host in _UNROUTABLE
     ]
@@ -183,7 +196,7 @@ def _address_problems(listeners: _Listeners) -> list[str]:
 def _broker_problems(listeners: _Listeners) -> list[str]:
     names = [listener.name for listener in listeners.advertised]
     if not names:
-        return ["listeners has no listener for clients: all of its names are in controller.listener.names"]
+        return ["listeners has no listener for clients: all of them are in controller.listener.names"]
     if listeners.inter_broker_name not in names:
         return [
             f"inter.broker.listener.name={listeners.inter_broker_name} is not among the advertised listeners of "

@@ -28,7 +28,7 @@ def parse_properties(text: str) -> dict[str, str]:
     for entry in iterate_properties(text):
         earlier = properties.get(entry.name)
         if earlier is not None:
-            raise InvalidConfig(f"line {entry.line}: {entry.name} is already set in line {earlier.line}")
+            raise InvalidConfig(f"line {entry.line}: {entry.name} is already set on line {earlier.line}")
         properties[entry.name] = entry
     return {entry.name: entry.value for entry in properties.values()}
 

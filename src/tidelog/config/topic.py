@@ -1,7 +1,7 @@
-"""The properties of a topic, their defaults, and the broker properties that stand behind them.
+"""The properties of a topic and their defaults.
 
-`TopicConfig` is what storage and partitions read. How values are shown to admin clients is in
-`tidelog.config.describe`.
+`TopicConfig` is what storage and partitions read. The broker properties that replace its defaults are in
+`tidelog.config.catalogue.topic_defaults`. How values are shown to admin clients is in `tidelog.config.describe`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidelog.config.definitions import (
+    NOT_NEGATIVE,
+    POSITIVE,
     Between,
     ConfigValue,
     InvalidConfig,
@@ -18,7 +20,7 @@ from tidelog.config.definitions import (
     OneOf,
     Only,
     by_name,
-    unknown_name_problem,
+    read_overrides,
 )
 from tidelog.config.fields import boolean, definitions_of, double, field_name, integer, long, string, words
 
@@ -29,19 +31,16 @@ MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 
-COMPRESSION_TYPES = OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
-GZIP_LEVELS = Between(1, 9, extra=(-1,))
-LZ4_LEVELS = Between(1, 17)
-ZSTD_LEVELS = Between(-131072, 22)
-CLEANUP_POLICIES = OneOf(("compact", "delete"))
-TIMESTAMP_TYPES = OneOf(("CreateTime", "LogAppendTime"))
-RATIO = Between(0, 1)
+NO_TIERED_STORAGE = "tidelog keeps all segments on the broker's own disk"
+_NOT_TIERED_LONG = Only(-2, NO_TIERED_STORAGE)
+_NOT_TIERED = Only(False, NO_TIERED_STORAGE)
+_CODECS = OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
+_THROTTLED = Matching(r"[0-9]+:[0-9]+", "*", "a list of partition:broker pairs")
+
+_FILES_GROW = "files of segments grow as records are appended"
 
 # KIP-1030. Tests of rolling, retention and compaction want smaller ones, and set internal.segment.bytes as Kafka's do.
 SEGMENT_BYTES = Between(1 << 20)
-
-_THROTTLED = Matching(r"[0-9]+:[0-9]+", "*", "a list of partition:broker pairs")
-_NO_TIERED_STORAGE = "tidelog keeps all segments on the broker's own disk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,89 +49,83 @@ class TopicConfig:
 
     cleanup_policy: tuple[str, ...] = words(
         ("delete",),
-        "What happens to old segments: delete drops them by age and size, compact keeps the last value of each key.",
-        CLEANUP_POLICIES,
+        "What happens to old records: delete drops segments by age and size, compact keeps the last value of each key.",
+        OneOf(("compact", "delete")),
     )
-    compression_gzip_level: int = integer(-1, "The level used when the broker compresses with gzip.", GZIP_LEVELS)
-    compression_lz4_level: int = integer(9, "The level used when the broker compresses with lz4.", LZ4_LEVELS)
+    compression_gzip_level: int = integer(-1, "The level if the broker compresses with gzip.", Between(1, 9, (-1,)))
+    compression_lz4_level: int = integer(9, "The level if the broker compresses with lz4.", Between(1, 17))
     compression_type: str = string(
-        "producer",
-        "The codec batches are stored with; producer keeps what the producer chose.",
-        COMPRESSION_TYPES,
+        "producer", "The codec that batches are stored with; producer keeps the codec of the producer.", _CODECS
     )
-    compression_zstd_level: int = integer(3, "The level used when the broker compresses with zstd.", ZSTD_LEVELS)
+    compression_zstd_level: int = integer(3, "The level if the broker compresses with zstd.", Between(-131072, 22))
     delete_retention_ms: int = long(
-        DAY_MS, "How long compaction keeps a deletion mark (a key without a value) for slow readers.", Between(0)
+        DAY_MS, "How long compaction keeps a tombstone (a key without a value) for slow readers.", NOT_NEGATIVE
     )
     file_delete_delay_ms: int = long(
-        MINUTE_MS, "How long the files of a dropped segment stay on disk, renamed, before they go.", Between(0)
+        MINUTE_MS, "How long the renamed files of a deleted segment stay on disk.", NOT_NEGATIVE
     )
     flush_messages: int = long(
-        MAX_LONG, "After how many appended records the log is forced to disk; 1 forces every append.", Between(1)
+        MAX_LONG, "After how many appended records the log is flushed to disk; 1 flushes every append.", POSITIVE
     )
-    flush_ms: int = long(MAX_LONG, "After how long at most appended records are forced to disk.", Between(0))
+    flush_ms: int = long(MAX_LONG, "After how long at most appended records are flushed to disk.", NOT_NEGATIVE)
     follower_replication_throttled_replicas: tuple[str, ...] = words(
         (), "The replicas whose incoming replication is throttled.", _THROTTLED
     )
     index_interval_bytes: int = integer(
-        4096, "How many bytes of records may lie between two entries of the offset index.", Between(0)
+        4096, "How many bytes of records may lie between two entries of the offset index.", NOT_NEGATIVE
     )
     internal_segment_bytes: int | None = integer(
-        None, "For tests: takes the place of segment.bytes, and may be smaller than that.", Between(14)
+        None, "For tests: replaces segment.bytes, and may be smaller.", Between(14)
     )
     leader_replication_throttled_replicas: tuple[str, ...] = words(
         (), "The replicas whose outgoing replication is throttled.", _THROTTLED
     )
-    local_retention_bytes: int = long(
-        -2, "How much stays on local disk when segments are tiered.", Only(-2, _NO_TIERED_STORAGE)
-    )
-    local_retention_ms: int = long(
-        -2, "How long segments stay on local disk when they are tiered.", Only(-2, _NO_TIERED_STORAGE)
-    )
-    max_compaction_lag_ms: int = long(
-        MAX_LONG, "After how long at most a record is looked at by compaction.", Between(1)
-    )
-    max_message_bytes: int = integer(1048588, "The largest record batch that the topic takes.", Between(0))
+    local_retention_bytes: int = long(-2, "How much stays on local disk if segments are tiered.", _NOT_TIERED_LONG)
+    local_retention_ms: int = long(-2, "How long segments stay on local disk if they are tiered.", _NOT_TIERED_LONG)
+    max_compaction_lag_ms: int = long(MAX_LONG, "After how long at most a record is compacted.", POSITIVE)
+    max_message_bytes: int = integer(1048588, "The size of the largest record batch that is accepted.", NOT_NEGATIVE)
     message_timestamp_after_max_ms: int = long(
-        HOUR_MS, "How far a producer's timestamp may lie ahead of the broker's clock.", Between(0)
+        HOUR_MS, "How far a producer's timestamp may lie ahead of the broker's clock.", NOT_NEGATIVE
     )
     message_timestamp_before_max_ms: int = long(
-        MAX_LONG, "How far a producer's timestamp may lie behind the broker's clock.", Between(0)
+        MAX_LONG, "How far a producer's timestamp may lie behind the broker's clock.", NOT_NEGATIVE
     )
     message_timestamp_type: str = string(
-        "CreateTime", "Whether records keep the producer's timestamp or get the broker's.", TIMESTAMP_TYPES
+        "CreateTime",
+        "Whether records keep the producer's timestamp or get the broker's.",
+        OneOf(("CreateTime", "LogAppendTime")),
     )
     min_cleanable_dirty_ratio: float = double(
-        0.5, "The share of not yet compacted bytes from which on a log is worth compacting.", RATIO
+        0.5, "The share of bytes not yet compacted from which on a log is compacted.", Between(0, 1)
     )
-    min_compaction_lag_ms: int = long(0, "How long at least a record stays out of compaction.", Between(0))
+    min_compaction_lag_ms: int = long(0, "How old a record must be to be compacted.", NOT_NEGATIVE)
     min_insync_replicas: int = integer(
-        1, "How many replicas must be in sync for a write with acks=all to be taken.", Between(1)
+        1, "How many replicas must be in sync for a write with acks=all to be accepted.", POSITIVE
     )
-    preallocate: bool = boolean(False, "Whether a new segment's file gets its full size at once.")
-    remote_log_copy_disable: bool = boolean(
-        False, "Whether tiering stops copying segments.", Only(False, _NO_TIERED_STORAGE)
+    preallocate: bool = boolean(
+        False, "Whether the file of a new segment is created with its full size.", ignored_because=_FILES_GROW
     )
+    remote_log_copy_disable: bool = boolean(False, "Whether tiering stops copying segments.", _NOT_TIERED)
     remote_log_delete_on_disable: bool = boolean(
-        False, "Whether switching tiering off deletes the tiered segments.", Only(False, _NO_TIERED_STORAGE)
+        False, "Whether disabling tiering deletes the tiered segments.", _NOT_TIERED
     )
-    remote_storage_enable: bool = boolean(
-        False, "Whether old segments move to tiered storage.", Only(False, _NO_TIERED_STORAGE)
-    )
-    retention_bytes: int = long(-1, "How large a partition may grow before old segments are dropped; -1 is no limit.")
+    remote_storage_enable: bool = boolean(False, "Whether old segments move to tiered storage.", _NOT_TIERED)
+    retention_bytes: int = long(-1, "The size of a partition from which on old segments are deleted; -1 is no limit.")
     retention_ms: int = long(
-        7 * DAY_MS, "How old records may get before their segments are dropped; -1 is no limit.", Between(-1)
+        7 * DAY_MS, "The age at which records are deleted with their segments; -1 is no limit.", Between(-1)
     )
     segment_bytes: int = integer(1 << 30, "The size at which a segment is closed and a new one begins.", SEGMENT_BYTES)
     segment_index_bytes: int = integer(
-        10 << 20, "The size at which an index is full, which ends its segment.", Between(4)
+        10 << 20, "The largest size of an index; a full one ends its segment.", Between(4)
     )
     segment_jitter_ms: int = long(
-        0, "A random time up to this is taken off segment.ms, so that segments do not all roll at once.", Between(0)
+        0,
+        "A random time up to this is subtracted from segment.ms, so that segments do not all roll at once.",
+        NOT_NEGATIVE,
     )
-    segment_ms: int = long(7 * DAY_MS, "The age at which a segment is closed even if it is not full.", Between(1))
+    segment_ms: int = long(7 * DAY_MS, "The age at which a segment is closed even if it is not full.", POSITIVE)
     unclean_leader_election_enable: bool = boolean(
-        False, "Whether a replica that is not in sync may lead when no other is left; acknowledged records can be lost."
+        False, "Whether a replica that is not in sync may lead if no other is left; acknowledged records can be lost."
     )
 
     @property
@@ -176,70 +169,9 @@ def _replace(config: TopicConfig, changes: dict[str, ConfigValue]) -> TopicConfi
 TOPIC_DEFINITIONS = by_name(definitions_of(TopicConfig))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synonym:
-    """A broker property that gives a topic property its default, and the factor between their units."""
-
-    name: str
-    factor: int = 1
-
-
-def _same(name: str) -> tuple[Synonym, ...]:
-    return (Synonym(name=name),)
-
-
-# The first that is set wins, within one layer. Properties that are absent here have no broker-wide default.
-TOPIC_SYNONYMS: Mapping[str, tuple[Synonym, ...]] = {
-    "cleanup.policy": _same("log.cleanup.policy"),
-    "compression.gzip.level": _same("compression.gzip.level"),
-    "compression.lz4.level": _same("compression.lz4.level"),
-    "compression.type": _same("compression.type"),
-    "compression.zstd.level": _same("compression.zstd.level"),
-    "delete.retention.ms": _same("log.cleaner.delete.retention.ms"),
-    "file.delete.delay.ms": _same("log.segment.delete.delay.ms"),
-    "flush.messages": _same("log.flush.interval.messages"),
-    "flush.ms": (Synonym(name="log.flush.interval.ms"), Synonym(name="log.flush.scheduler.interval.ms")),
-    "index.interval.bytes": _same("log.index.interval.bytes"),
-    "local.retention.bytes": _same("log.local.retention.bytes"),
-    "local.retention.ms": _same("log.local.retention.ms"),
-    "max.compaction.lag.ms": _same("log.cleaner.max.compaction.lag.ms"),
-    "max.message.bytes": _same("message.max.bytes"),
-    "message.timestamp.after.max.ms": _same("log.message.timestamp.after.max.ms"),
-    "message.timestamp.before.max.ms": _same("log.message.timestamp.before.max.ms"),
-    "message.timestamp.type": _same("log.message.timestamp.type"),
-    "min.cleanable.dirty.ratio": _same("log.cleaner.min.cleanable.ratio"),
-    "min.compaction.lag.ms": _same("log.cleaner.min.compaction.lag.ms"),
-    "min.insync.replicas": _same("min.insync.replicas"),
-    "preallocate": _same("log.preallocate"),
-    "retention.bytes": _same("log.retention.bytes"),
-    "retention.ms": (
-        Synonym(name="log.retention.ms"),
-        Synonym(name="log.retention.minutes", factor=MINUTE_MS),
-        Synonym(name="log.retention.hours", factor=HOUR_MS),
-    ),
-    "segment.bytes": _same("log.segment.bytes"),
-    "segment.index.bytes": _same("log.index.size.max.bytes"),
-    "segment.jitter.ms": (
-        Synonym(name="log.roll.jitter.ms"),
-        Synonym(name="log.roll.jitter.hours", factor=HOUR_MS),
-    ),
-    "segment.ms": (Synonym(name="log.roll.ms"), Synonym(name="log.roll.hours", factor=HOUR_MS)),
-    "unclean.leader.election.enable": _same("unclean.leader.election.enable"),
-}
-
-
 def topic_problems(overrides: Mapping[str, str]) -> list[str]:
     """Why these overrides cannot be a topic's, one sentence each; empty if they can."""
-    problems: list[str] = []
-    for name, text in overrides.items():
-        definition = TOPIC_DEFINITIONS.get(name)
-        if definition is None:
-            problems.append(unknown_name_problem("topic", name, TOPIC_DEFINITIONS.keys()))
-            continue
-        try:
-            definition.parse(text)
-        except InvalidConfig as error:
-            problems.extend(error.problems)
+    _, problems = read_overrides("topics", TOPIC_DEFINITIONS, overrides)
     if not problems:
         config = TopicConfig().with_overrides(overrides)
         if config.min_compaction_lag_ms > config.max_compaction_lag_ms:

@@ -210,7 +210,7 @@ def _check_values(resource: ConfigResource, planned: Mapping[str, str], config: 
                 return _bad_request("; ".join(problems))
             problems = client_metrics_value_problems(planned)
         case _:
-            problems = broker_problems(config.layers.static, planned, per_broker=bool(resource.name))
+            problems = broker_problems(config.layers.static, planned)
     return Refusal(code=code, message="; ".join(problems)) if problems else None
 
 
@@ -240,7 +240,7 @@ def _refuse_lists(changes: Sequence[ConfigChange]) -> None:
 
 
 def _kind_name(kind: int) -> str:
-    return ResourceType(kind).name.lower().replace("_", " ")
+    return ResourceType(kind).name.lower() + "s"
 
 
 def _invalid_code(resource: ConfigResource) -> ErrorCode:

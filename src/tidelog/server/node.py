@@ -87,11 +87,7 @@ class Node:
             slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness
         )
         self.connections = Connections(
-            maximum=config.max_connections,
-            descriptors=ports.most_connections,
-            maximum_per_host=config.max_connections_per_ip,
-            max_idle_ms=config.connections_max_idle_ms,
-            metrics=self.metrics,
+            config=lambda: self.config, descriptors=ports.most_connections, metrics=self.metrics
         )
         limit = config.queued_max_request_bytes
         # At least one request of the largest size must fit, or it could never be read.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from tidelog.config.broker import BrokerConfig
+from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
 from tidelog.config.listeners import Listener
 from tidelog.consensus.transitions import QuorumInvariantBroken
 from tidelog.controller.bootstrap import fresh_uuid
@@ -159,7 +159,7 @@ class RunningNode:
     async def _start(self) -> None:
         config, ports = self._config, self._ports
         for name in config.properties_without_effect:
-            logger.warning("%s has no effect here", name)
+            logger.warning("%s has no effect: %s", name, BROKER_DEFINITIONS[name].ignored_because)
         self._directories = _open_directories(config, ports)
         metadata_directory = self._metadata_directory()
         control = self._control_plane(metadata_directory)

@@ -2,66 +2,71 @@
 
 from __future__ import annotations
 
-from tidelog.config.definitions import Between, OneOf
-from tidelog.config.fields import CLUSTER_WIDE, HIGH, LOW, integer, long, section, string
+import ipaddress
+from collections.abc import Mapping
+from functools import lru_cache
+
+from tidelog.config.definitions import NOT_NEGATIVE, POSITIVE, Between, ConfigValue, OneOf
+from tidelog.config.fields import ON_USE, integer, long, section, string
 
 _MAX_INT = (1 << 31) - 1
-_POSITIVE = Between(1)
-_NOT_NEGATIVE = Between(0)
+
+
+@lru_cache(maxsize=8)
+def connections_per_address(text: str) -> Mapping[str, int]:
+    """The numbers in max.connections.per.ip.overrides; raises ValueError."""
+    limits: dict[str, int] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        address, _, number = pair.rpartition(":")
+        limits[str(ipaddress.ip_address(address.strip("[]")))] = int(number)
+    return limits
+
+
+class _AddressNumbers:
+    """Apache Kafka resolves host names, too. Here nobody waits for a name server before it accepts a connection."""
+
+    def allows(self, value: ConfigValue) -> bool:
+        try:
+            return all(number >= 0 for number in connections_per_address(str(value)).values())
+        except ValueError:
+            return False
+
+    def describe(self) -> str:
+        return "be pairs of an IP address and a number, such as 127.0.0.1:100,[::1]:5"
 
 
 @section
 class NetworkSection:
     connections_max_idle_ms: int = long(
-        600_000, "How long a connection may be silent before the broker closes it; below 0 for ever."
+        600_000, "How long a connection may be idle before the broker closes it; below 0 for ever."
     )
-    max_connections: int = integer(
-        _MAX_INT, "How many connections the broker takes at a time.", _NOT_NEGATIVE, mode=CLUSTER_WIDE
-    )
+    max_connections: int = integer(_MAX_INT, "How many connections a broker accepts in total.", NOT_NEGATIVE, ON_USE)
     max_connections_per_ip: int = integer(
-        _MAX_INT, "How many connections one address may hold at a time.", _NOT_NEGATIVE, mode=CLUSTER_WIDE
+        _MAX_INT, "How many connections a broker accepts from one IP address.", NOT_NEGATIVE, ON_USE
     )
     max_connections_per_ip_overrides: str = string(
-        "", "Other limits for single addresses, as address:number pairs.", mode=CLUSTER_WIDE
-    )
-    max_connection_creation_rate: int = integer(
-        _MAX_INT, "How many connections per second the broker accepts.", _NOT_NEGATIVE, mode=CLUSTER_WIDE
-    )
-    queued_max_requests: int = integer(
-        500, "How many requests may be in work before the broker stops reading from sockets.", _POSITIVE, HIGH
+        "", "Other limits for single IP addresses, as address:number pairs.", _AddressNumbers(), ON_USE
     )
     queued_max_request_bytes: int = long(
-        -1, "How many bytes of requests may be in work before the broker stops reading; -1 is 100 MiB."
+        -1, "How many bytes of requests may be in progress before the broker stops reading; -1 is 100 MiB."
     )
-    request_timeout_ms: int = integer(30_000, "How long a node waits for the answer of another node.", None, HIGH)
-    socket_connection_setup_timeout_ms: int = long(10_000, "How long a node waits for a connection to another node.")
-    socket_connection_setup_timeout_max_ms: int = long(
-        30_000, "The longest wait for a connection after repeated failures."
-    )
-    socket_listen_backlog_size: int = integer(
-        50, "How many connections the system may hold before they are accepted.", _POSITIVE
-    )
-    socket_receive_buffer_bytes: int = integer(
-        102_400, "The size of a socket's receive buffer; -1 leaves it to the system.", None, HIGH
-    )
-    socket_request_max_bytes: int = integer(100 << 20, "The largest request that is read.", _POSITIVE, HIGH)
-    socket_send_buffer_bytes: int = integer(
-        102_400, "The size of a socket's send buffer; -1 leaves it to the system.", None, HIGH
-    )
+    request_timeout_ms: int = integer(30_000, "How long a node waits for the reply of another node.")
+    socket_connection_setup_timeout_ms: int = long(10_000, "How long a broker waits for a connection to another one.")
+    socket_request_max_bytes: int = integer(100 << 20, "The size of the largest request that is read.", POSITIVE)
     fetch_max_bytes: int = integer(55 << 20, "The most bytes of records that one fetch returns.", Between(1024))
     max_incremental_fetch_session_cache_slots: int = integer(
-        1000, "How many fetch sessions are remembered.", _NOT_NEGATIVE
+        1000, "How many fetch sessions a broker keeps.", NOT_NEGATIVE
     )
     max_request_partition_size_limit: int = integer(
-        2000, "How many partitions one DescribeTopicPartitions reply holds at most.", _POSITIVE
+        2000, "How many partitions one DescribeTopicPartitions reply contains at most.", POSITIVE
     )
-    tidelog_metrics_host: str = string("127.0.0.1", "The address of the metrics page.", None, LOW)
+    tidelog_metrics_host: str = string("127.0.0.1", "The address of the metrics page.")
     tidelog_metrics_port: int = integer(
-        -1, "The port of the page with Prometheus metrics: 0 takes a free one, -1 serves none.", Between(-1, 65535), LOW
+        -1, "The port of the page with Prometheus metrics; 0 takes a free port, -1 serves no page.", Between(-1, 65535)
     )
     tidelog_log_format: str = string(
-        "text", "Whether log lines are text for people or json for programs.", OneOf(("text", "json")), LOW
+        "text", "The format of log lines: text for people or json for programs.", OneOf(("text", "json"))
     )
     tidelog_log_level: str = string(
-        "info", "From which level on events are logged.", OneOf(("debug", "info", "warning", "error")), LOW
+        "info", "The lowest level that is logged.", OneOf(("debug", "info", "warning", "error"))
     )

@@ -1,135 +1,102 @@
 """Who a node is, where it listens, and which quorum it belongs to.
 
-These properties have a syntax of their own or depend on each other. `tidelog.config.broker` turns them into the
-parsed fields of BrokerConfig, so they are plain definitions and not fields.
+These properties have a syntax of their own or depend on each other. `tidelog.config.node` turns them into the parsed
+fields of BrokerConfig, so they are plain definitions and not fields.
 """
 
 from __future__ import annotations
 
 from tidelog.config.definitions import (
-    Between,
+    NOT_NEGATIVE,
     ConfigDefinition,
     ConfigType,
-    Importance,
+    ConfigValue,
+    Constraint,
     NotEmpty,
     OneOf,
     by_name,
 )
 
-DEFAULT_PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
+_INT, _STRING, _LIST = ConfigType.INT, ConfigType.STRING, ConfigType.LIST
+_ROLES = OneOf(("broker", "controller"), may_be_empty=False)
+_PROTOCOLS = OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"))
+_DEFAULT_PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
+
+_ROWS: tuple[tuple[str, ConfigType, ConfigValue, Constraint | None, str], ...] = (
+    ("node.id", _INT, None, NOT_NEGATIVE, "The number of this node; no other node of the cluster may have it."),
+    ("broker.id", _INT, -1, None, "The older name of node.id; if both are set they must be equal."),
+    (
+        "process.roles",
+        _LIST,
+        ("broker", "controller"),
+        _ROLES,
+        "What this process does: a broker serves clients, a controller keeps the cluster's metadata.",
+    ),
+    (
+        "listeners",
+        _LIST,
+        ("PLAINTEXT://:9092",),
+        NotEmpty(),
+        "The addresses to listen on, as NAME://host:port; without a host, on all interfaces.",
+    ),
+    (
+        "advertised.listeners",
+        _LIST,
+        None,
+        NotEmpty(),
+        "The addresses that clients connect to, where they differ from listeners.",
+    ),
+    (
+        "listener.security.protocol.map",
+        _STRING,
+        _DEFAULT_PROTOCOL_MAP,
+        None,
+        "The security protocol of each listener, as NAME:PROTOCOL pairs.",
+    ),
+    (
+        "inter.broker.listener.name",
+        _STRING,
+        None,
+        None,
+        "The listener that brokers use among themselves; by default the only one, or the one named PLAINTEXT.",
+    ),
+    (
+        "security.inter.broker.protocol",
+        _STRING,
+        "PLAINTEXT",
+        _PROTOCOLS,
+        "The protocol that brokers use among themselves if inter.broker.listener.name is not set.",
+    ),
+    (
+        "controller.listener.names",
+        _LIST,
+        (),
+        None,
+        "The listeners of the controller; brokers connect to the first of them.",
+    ),
+    ("controller.quorum.voters", _LIST, (), None, "The fixed voters of the metadata quorum, as id@host:port."),
+    (
+        "controller.quorum.bootstrap.servers",
+        _LIST,
+        (),
+        None,
+        "This controller's own host:port, if it is the only one; larger quorums need controller.quorum.voters.",
+    ),
+    ("broker.rack", _STRING, None, None, "The rack or zone of this broker; replicas are spread over racks."),
+    ("log.dir", _LIST, ("/tmp/kafka-logs",), NotEmpty(), "The directory for data if log.dirs is not set."),
+    ("log.dirs", _LIST, None, NotEmpty(), "The directories for data; partitions are spread over them."),
+    (
+        "metadata.log.dir",
+        _STRING,
+        None,
+        NotEmpty(),
+        "The directory of the cluster metadata log; by default the first of log.dirs.",
+    ),
+)
 
 NODE_DEFINITIONS = by_name(
-    (
-        ConfigDefinition(
-            name="node.id",
-            type=ConfigType.INT,
-            default=None,
-            allowed=Between(0),
-            importance=Importance.HIGH,
-            required=True,
-            documentation="The number of this node, different from that of every other node of the cluster.",
-        ),
-        ConfigDefinition(
-            name="broker.id",
-            type=ConfigType.INT,
-            default=-1,
-            importance=Importance.HIGH,
-            documentation="The older name of node.id; if both are given they must be equal.",
-        ),
-        ConfigDefinition(
-            name="process.roles",
-            type=ConfigType.LIST,
-            default=("broker", "controller"),
-            allowed=OneOf(("broker", "controller"), may_be_empty=False),
-            importance=Importance.HIGH,
-            documentation="What this process does: broker serves clients, controller keeps the cluster's metadata.",
-        ),
-        ConfigDefinition(
-            name="listeners",
-            type=ConfigType.LIST,
-            default=("PLAINTEXT://:9092",),
-            allowed=NotEmpty(),
-            importance=Importance.HIGH,
-            documentation="The addresses to listen on, as NAME://host:port; without a host, on all interfaces.",
-        ),
-        ConfigDefinition(
-            name="advertised.listeners",
-            type=ConfigType.LIST,
-            default=None,
-            allowed=NotEmpty(),
-            importance=Importance.HIGH,
-            documentation="The addresses that clients are told to connect to, where they differ from listeners.",
-        ),
-        ConfigDefinition(
-            name="listener.security.protocol.map",
-            type=ConfigType.STRING,
-            default=DEFAULT_PROTOCOL_MAP,
-            importance=Importance.LOW,
-            documentation="Which security protocol each listener name speaks, as NAME:PROTOCOL pairs.",
-        ),
-        ConfigDefinition(
-            name="inter.broker.listener.name",
-            type=ConfigType.STRING,
-            default=None,
-            documentation="The listener that brokers use among themselves; by default the one named PLAINTEXT.",
-        ),
-        ConfigDefinition(
-            name="security.inter.broker.protocol",
-            type=ConfigType.STRING,
-            default="PLAINTEXT",
-            allowed=OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
-            documentation="The protocol brokers use among themselves where inter.broker.listener.name is not set.",
-        ),
-        ConfigDefinition(
-            name="controller.listener.names",
-            type=ConfigType.LIST,
-            default=(),
-            importance=Importance.HIGH,
-            documentation="The listeners that belong to the controller; brokers connect to the first of them.",
-        ),
-        ConfigDefinition(
-            name="controller.quorum.voters",
-            type=ConfigType.LIST,
-            default=(),
-            importance=Importance.HIGH,
-            documentation="The fixed members of the metadata quorum, as id@host:port pairs.",
-        ),
-        ConfigDefinition(
-            name="controller.quorum.bootstrap.servers",
-            type=ConfigType.LIST,
-            default=(),
-            importance=Importance.HIGH,
-            documentation="Addresses, as host:port pairs, under which the metadata quorum can be found.",
-        ),
-        ConfigDefinition(
-            name="broker.rack",
-            type=ConfigType.STRING,
-            default=None,
-            documentation="The rack or zone of this broker; replicas are spread over racks.",
-        ),
-        ConfigDefinition(
-            name="log.dir",
-            type=ConfigType.LIST,
-            default=("/tmp/kafka-logs",),
-            allowed=NotEmpty(),
-            importance=Importance.HIGH,
-            documentation="The directory for data where log.dirs is not set.",
-        ),
-        ConfigDefinition(
-            name="log.dirs",
-            type=ConfigType.LIST,
-            default=None,
-            allowed=NotEmpty(),
-            importance=Importance.HIGH,
-            documentation="The directories for data; partitions are spread over them.",
-        ),
-        ConfigDefinition(
-            name="metadata.log.dir",
-            type=ConfigType.STRING,
-            default=None,
-            allowed=NotEmpty(),
-            importance=Importance.HIGH,
-            documentation="The directory of the cluster metadata log; by default the first of log.dirs.",
-        ),
+    ConfigDefinition(
+        name=name, type=kind, default=default, allowed=allowed, documentation=text, required=name == "node.id"
     )
+    for name, kind, default, allowed, text in _ROWS
 )

@@ -1,6 +1,6 @@
 """Properties that people may bring from Apache Kafka and that tidelog refuses, with the reason.
 
-Ignoring them would be worse than refusing: who sets a password or an authorizer believes to be protected.
+Ignoring them would be worse than refusing: whoever sets a password or an authorizer relies on its protection.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ _NO_SASL = "tidelog has no SASL authentication yet; remove it and keep the liste
 _NO_AUTHORIZATION = "tidelog has no authorization yet; remove it"
 _NO_PLUGINS = "tidelog cannot load Java classes; remove it"
 _NO_TIERED_STORAGE = "tidelog has no tiered storage; remove it"
-_NO_ZOOKEEPER = "ZooKeeper is gone since Apache Kafka 4.0; use process.roles and controller.quorum.voters instead"
+_NO_ZOOKEEPER = "Apache Kafka 4.0 has removed ZooKeeper; use process.roles and controller.quorum.voters instead"
 _REMOVED = "Apache Kafka 4.0 has removed it; remove it"
 
 _BY_PREFIX = (
-    ("listener.name.", "tidelog has no properties for single listeners yet; remove it"),
+    ("listener.name.", "tidelog has no properties of single listeners yet; remove it"),
     ("ssl.", _NO_TLS),
     ("sasl.", _NO_SASL),
     ("delegation.token.", _NO_SASL),
@@ -38,7 +38,7 @@ _BY_NAME = {
     "control.plane.listener.name": _NO_ZOOKEEPER,
     "cordoned.log.dirs": "tidelog cannot cordon directories yet; remove it",
     "create.topic.policy.class.name": _NO_PLUGINS,
-    "early.start.listeners": "tidelog opens all listeners at once; remove it",
+    "early.start.listeners": "tidelog opens all listeners at the same time; remove it",
     "group.share.persister.class.name": _NO_PLUGINS,
     "inter.broker.protocol.version": _REMOVED,
     "log.message.format.version": _REMOVED,
@@ -54,7 +54,7 @@ _BY_NAME = {
 
 
 def refusal(name: str) -> str | None:
-    """Why a property that Apache Kafka knows is not taken here, or None if it is not one of these."""
+    """Why a property of Apache Kafka is refused here, or None if it is not one of these."""
     reason = _BY_NAME.get(name)
     if reason is not None:
         return reason

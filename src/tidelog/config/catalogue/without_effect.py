@@ -1,7 +1,8 @@
 """Properties of Apache Kafka that tidelog accepts, checks for their type and shows, but has no use for.
 
-They are here so that a server.properties that works with Apache Kafka works here. The server names those that a
-file sets when it starts. Properties whose silent loss could hurt (security, plug-ins) are refused instead: see
+They are here so that a server.properties that works with Apache Kafka works here. The server logs those that are set,
+and DescribeConfigs and the reference page give the reason. Those that Apache Kafka can change while it runs can be
+changed here, too. Properties whose silent loss could hurt (security, plug-ins) are refused instead: see
 `tidelog.config.catalogue.refused`.
 """
 
@@ -27,9 +28,12 @@ _DYNAMIC = frozenset(
         "group.coordinator.cached.buffer.max.bytes",
         "group.share.assignment.interval.ms",
         "group.streams.assignment.interval.ms",
+        "max.connection.creation.rate",
         "metric.reporters",
         "num.io.threads",
         "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
         "remote.fetch.max.wait.ms",
         "remote.list.offsets.request.timeout.ms",
         "remote.log.index.file.cache.total.size.bytes",
@@ -52,9 +56,8 @@ def _table(reason: str, *rows: Row) -> Iterator[ConfigDefinition]:
             name=name,
             type=kind,
             default=default,
-            documentation=f"Accepted without effect: {reason}.",
-            update_mode=UpdateMode.CLUSTER_WIDE if name in _DYNAMIC else UpdateMode.READ_ONLY,
-            effective=False,
+            update_mode=UpdateMode.IGNORED if name in _DYNAMIC else UpdateMode.READ_ONLY,
+            ignored_because=reason,
         )
 
 
@@ -65,7 +68,48 @@ _THREADS = _table(
     ("group.coordinator.threads", _INT, 4),
     ("num.io.threads", _INT, 8),
     ("num.network.threads", _INT, 3),
+    ("num.recovery.threads.per.data.dir", _INT, 2),
     ("num.replica.alter.log.dirs.threads", _INT, None),
+    ("num.replica.fetchers", _INT, 1),
+)
+
+_SOCKETS = _table(
+    "the operating system sizes the buffers of sockets, and up to 1024 new connections may wait",
+    ("replica.socket.receive.buffer.bytes", _INT, 65_536),
+    ("socket.listen.backlog.size", _INT, 50),
+    ("socket.receive.buffer.bytes", _INT, 102_400),
+    ("socket.send.buffer.bytes", _INT, 102_400),
+)
+
+_CONNECTIONS = _table(
+    "connections are limited by their number only, see max.connections",
+    ("max.connection.creation.rate", _INT, 2147483647),
+)
+
+_CONNECTING = _table(
+    "each attempt to connect waits for socket.connection.setup.timeout.ms",
+    ("socket.connection.setup.timeout.max.ms", _LONG, 30_000),
+)
+
+_REQUESTS = _table(
+    "requests in progress are limited by their bytes, see queued.max.request.bytes",
+    ("queued.max.requests", _INT, 500),
+)
+
+_QUORUM = _table(
+    "the controller writes records as soon as there are any, and none when it is idle",
+    ("controller.quorum.append.linger.ms", _INT, 25),
+    ("metadata.max.idle.interval.ms", _INT, 500),
+)
+
+_LOGS = _table(
+    "the first round of background work begins after one interval",
+    ("log.initial.task.delay.ms", _LONG, 30_000),
+)
+
+_FAILED_DIRECTORIES = _table(
+    "a broker reports a failed directory with every heartbeat and keeps serving the others",
+    ("log.dir.failure.timeout.ms", _LONG, 30_000),
 )
 
 _WAITING = _table(
@@ -98,7 +142,7 @@ _QUOTAS = _table(
 )
 
 _INTERNAL = _table(
-    "it steers an inner part of Apache Kafka that tidelog does not have",
+    "it controls an internal part of Apache Kafka that tidelog does not have",
     ("group.coordinator.append.linger.ms", _INT, -1),
     ("group.coordinator.cached.buffer.max.bytes", _INT, 1048588),
     ("internal.metadata.delete.delay.millis", _LONG, 60000),
@@ -109,7 +153,7 @@ _INTERNAL = _table(
 )
 
 _GROUP_PATTERNS = _table(
-    "topics that match are looked for whenever there is a new topic",
+    "patterns are matched again whenever a topic is created or deleted",
     ("group.consumer.regex.refresh.interval.ms", _INT, 600000),
 )
 
@@ -198,6 +242,13 @@ _TIERED_STORAGE = _table(
 WITHOUT_EFFECT_DEFINITIONS = by_name(
     (
         *_THREADS,
+        *_SOCKETS,
+        *_CONNECTIONS,
+        *_CONNECTING,
+        *_REQUESTS,
+        *_QUORUM,
+        *_LOGS,
+        *_FAILED_DIRECTORIES,
         *_WAITING,
         *_METRICS,
         *_QUOTAS,

@@ -23,9 +23,6 @@ from tidelog.server.routing.context import RequestContext
 if TYPE_CHECKING:
     from tidelog.server.node import Node
 
-# Kafka's max.request.partition.size.limit.
-MAX_PARTITIONS_PER_PAGE = 2000
-
 
 def handle(
     node: Node, request: DescribeTopicPartitionsRequest, context: RequestContext
@@ -37,7 +34,7 @@ def handle(
         first_name, first_partition = request.cursor.topic_name, request.cursor.partition_index
         if first_partition < 0 or (request.topics and first_name not in asked):
             return _refused(request)
-    left = max(1, min(request.response_partition_limit, MAX_PARTITIONS_PER_PAGE))
+    left = max(1, min(request.response_partition_limit, node.config.max_request_partition_size_limit))
     page: list[DescribeTopicPartitionsResponseTopic] = []
     for name in asked:
         if name < first_name:

@@ -155,7 +155,7 @@ def other_brokers(node: Node) -> OtherBrokers:
 
     settings = ConnectionSettings(
         client_id=f"tidelog-transactions-{config.node_id}",
-        connect_timeout_ms=config.request_timeout_ms,
+        connect_timeout_ms=config.socket_connection_setup_timeout_ms,
         request_timeout_ms=config.request_timeout_ms,
     )
     return OtherBrokers(

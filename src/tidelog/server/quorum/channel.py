@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 
 RETRY_SECONDS = 0.1
-DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
 class ControllerChannel:
@@ -43,12 +42,14 @@ class ControllerChannel:
         local: ActiveController | None,
         peers: Peers,
         forwarding: Peers,
+        timeout_seconds: float,
     ) -> None:
         self._node_id = node_id
         self._quorum = quorum
         self._local = local
         self._peers = peers
         self._forwarding = forwarding
+        self._timeout_seconds = timeout_seconds
 
     @property
     def controller_id(self) -> int | None:
@@ -59,13 +60,13 @@ class ControllerChannel:
         """Until no majority of controllers is left that could answer anything."""
         await self._quorum.deserted()
 
-    async def ask(self, request: Message, expected: type[R], timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> R:
+    async def ask(self, request: Message, expected: type[R], timeout_seconds: float | None = None) -> R:
         """The controller's answer. Raises ApiError with REQUEST_TIMED_OUT if there is none in time.
 
         A request whose answer is lost may be carried out twice; those that are sent here are made for that.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_seconds
+        deadline = loop.time() + (self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         problem = "no controller is known"
         while True:
             try:

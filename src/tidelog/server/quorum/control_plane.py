@@ -107,6 +107,7 @@ class ControlPlane:
             local=self.controller,
             peers=self._channel_peers,
             forwarding=self._forwarding_peers,
+            timeout_seconds=config.controller_socket_timeout_ms / 1000,
         )
         # Told when another node, or this one, has become the controller.
         self.on_controller: Callable[[], None] | None = None

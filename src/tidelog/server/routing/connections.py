@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Callable
 
+from tidelog.config.broker import BrokerConfig
+from tidelog.config.catalogue.network import connections_per_address
 from tidelog.network.server_connection import ServerConnection
 from tidelog.server.observability.metrics import Metrics
 
@@ -16,16 +19,12 @@ DRAIN_SECONDS = 5.0
 
 
 class Connections:
-    """Counts in `admit` and `release`; limits are Kafka's max.connections and max.connections.per.ip, and how many
-    descriptors the process has for connections."""
+    """Counts in `admit` and `release`; limits are Kafka's max.connections and max.connections.per.ip, as they are when
+    a connection comes in, and how many descriptors the process has for connections."""
 
-    def __init__(
-        self, *, maximum: int, descriptors: int, maximum_per_host: int, max_idle_ms: int, metrics: Metrics
-    ) -> None:
-        self._maximum = maximum
+    def __init__(self, *, config: Callable[[], BrokerConfig], descriptors: int, metrics: Metrics) -> None:
+        self._config = config
         self._descriptors = descriptors
-        self._maximum_per_host = maximum_per_host
-        self._max_idle_seconds = max_idle_ms / 1000
         self._metrics = metrics
         # In the order in which they came; a set of objects would have another order in every run.
         self._open: dict[ServerConnection, None] = {}
@@ -36,9 +35,10 @@ class Connections:
 
     def admit(self, connection: ServerConnection) -> bool:
         host = connection.peer_host
-        if len(self._open) >= self._maximum:
+        config = self._config()
+        if len(self._open) >= config.max_connections:
             self._metrics.connection_refused("max.connections")
-            logger.warning("refusing a connection from %s: max.connections=%d are open", host, self._maximum)
+            logger.warning("refusing a connection from %s: max.connections=%d are open", host, config.max_connections)
             return False
         if len(self._open) >= self._descriptors:
             self._metrics.connection_refused("descriptors")
@@ -49,11 +49,11 @@ class Connections:
                 self._descriptors,
             )
             return False
-        if self._per_host[host] >= self._maximum_per_host:
+        overrides = connections_per_address(config.max_connections_per_ip_overrides)
+        limit = overrides.get(host, config.max_connections_per_ip)
+        if self._per_host[host] >= limit:
             self._metrics.connection_refused("max.connections.per.ip")
-            logger.warning(
-                "refusing a connection from %s: max.connections.per.ip=%d are open", host, self._maximum_per_host
-            )
+            logger.warning("refusing a connection from %s: max.connections.per.ip=%d are open", host, limit)
             return False
         self._open[connection] = None
         self._per_host[host] += 1
@@ -69,9 +69,12 @@ class Connections:
     async def close_idle_ones(self) -> None:
         """Runs as long as the broker does."""
         loop = asyncio.get_running_loop()
+        max_idle_seconds = self._config().connections_max_idle_ms / 1000
+        if max_idle_seconds < 0:
+            return
         while True:
-            await asyncio.sleep(min(IDLE_CHECK_SECONDS, self._max_idle_seconds))
-            oldest = loop.time() - self._max_idle_seconds
+            await asyncio.sleep(min(IDLE_CHECK_SECONDS, max_idle_seconds))
+            oldest = loop.time() - max_idle_seconds
             for connection in [c for c in self._open if c.idle and c.last_active < oldest]:
                 logger.info("closing the idle connection from %s:%d", connection.peer_host, connection.peer_port)
                 connection.close()

@@ -79,8 +79,7 @@ class Cleaning:
 
     def start(self) -> None:
         if self._node.config.log_cleaner_enable:
-            for _ in range(self._node.config.log_cleaner_threads):
-                self._tasks.append(asyncio.create_task(self._run()))
+            self._tasks.append(asyncio.create_task(self._run(0)))
 
     async def stop(self) -> None:
         """Gives compactions up that are under way; the next start begins them anew."""
@@ -88,8 +87,15 @@ class Cleaning:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _run(self) -> None:
+    async def _run(self, number: int) -> None:
+        """Cleaners are numbered from 0. The first starts the others: log.cleaner.threads may grow at any time."""
         while True:
+            config = self._node.config
+            for another in range(len(self._tasks), config.log_cleaner_threads if number == 0 else 0):
+                self._tasks.append(asyncio.create_task(self._run(another)))
+            if number >= config.log_cleaner_threads:
+                await asyncio.sleep(config.log_cleaner_backoff_ms / 1000)
+                continue
             try:
                 cleaned = await self.clean_dirtiest()
                 await self._apply_retention()

@@ -195,7 +195,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         given.problems.append("topic, transactionalIdPrefix, markerTopic and jobId must not be empty")
     if topic is not None and topic == note_topic:
         given.problems.append(f"topic={topic} is the sink's own note topic")
-    given.problems.extend(unknown_name_problem("sink", name, _OWN_NAMES) for name in given.values)
+    given.problems.extend(unknown_name_problem("the sink", name, _OWN_NAMES) for name in given.values)
     settings = None
     try:
         # Checked as it will be used; which id it is does not matter here.
