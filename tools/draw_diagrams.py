@@ -83,11 +83,10 @@ def section(machine: Transitions[Any, Any], path: str) -> str:
 
 def steps_from_everywhere(machine: Transitions[Any, Any]) -> dict[Enum, Enum]:
     """The steps that each state has, and that lead from all of them to the same one."""
-    found = {}
-    for _, step in machine.steps:
-        following = {machine.steps.get((state, step)) for state in machine.states}
-        if len(following) == 1:
-            (found[step],) = following
+    found: dict[Enum, Enum] = {}
+    for (_, step), after in machine.steps.items():
+        if all(machine.steps.get((state, step)) is after for state in machine.states):
+            found[step] = after
     return found
 
 

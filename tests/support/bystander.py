@@ -74,7 +74,12 @@ async def work(client: RawClient, stopped: threading.Event, took_ms: list[float]
 
 async def main(address: str, report: Path) -> None:
     stopped = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), stopped.set()), daemon=True).start()
+
+    def wait_for_the_end() -> None:
+        sys.stdin.read()
+        stopped.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
     took_ms: list[float] = []
     problem, rounds = "", 0
     try:

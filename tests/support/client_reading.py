@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 
 
-async def read_all(servers: str, topic: str, **options: str) -> list[ConsumerRecord]:
+async def read_all(servers: str, topic: str, **options: Any) -> list[ConsumerRecord]:
     """Everything that the topic holds now (up to the last stable offset for isolation_level="read_committed")."""
     async with Consumer(bootstrap_servers=servers, auto_offset_reset="earliest", **options) as consumer:
         partitions = await consumer.partitions_for(topic)

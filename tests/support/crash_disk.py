@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tidelog.records.batch import Buffer
 from tidelog.storage.files.filesystem import File, Lock
 
 # Small, so that batches of a hundred bytes are torn.
@@ -188,7 +189,7 @@ class _MemoryFile:
         self._disk.before("read")
         return bytes(self._content[position : position + size])
 
-    def write(self, position: int, data: bytes) -> None:
+    def write(self, position: int, data: Buffer) -> None:
         try:
             self._disk.before("write")
         except OSError:

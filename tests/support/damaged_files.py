@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.present import present
 from support.raw_client import RawClient, raw_client
 
 import tidelog
@@ -21,6 +22,8 @@ from tidelog.protocol.messages.delete_records_request import (
     DeleteRecordsTopic,
 )
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from tidelog.protocol.messages.fetch_response import PartitionData
+from tidelog.records.batch import BatchHeader, iterate_headers
 from tidelog.records.record import decode_all
 from tidelog.server.broker import EMBEDDED_PROPERTIES, single_node_properties
 from tidelog.server.ports import Ports
@@ -76,7 +79,7 @@ async def write_corpus(directory: Path) -> Stored:
         for part in range(4):
             for name in TOPICS:
                 await _produce(client, name, part, stored[name])
-                log = node.node.replicas.get(name, 0).log
+                log = present(node.node.replicas.get(name, 0)).log
                 # Three sealed segments and an active one.
                 if part < 3:
                     log.roll(node.node.clock.now_ms())
@@ -261,15 +264,13 @@ async def read_partition(client: RawClient, topic: str, end_offset: int, *, comm
     return Reading(values=values, offset=offset, error=ErrorCode.NONE)
 
 
-def _batches(data: bytes) -> Iterator[tuple[object, list[tuple[int, bytes]]]]:
-    from tidelog.records.batch import iterate_headers
-
+def _batches(data: bytes) -> Iterator[tuple[BatchHeader, list[tuple[int, bytes]]]]:
     for position, header in iterate_headers(data):
         records = decode_all(data[position : position + header.size])
-        yield header, [(record.offset, record.value) for record in records]
+        yield header, [(record.offset, present(record.value)) for record in records]
 
 
-async def _fetch(client: RawClient, topic: str, offset: int, *, committed: bool) -> object:
+async def _fetch(client: RawClient, topic: str, offset: int, *, committed: bool) -> PartitionData:
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=600, log_start_offset=-1)
     request = FetchRequest(
         max_wait_ms=0,
@@ -279,4 +280,5 @@ async def _fetch(client: RawClient, topic: str, offset: int, *, committed: bool)
         topics=[FetchTopic(topic=topic, partitions=[partition])],
     )
     response = await client.ask(request, 11)
-    return response.responses[0].partitions[0]
+    data: PartitionData = response.responses[0].partitions[0]
+    return data

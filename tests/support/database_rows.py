@@ -16,7 +16,7 @@ def query(url: str, statement: str) -> list[tuple[Any, ...]]:
     where = parse_url(url)
     if where.engine is Engine.POSTGRESQL:
         with psycopg.connect(where.location) as connection:
-            cursor = connection.execute(statement)  # type: ignore[call-overload]
+            cursor = connection.execute(statement)
             return list(cursor.fetchall()) if cursor.description else []
     with closing(sqlite3.connect(where.location, timeout=30)) as file, file:
         return file.execute(statement).fetchall()

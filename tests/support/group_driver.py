@@ -39,7 +39,7 @@ def subscription(*topics: str) -> bytes:
 
 
 class Driver:
-    def __init__(self, **settings: int) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.settings = GroupSettings(**settings)
         self.shard = self.make_shard()
         self.elapsed_ms = 0.0

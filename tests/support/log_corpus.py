@@ -23,7 +23,7 @@ DUMPED_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".c
 
 def write_corpus(bootstrap_servers: str) -> None:
     """Topics with all codecs, several segments, producers with ids, append time, transactions, a group's offsets."""
-    settings = {"bootstrap.servers": bootstrap_servers}
+    settings: dict[str, Any] = {"bootstrap.servers": bootstrap_servers}
     many_entries = {"index.interval.bytes": "256", "segment.bytes": str(SEGMENT_BYTES)}
     topics = [
         NewTopic("codecs", 1, 1, config=many_entries),
@@ -58,7 +58,7 @@ def dumpable_files(log_directory: Path) -> list[str]:
 
 def _write_all_kinds(settings: dict[str, Any]) -> None:
     start = int(time.time() * 1000) - 60_000
-    records = [
+    records: list[dict[str, Any]] = [
         {"key": b"key", "value": "조류".encode()},
         {"value": b"no key"},
         {"key": b"tombstone", "value": None},

@@ -28,7 +28,7 @@ def rows_of_segment(place: SegmentFile, columns: Sequence[str], max_batch_bytes:
 
 
 def milliseconds(row: Row) -> int:
-    return (row["timestamp"] - _EPOCH) // timedelta(milliseconds=1)
+    return int((row["timestamp"] - _EPOCH) // timedelta(milliseconds=1))
 
 
 def dumped_records(files: Iterable[Path | str]) -> list[str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle, islice
 from struct import pack
+from typing import Any
 
 import cramjam
 
@@ -236,10 +237,10 @@ def payload_cases(codec: Compression) -> Iterator[tuple[str, Draft]]:
     yield "a record missing", draft(lambda plain: plain[: -len(join_record(three_records()[2]))])
     yield "no bytes", draft(lambda plain: b"")
     for cut in (1, 2, 5, 9, 40, 200):
-        yield f"{cut} bytes cut off", draft(lambda plain, cut=cut: plain[:-cut])
+        yield f"{cut} bytes cut off", draft(partial(_without_last, cut))
     for size in (1, 7, 50, 1000):
         noise = random.Random(size).randbytes(size)
-        yield f"{size} random bytes", draft(lambda plain, noise=noise: noise)
+        yield f"{size} random bytes", draft(partial(_instead, noise))
     yield "zeros", draft(lambda plain: bytes(len(plain)))
     yield "all ones", draft(lambda plain: b"\xff" * len(plain))
 
@@ -298,7 +299,7 @@ def frame_cases() -> Iterator[tuple[str, Draft]]:
         yield f"length {length}", draft(at(BATCH_LENGTH_AT, pack(">i", length)))
     yield "a wrong checksum", draft(at(CRC_AT, bytes(4)))
     for size in (0, 1, 8, 12, 16, 17, 18, 60, 61, 70):
-        yield f"only {size} bytes", draft(lambda batch, size=size: batch[:size])
+        yield f"only {size} bytes", draft(partial(_first, size))
     for codec in Compression:
         yield f"twice, {codec.name}", draft(lambda batch: batch + batch, codec)
         yield f"bytes behind, {codec.name}", draft(lambda batch: batch + b"\x00" * 5, codec)
@@ -357,7 +358,19 @@ def _framings(codec: Compression) -> Iterator[tuple[str, Draft]]:
         yield f"{codec.name}: {name}", Draft(records=three_records(), codec=codec, pack_as=pack_as)
 
 
-def _gzip(plain: bytes, **options: int) -> bytes:
+def _without_last(count: int, data: bytes) -> bytes:
+    return data[:-count]
+
+
+def _first(count: int, data: bytes) -> bytes:
+    return data[:count]
+
+
+def _instead(other: bytes, data: bytes) -> bytes:
+    return other
+
+
+def _gzip(plain: bytes, **options: Any) -> bytes:
     packer = zlib.compressobj(wbits=31, **options)
     return packer.compress(plain) + packer.flush()
 

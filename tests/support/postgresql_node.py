@@ -71,7 +71,7 @@ class PostgresqlNode:
 
     def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(statement, values or None)  # type: ignore[call-overload]
+            cursor = connection.execute(statement, values or None)
             return list(cursor.fetchall()) if cursor.description else []
 
     def next_id(self) -> int:

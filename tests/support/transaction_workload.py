@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from support.present import present
 
 STEP_SECONDS = 60
 TRANSACTION_SECONDS = 10
@@ -197,7 +198,7 @@ class Copier(Application):
                     continue
                 producer.begin_transaction()
                 for message in messages:
-                    producer.produce(self._target, message.value(), partition=message.partition())
+                    producer.produce(self._target, message.value(), partition=present(message.partition()))
                 positions, group = consumer.position(consumer.assignment()), consumer.consumer_group_metadata()
                 answered(partial(producer.send_offsets_to_transaction, positions, group, STEP_SECONDS))
                 producer.commit_transaction(STEP_SECONDS)
@@ -227,7 +228,7 @@ def read_committed(bootstrap_servers: str, topic: str, partitions: int, within_s
         while time.monotonic() < deadline:
             message = consumer.poll(0.2)
             if message is not None and message.error() is None:
-                values[message.partition()].append(message.value().decode())
+                values[present(message.partition())].append(present(message.value()).decode())
                 continue
             positions = {part.partition: part.offset for part in consumer.position(parts)}
             if all(positions[number] >= end for number, end in enumerate(ends)):

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.compaction import batches, committed_records, compact, records
+from support.log_harness import Harness, MakeHarness
+from support.present import present
 
 from tidelog.records.batch import parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
-from tidelog.storage.cleaner.compaction import CompactionLimits, CompactionRevoked, DamagedSegment
+from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, CompactionRevoked, DamagedSegment
 from tidelog.storage.cleaner.gaps import KnownGaps
+from tidelog.storage.directories.removal import FileRemoval
 from tidelog.storage.files.file_names import CLEANER_CHECKPOINT, GAPS_FILE, RECOVERY_POINT_CHECKPOINT
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.results import AppendResult
 from tidelog.storage.verification.directory import verify
 from tidelog.storage.verification.findings import Report
 
@@ -24,46 +31,51 @@ CONFIG = LogConfig(segment_bytes=1000, index_interval_bytes=200, compact=True, d
 DAY = 24 * 3600 * 1000
 
 
-@pytest.fixture
-def keyed(harness):
+class Keyed:
     """A log of a compacted topic, and a way to write keys and values to it."""
 
-    class Keyed:
-        def __init__(self, config: LogConfig) -> None:
-            self.h = harness(config)
-            self.h.open()
+    def __init__(self, h: Harness) -> None:
+        self.h = h
+        self.h.open()
 
-        @property
-        def log(self):
-            return self.h.log
+    @property
+    def log(self) -> Log:
+        return self.h.log
 
-        def put(self, *pairs: tuple[bytes | None, bytes | None], timestamp: int | None = None, **options) -> int:
-            at = self.h.now if timestamp is None else timestamp
-            data = bytearray(encode_batch([(at, key, value, ()) for key, value in pairs], **options))
-            result = self.log.append_as_leader(data, [parse_header(data)], 0, self.h.now)
-            self.log.update_high_watermark(self.log.log_end_offset)
-            return result.base_offset
+    def put(self, *pairs: tuple[bytes | None, bytes | None], timestamp: int | None = None, **options: Any) -> int:
+        at = self.h.now if timestamp is None else timestamp
+        data = bytearray(encode_batch([(at, key, value, ()) for key, value in pairs], **options))
+        result = self.log.append_as_leader(data, [parse_header(data)], 0, self.h.now)
+        assert isinstance(result, AppendResult), result
+        self.log.update_high_watermark(self.log.log_end_offset)
+        return result.base_offset
 
-        def marker(self, producer_id: int, *, commit: bool) -> None:
-            self.h.append_marker(producer_id, commit=commit)
-            self.log.update_high_watermark(self.log.log_end_offset)
+    def marker(self, producer_id: int, *, commit: bool) -> None:
+        self.h.append_marker(producer_id, commit=commit)
+        self.log.update_high_watermark(self.log.log_end_offset)
 
-        def roll(self) -> None:
-            self.log.roll(self.h.now)
+    def roll(self) -> None:
+        self.log.roll(self.h.now)
 
-        def compact(self, at: int = 0, **limits):
-            return compact(self.h.directory, self.log, self.h.now + at, CompactionLimits(**limits))
+    def compact(self, at: int = 0, **limits: int) -> Compaction:
+        return compact(self.h.directory, self.log, self.h.now + at, CompactionLimits(**limits))
 
-        def found(self) -> list[tuple[int, bytes, bytes | None]]:
-            return [(record.offset, record.key, record.value) for record in records(self.log)]
+    def found(self) -> list[tuple[int, bytes | None, bytes | None]]:
+        return [(record.offset, record.key, record.value) for record in records(self.log)]
 
-        def committed(self) -> list[tuple[int, bytes, bytes | None]]:
-            return [(record.offset, record.key, record.value) for record in committed_records(self.log)]
-
-    return lambda config=CONFIG: Keyed(config)
+    def committed(self) -> list[tuple[int, bytes | None, bytes | None]]:
+        return [(record.offset, record.key, record.value) for record in committed_records(self.log)]
 
 
-def test_last_value_of_each_key_stays_where_it_was(keyed) -> None:
+MakeKeyed = Callable[..., Keyed]
+
+
+@pytest.fixture
+def keyed(harness: MakeHarness) -> MakeKeyed:
+    return lambda config=CONFIG: Keyed(harness(config))
+
+
+def test_last_value_of_each_key_stays_where_it_was(keyed: MakeKeyed) -> None:
     log = keyed()
     for number in range(60):
         log.put((b"k%d" % (number % 7), b"v%d" % number * 5))
@@ -75,7 +87,7 @@ def test_last_value_of_each_key_stays_where_it_was(keyed) -> None:
     assert (log.log.log_start_offset, log.log.log_end_offset) == (0, 60)
 
 
-def test_several_small_segments_become_one(keyed) -> None:
+def test_several_small_segments_become_one(keyed: MakeKeyed) -> None:
     log = keyed()
     for number in range(60):
         log.put((b"k%d" % (number % 7), b"v" * 30))
@@ -89,7 +101,7 @@ def test_several_small_segments_become_one(keyed) -> None:
     assert len(log.found()) == 7
 
 
-def test_active_segment_is_left_alone(keyed) -> None:
+def test_active_segment_is_left_alone(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"), (b"a", b"2"))
     log.compact()
@@ -99,7 +111,7 @@ def test_active_segment_is_left_alone(keyed) -> None:
     assert log.found() == [(1, b"a", b"2")]
 
 
-def test_uncommitted_records_are_left_alone(keyed) -> None:
+def test_uncommitted_records_are_left_alone(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"))
     log.put((b"a", b"2"))
@@ -111,7 +123,7 @@ def test_uncommitted_records_are_left_alone(keyed) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Compression))
-def test_batches_keep_codec_offsets_and_timestamps(keyed, codec: Compression) -> None:
+def test_batches_keep_codec_offsets_and_timestamps(keyed: MakeKeyed, codec: Compression) -> None:
     log = keyed()
     now = log.h.now
     data = [(now + at, b"k%d" % at, b"value" * 10, (("name", b"x"),)) for at in range(6)]
@@ -130,7 +142,7 @@ def test_batches_keep_codec_offsets_and_timestamps(keyed, codec: Compression) ->
     ]
 
 
-def test_records_without_a_key_go(keyed) -> None:
+def test_records_without_a_key_go(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((None, b"of a time before the topic was compacted"), (b"a", b"1"))
     log.roll()
@@ -141,7 +153,7 @@ def test_records_without_a_key_go(keyed) -> None:
 # Tombstones
 
 
-def test_tombstone_removes_the_value_at_once_and_itself_after_delete_retention(keyed) -> None:
+def test_tombstone_removes_the_value_at_once_and_itself_after_delete_retention(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"))
     log.put((b"b", b"1"))
@@ -156,7 +168,7 @@ def test_tombstone_removes_the_value_at_once_and_itself_after_delete_retention(k
     assert log.found() == [(1, b"b", b"1"), (3, b"c", b"1")]
 
 
-def test_delete_horizon_is_set_once(keyed) -> None:
+def test_delete_horizon_is_set_once(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", None), (b"b", b"1"))
     log.put((b"c", b"1"))
@@ -170,7 +182,7 @@ def test_delete_horizon_is_set_once(keyed) -> None:
     assert next(batches(log.log))[0].base_timestamp == log.h.now + 5 + 1000
 
 
-def test_value_after_a_tombstone_stays(keyed) -> None:
+def test_value_after_a_tombstone_stays(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"), (b"a", None), (b"a", b"2"))
     log.roll()
@@ -181,7 +193,7 @@ def test_value_after_a_tombstone_stays(keyed) -> None:
 # Bounded memory
 
 
-def test_small_map_takes_several_rounds(keyed) -> None:
+def test_small_map_takes_several_rounds(keyed: MakeKeyed) -> None:
     log = keyed(LogConfig(segment_bytes=100_000, index_interval_bytes=500, compact=True))
     for number in range(200):
         log.put((b"k%d" % (number % 100), b"%d" % number))
@@ -191,14 +203,14 @@ def test_small_map_takes_several_rounds(keyed) -> None:
         before = log.log.cleaned_up_to or 0
         compaction = log.compact(dedupe_buffer_bytes=24 * 31)
         assert compaction.map_bytes <= 24 * 31
-        assert before < log.log.cleaned_up_to
+        assert before < present(log.log.cleaned_up_to)
         rounds += 1
         assert rounds < 20
     assert rounds > 4
     assert log.found() == [(number, b"k%d" % (number % 100), b"%d" % number) for number in range(100, 200)]
 
 
-def test_map_is_no_larger_than_the_dirty_part_can_need(keyed) -> None:
+def test_map_is_no_larger_than_the_dirty_part_can_need(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"))
     log.roll()
@@ -208,7 +220,7 @@ def test_map_is_no_larger_than_the_dirty_part_can_need(keyed) -> None:
 # Transactions and producers
 
 
-def test_aborted_records_vanish_and_the_marker_goes_last(keyed) -> None:
+def test_aborted_records_vanish_and_the_marker_goes_last(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"))
     log.put((b"a", b"no"), (b"b", b"no"), producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
@@ -231,7 +243,7 @@ def test_aborted_records_vanish_and_the_marker_goes_last(keyed) -> None:
     assert log.committed() == committed
 
 
-def test_open_transaction_stops_the_compaction_at_its_segment(keyed) -> None:
+def test_open_transaction_stops_the_compaction_at_its_segment(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"))
     log.put((b"a", b"2"))
@@ -247,7 +259,7 @@ def test_open_transaction_stops_the_compaction_at_its_segment(keyed) -> None:
     assert log.committed() == [(1, b"a", b"2"), (3, b"b", b"2")]
 
 
-def test_scenario_20_aborted_transaction_across_segments_stays_hidden_through_restarts(keyed) -> None:
+def test_scenario_20_aborted_transaction_across_segments_stays_hidden_through_restarts(keyed: MakeKeyed) -> None:
     log = keyed()
     for number in range(12):
         log.put((b"t%d" % number, b"x" * 60), producer_id=9, producer_epoch=0, base_sequence=number, transactional=True)
@@ -266,7 +278,7 @@ def test_scenario_20_aborted_transaction_across_segments_stays_hidden_through_re
         assert log.log.last_stable_offset == log.log.log_end_offset
 
 
-def test_producers_last_sequence_stays_as_an_empty_batch(keyed) -> None:
+def test_producers_last_sequence_stays_as_an_empty_batch(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"), (b"b", b"1"), producer_id=5, producer_epoch=2, base_sequence=0)
     log.put((b"a", b"2"), (b"b", b"2"), producer_id=5, producer_epoch=2, base_sequence=2)
@@ -277,11 +289,11 @@ def test_producers_last_sequence_stays_as_an_empty_batch(keyed) -> None:
     for snapshot in log.h.partition_path.glob("*.snapshot"):
         os.remove(snapshot)
     log.h.crash_and_reopen()
-    entry = log.log.producer_states.get(5)
+    entry = log.h.producer(5)
     assert (entry.epoch, entry.last_sequence) == (2, 3)
 
 
-def overwritten(keyed, config: LogConfig = CONFIG):
+def overwritten(keyed: MakeKeyed, config: LogConfig = CONFIG) -> Keyed:
     """Four sealed segments, of which only the last record of all is still wanted."""
     log = keyed(config)
     for value in (b"v", b"w"):
@@ -291,7 +303,7 @@ def overwritten(keyed, config: LogConfig = CONFIG):
     return log
 
 
-def test_segments_of_which_nothing_stays_are_empty(keyed) -> None:
+def test_segments_of_which_nothing_stays_are_empty(keyed: MakeKeyed) -> None:
     log = overwritten(keyed)
     log.compact()
     assert [(header.base_offset, header.record_count) for header, _ in batches(log.log)] == [(15, 1)]
@@ -303,7 +315,7 @@ def test_segments_of_which_nothing_stays_are_empty(keyed) -> None:
     assert log.log.segments.base_offsets == [0, 17]
 
 
-def test_last_batch_of_a_round_stays_without_records_until_the_next_round(keyed) -> None:
+def test_last_batch_of_a_round_stays_without_records_until_the_next_round(keyed: MakeKeyed) -> None:
     log = keyed()
     log.put((b"a", b"1"))
     log.put((None, b"no key"))
@@ -316,7 +328,7 @@ def test_last_batch_of_a_round_stays_without_records_until_the_next_round(keyed)
     assert [(header.base_offset, header.record_count) for header, _ in batches(log.log)] == [(2, 1)]
 
 
-def test_gap_that_a_crash_leaves_in_the_middle_of_a_round_is_no_loss(keyed) -> None:
+def test_gap_that_a_crash_leaves_in_the_middle_of_a_round_is_no_loss(keyed: MakeKeyed) -> None:
     log = overwritten(keyed)
     expected = log.found()[-1:]
     compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), CompactionLimits(), log.h.now)
@@ -345,7 +357,7 @@ def test_gap_that_a_crash_leaves_in_the_middle_of_a_round_is_no_loss(keyed) -> N
     assert log.found()[-1:] == expected
 
 
-def test_gaps_are_limited_by_a_truncation(keyed) -> None:
+def test_gaps_are_limited_by_a_truncation(keyed: MakeKeyed) -> None:
     log = overwritten(keyed)
     log.compact()
     gaps = log.log.exchange.gaps
@@ -357,7 +369,7 @@ def test_gaps_are_limited_by_a_truncation(keyed) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"00000000\n16\n", b"no\n", b"\xff\n\xff"])
-def test_without_a_readable_note_every_gap_counts_as_one_of_the_cleaner(keyed, content: bytes) -> None:
+def test_without_a_readable_note_every_gap_counts_as_one_of_the_cleaner(keyed: MakeKeyed, content: bytes) -> None:
     log = overwritten(keyed)
     log.compact()
     expected = log.found()
@@ -374,7 +386,7 @@ def test_without_a_readable_note_every_gap_counts_as_one_of_the_cleaner(keyed, c
 # What happens meanwhile
 
 
-def finish_first_group(log):
+def finish_first_group(log: Keyed) -> Compaction:
     compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), CompactionLimits(), log.h.now)
     for _ in compaction.map_keys():
         pass
@@ -383,7 +395,7 @@ def finish_first_group(log):
     return compaction
 
 
-def filled(keyed):
+def filled(keyed: MakeKeyed) -> Keyed:
     log = keyed()
     for number in range(30):
         log.put((b"k%d" % (number % 3), b"v%d" % number * 10))
@@ -391,7 +403,7 @@ def filled(keyed):
     return log
 
 
-def test_truncation_revokes_what_was_not_swapped_in(keyed) -> None:
+def test_truncation_revokes_what_was_not_swapped_in(keyed: MakeKeyed) -> None:
     log = filled(keyed)
     compaction = finish_first_group(log)
     assert list(log.h.partition_path.glob("*.swap"))
@@ -404,7 +416,7 @@ def test_truncation_revokes_what_was_not_swapped_in(keyed) -> None:
     assert log.log.log_end_offset == 5
 
 
-def test_deletion_of_old_segments_revokes_what_was_not_swapped_in(keyed) -> None:
+def test_deletion_of_old_segments_revokes_what_was_not_swapped_in(keyed: MakeKeyed) -> None:
     log = filled(keyed)
     compaction = finish_first_group(log)
     second = log.log.segments.base_offsets[1]
@@ -416,7 +428,7 @@ def test_deletion_of_old_segments_revokes_what_was_not_swapped_in(keyed) -> None
     assert log.log.log_start_offset == second
 
 
-def test_log_that_is_closed_meanwhile_takes_the_segment_in_at_the_next_start(keyed) -> None:
+def test_log_that_is_closed_meanwhile_takes_the_segment_in_at_the_next_start(keyed: MakeKeyed) -> None:
     log = filled(keyed)
     finish_first_group(log)
     old = log.found()
@@ -428,7 +440,7 @@ def test_log_that_is_closed_meanwhile_takes_the_segment_in_at_the_next_start(key
     assert {key: value for _, key, value in kept} == {key: value for _, key, value in old}
 
 
-def test_appends_go_on_meanwhile(keyed) -> None:
+def test_appends_go_on_meanwhile(keyed: MakeKeyed) -> None:
     log = filled(keyed)
     compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), CompactionLimits(), log.h.now)
     written = 30
@@ -448,7 +460,7 @@ def test_appends_go_on_meanwhile(keyed) -> None:
     assert [offset for offset, _, _ in log.found()][:3] == [27, 28, 29]
 
 
-def test_damaged_segment_is_named_and_nothing_changes(keyed) -> None:
+def test_damaged_segment_is_named_and_nothing_changes(keyed: MakeKeyed) -> None:
     log = filled(keyed)
     path = log.h.file(".log")
     content = bytearray(path.read_bytes())
@@ -459,7 +471,7 @@ def test_damaged_segment_is_named_and_nothing_changes(keyed) -> None:
     assert not [name for name in os.listdir(log.h.partition_path) if name.endswith((".cleaned", ".swap", ".deleted"))]
 
 
-def test_checkpoint_of_the_cleaner_survives(keyed) -> None:
+def test_checkpoint_of_the_cleaner_survives(keyed: MakeKeyed) -> None:
     log = filled(keyed)
     log.compact()
     assert log.log.cleaned_up_to == 30
@@ -472,9 +484,9 @@ def test_checkpoint_of_the_cleaner_survives(keyed) -> None:
     assert log.log.cleaned_up_to == 12
 
 
-def test_old_files_go_after_the_delay(keyed) -> None:
+def test_old_files_go_after_the_delay(keyed: MakeKeyed) -> None:
     log = filled(keyed)
-    removals = []
+    removals: list[FileRemoval] = []
     compact(log.h.directory, log.log, log.h.now, removals=removals)
     assert list(log.h.partition_path.glob("*.log.deleted"))
     for removal in removals:

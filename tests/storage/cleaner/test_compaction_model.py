@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -105,7 +106,7 @@ class Player:
         self.open_transactions: set[int] = set()
         self.number = 0
 
-    def play(self, step: str, first, second) -> None:
+    def play(self, step: str, first: Any, second: Any) -> None:
         tracked = self.tracked
         if step == "put":
             self._put(first, second, None)
@@ -140,7 +141,7 @@ class Player:
         else:
             self._crash_while_compacting(random.Random(first))
 
-    def _put(self, chosen, producer_id: int, transaction: int | None) -> None:
+    def _put(self, chosen: list[tuple[bytes, int | None]], producer_id: int, transaction: int | None) -> None:
         written: list[tuple[bytes, bytes | None]] = []
         for key, size in chosen:
             self.number += 1
@@ -200,6 +201,7 @@ class Player:
         found = [(record.offset, record.key, record.value) for record in committed_records(tracked.log)]
         latest = {key: offset for offset, (key, _) in sorted(self.history.committed.items())}
         for offset, key, value in found:
+            assert key is not None
             # The last one of its key, or left by a round that had too little memory for all keys.
             assert latest[key] == offset or value is not None
         # After that, tombstones and markers go: three more rounds, each after the retention time.
@@ -218,7 +220,7 @@ class Player:
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=steps)
-def test_compacted_log_says_what_a_dictionary_says(steps) -> None:
+def test_compacted_log_says_what_a_dictionary_says(steps: list[tuple[str, Any, Any]]) -> None:
     player = Player()
     for step in steps:
         player.play(*step)

@@ -73,7 +73,7 @@ def test_large_batches_are_filtered_as_small_ones_are(
     assert small.data is not None
     assert large.data is not None
     assert decode_batch(large.data) == decode_batch(small.data)
-    fields = [parse_header(each.data)._replace(crc=0, batch_length=0) for each in (small, large)]
+    fields = [parse_header(each)._replace(crc=0, batch_length=0) for each in (small.data, large.data)]
     assert fields[0] == fields[1]
 
 

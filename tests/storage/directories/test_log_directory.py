@@ -6,7 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
-from storage.conftest import SeededRandomness
+from support.log_harness import FaultyFileSystem, Harness, MakeHarness, SeededRandomness
 
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
@@ -19,16 +19,16 @@ from tidelog.storage.log.config import LogConfig
 OTHER = TopicPartition("other-topic", 3)
 
 
-def test_second_broker_is_kept_out(harness) -> None:
+def test_second_broker_is_kept_out(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     with pytest.raises(DirectoryInUse, match="in use by another broker"):
-        LogDirectory.open(h.path, LocalFileSystem(), None)
+        LogDirectory.open(h.path, LocalFileSystem(), SeededRandomness())
     h.close()
     h.open()
 
 
-def test_format_is_remembered(harness) -> None:
+def test_format_is_remembered(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     assert h.directory.meta is None
@@ -38,7 +38,7 @@ def test_format_is_remembered(harness) -> None:
     assert h.directory.meta == meta
 
 
-def test_clean_end_is_marked_and_the_mark_is_used_up_by_the_start(harness) -> None:
+def test_clean_end_is_marked_and_the_mark_is_used_up_by_the_start(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     assert h.directory.clean_broker_epoch is None
@@ -52,7 +52,7 @@ def test_clean_end_is_marked_and_the_mark_is_used_up_by_the_start(harness) -> No
     assert h.directory.clean_broker_epoch is None
 
 
-def test_checkpoints_hold_all_logs(harness) -> None:
+def test_checkpoints_hold_all_logs(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     for value in (b"a", b"b", b"c"):
@@ -71,7 +71,7 @@ def test_checkpoints_hold_all_logs(harness) -> None:
     assert set(h.directory.logs) == {h.partition, OTHER}
 
 
-def test_log_start_is_written_only_where_it_is_not_the_first_segment(harness) -> None:
+def test_log_start_is_written_only_where_it_is_not_the_first_segment(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a", b"b")
@@ -84,7 +84,7 @@ def test_log_start_is_written_only_where_it_is_not_the_first_segment(harness) ->
     assert path.read_text() == "0\n1\ntopic 0 1\n"
 
 
-def test_unchanged_checkpoint_is_not_written_again(harness) -> None:
+def test_unchanged_checkpoint_is_not_written_again(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.directory.write_recovery_points()
@@ -101,7 +101,7 @@ def test_unchanged_checkpoint_is_not_written_again(harness) -> None:
 @pytest.mark.parametrize(
     "name", ["replication-offset-checkpoint", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint"]
 )
-def test_damaged_checkpoint_does_not_stop_the_start(harness, name: str) -> None:
+def test_damaged_checkpoint_does_not_stop_the_start(harness: MakeHarness, name: str) -> None:
     h = harness()
     h.open()
     h.append(b"x")
@@ -111,7 +111,7 @@ def test_damaged_checkpoint_does_not_stop_the_start(harness, name: str) -> None:
     assert h.values() == [(0, b"x")]
 
 
-def test_topic_id_is_kept_and_checked(harness) -> None:
+def test_topic_id_is_kept_and_checked(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.reopen()
@@ -120,7 +120,7 @@ def test_topic_id_is_kept_and_checked(harness) -> None:
         h.directory.open_log(h.partition, Uuid(b"z" * 16), h.config, h.now)
 
 
-def test_deleted_log_gives_its_name_free_at_once(harness) -> None:
+def test_deleted_log_gives_its_name_free_at_once(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"old")
@@ -136,7 +136,7 @@ def test_deleted_log_gives_its_name_free_at_once(harness) -> None:
     removal.run(h.filesystem)
 
 
-def test_interrupted_deletion_is_finished_after_a_restart(harness) -> None:
+def test_interrupted_deletion_is_finished_after_a_restart(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"old")
@@ -146,7 +146,7 @@ def test_interrupted_deletion_is_finished_after_a_restart(harness) -> None:
     assert [found.path for found in h.report.removals] == [removal.path]
 
 
-def test_offsets_of_a_deleted_topic_do_not_reach_the_next_one_of_its_name(harness) -> None:
+def test_offsets_of_a_deleted_topic_do_not_reach_the_next_one_of_its_name(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a", b"b", b"c")
@@ -161,7 +161,7 @@ def test_offsets_of_a_deleted_topic_do_not_reach_the_next_one_of_its_name(harnes
     assert (h.log.log_start_offset, h.log.log_end_offset, h.log.high_watermark) == (0, 0, 0)
 
 
-def test_stray_log_is_set_aside_and_not_loaded_again(harness) -> None:
+def test_stray_log_is_set_aside_and_not_loaded_again(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"precious")
@@ -174,7 +174,7 @@ def test_stray_log_is_set_aside_and_not_loaded_again(harness) -> None:
     assert (path / "00000000000000000000.log").stat().st_size > 0
 
 
-def test_other_things_in_the_directory_are_left_alone(harness) -> None:
+def test_other_things_in_the_directory_are_left_alone(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.close()
@@ -187,7 +187,7 @@ def test_other_things_in_the_directory_are_left_alone(harness) -> None:
     assert (root / "notes-1").exists()
 
 
-def test_metadata_log_is_opened_by_name(harness) -> None:
+def test_metadata_log_is_opened_by_name(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     metadata = TopicPartition("__cluster_metadata", 0)
@@ -200,7 +200,7 @@ def test_metadata_log_is_opened_by_name(harness) -> None:
     assert h.directory.open_log(metadata, None, h.config, h.now).log_end_offset == 1
 
 
-def open_metadata_only(h) -> None:
+def open_metadata_only(h: Harness) -> None:
     """What a start does that is asked to stop before it has come to the logs."""
     h.directory = LogDirectory.open(h.path, h.filesystem, SeededRandomness())
     log = h.directory.open_log(TopicPartition("__cluster_metadata", 0), None, h.config, h.now)
@@ -209,7 +209,7 @@ def open_metadata_only(h) -> None:
 
 @pytest.mark.parametrize(("broker_epoch", "expected"), [(-1, 7), (9, 9)])
 def test_a_start_that_did_not_come_to_the_logs_leaves_them_as_clean_as_they_were(
-    harness, broker_epoch: int, expected: int
+    harness: MakeHarness, broker_epoch: int, expected: int
 ) -> None:
     h = harness()
     h.open()
@@ -225,7 +225,7 @@ def test_a_start_that_did_not_come_to_the_logs_leaves_them_as_clean_as_they_were
     assert (h.log.log_start_offset, h.log.high_watermark, h.log.recovery_point) == (1, 2, 3)
 
 
-def test_a_start_after_a_crash_that_did_not_come_to_the_logs_calls_nothing_clean(harness) -> None:
+def test_a_start_after_a_crash_that_did_not_come_to_the_logs_calls_nothing_clean(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a", b"b", b"c")
@@ -240,7 +240,7 @@ def test_a_start_after_a_crash_that_did_not_come_to_the_logs_calls_nothing_clean
     assert h.log.log_start_offset == 1
 
 
-def test_many_logs_open_quickly_and_hold_few_files(harness) -> None:
+def test_many_logs_open_quickly_and_hold_few_files(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_bytes=300))
     h.open()
     h.append(b"x" * 100)
@@ -254,8 +254,8 @@ def test_many_logs_open_quickly_and_hold_few_files(harness) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-def test_one_failed_directory_leaves_the_others_alone(harness, faulty_filesystem, tmp_path, error: int) -> None:
-    failing = faulty_filesystem(10**9, error, frozenset({"write"}))
+def test_one_failed_directory_leaves_the_others_alone(harness: MakeHarness, tmp_path: Path, error: int) -> None:
+    failing = FaultyFileSystem(10**9, error, frozenset({"write"}))
     first, second = harness(filesystem=failing), harness(path=str(tmp_path / "second"))
     first.open()
     second.open()

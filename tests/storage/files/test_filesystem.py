@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.log_harness import FaultyFileSystem
 
 from tidelog.storage.files.filesystem import read_whole, replace_file
 from tidelog.storage.files.local_filesystem import LocalFileSystem, raise_descriptor_limit, share_descriptors
@@ -64,21 +65,21 @@ def _lock_in_other_process(path: str) -> str:
     return done.stdout.strip()
 
 
-def test_replaced_file_keeps_its_old_content_until_the_new_one_is_complete(tmp_path: Path, faulty_filesystem) -> None:
+def test_replaced_file_keeps_its_old_content_until_the_new_one_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "f"
     replace_file(FILESYSTEM, str(path), b"old content")
     for fail_at in range(5):
-        filesystem = faulty_filesystem(fail_at, errno.EIO)
+        filesystem = FaultyFileSystem(fail_at, errno.EIO)
         with pytest.raises(OSError, match="Input/output"):
             replace_file(filesystem, str(path), b"new")
         assert path.read_bytes() in (b"old content", b"new")
         path.write_bytes(b"old content")
 
 
-def test_replaced_file_is_synced_before_and_its_directory_after_the_rename(tmp_path: Path, faulty_filesystem) -> None:
+def test_replaced_file_is_synced_before_and_its_directory_after_the_rename(tmp_path: Path) -> None:
     order: list[str] = []
 
-    class Recording(faulty_filesystem):
+    class Recording(FaultyFileSystem):
         def count(self, kind: str) -> None:
             order.append(kind)
 

@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 
-from tidelog.storage.files import open_files
 from tidelog.storage.files.filesystem import File
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 
@@ -71,7 +70,7 @@ def test_a_file_is_synced_before_it_loses_its_descriptor(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patch:
-        patch.setattr(open_files.os, "fsync", fail)
+        patch.setattr("tidelog.storage.files.open_files.os.fsync", fail)
         others = [filesystem.open(f"{tmp_path}/other-{number}", create=True) for number in range(FEW)]
         for other in others:
             other.write(0, b"x")
@@ -90,7 +89,7 @@ def test_without_any_descriptor_left_the_reserve_is_used(tmp_path: Path, monkeyp
         return real_open(path, flags, mode)
 
     limit = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(open_files.os, "open", limited)
+    monkeypatch.setattr("tidelog.storage.files.open_files.os.open", limited)
     held = [filesystem.open(f"{tmp_path}/{number}", create=True) for number in range(20)]
     for number, file in enumerate(held):
         file.write(0, b"%d" % number)

@@ -6,6 +6,7 @@ import errno
 import random
 
 import pytest
+from support.log_harness import ForgetfulFileSystem, MakeHarness
 
 from tidelog.records.batch import Buffer
 from tidelog.simulation.machines.disk import DiskFile
@@ -14,7 +15,7 @@ from tidelog.storage.log.config import LogConfig
 
 
 class _OpenFile:
-    def __init__(self, disk, file: DiskFile) -> None:
+    def __init__(self, disk: Disk, file: DiskFile) -> None:
         self._disk = disk
         self._file = file
 
@@ -40,24 +41,27 @@ class _OpenFile:
         pass
 
 
+class Disk(ForgetfulFileSystem):
+    """Names are never lost here; of contents only what was not synced, or was said to be and is not."""
+
+    failing = False
+    # The base class asks of its files only for what these have as well.
+    _files: dict[str, DiskFile]  # type: ignore[assignment]
+
+    def open(self, path: str, *, create: bool = False) -> _OpenFile:
+        if path not in self._files:
+            if not create:
+                raise FileNotFoundError(errno.ENOENT, "no such file", path)
+            self._files[path] = DiskFile(modified_ms=0)
+        return _OpenFile(self, self._files[path])
+
+    def lose_power(self) -> None:
+        for file in self._files.values():
+            file.lose_power(random.Random(1))
+
+
 @pytest.fixture
-def disk(forgetful_filesystem):
-    class Disk(forgetful_filesystem):
-        """Names are never lost here; of contents only what was not synced, or was said to be and is not."""
-
-        failing = False
-
-        def open(self, path: str, *, create: bool = False) -> _OpenFile:
-            if path not in self._files:
-                if not create:
-                    raise FileNotFoundError(errno.ENOENT, "no such file", path)
-                self._files[path] = DiskFile(modified_ms=0)
-            return _OpenFile(self, self._files[path])
-
-        def lose_power(self) -> None:
-            for file in self._files.values():
-                file.lose_power(random.Random(1))
-
+def disk() -> Disk:
     made = Disk(1)
     made.make_directory("/logs")
     return made
@@ -66,7 +70,7 @@ def disk(forgetful_filesystem):
 @pytest.mark.parametrize("checkpointed", [False, True], ids=["old recovery point", "new recovery point"])
 @pytest.mark.parametrize("segment_bytes", [100_000, 150], ids=["one segment", "many segments"])
 def test_scenario_23_records_synced_after_a_failed_sync_and_a_restart_are_not_lost(
-    harness, disk, segment_bytes: int, checkpointed: bool
+    harness: MakeHarness, disk: Disk, segment_bytes: int, checkpointed: bool
 ) -> None:
     h = harness(LogConfig(segment_bytes=segment_bytes), filesystem=disk, path="/logs")
     h.open()

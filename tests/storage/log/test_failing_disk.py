@@ -63,12 +63,10 @@ def test_failure_at_any_call_is_told_and_survived(
         tracked.open()
         first_call = disk.calls
         disk.fail_at = first_call + number
-        told = None
+        told: StorageFailure | OSError | None = None
         try:
             scenario(tracked)
-        except StorageFailure as failure:
-            told = failure
-        except OSError as failure:
+        except (StorageFailure, OSError) as failure:
             told = failure
         # Files that are out of use may stay behind, and a directory that cannot be opened is told as it is.
         if told is not None and not isinstance(told, StorageFailure):

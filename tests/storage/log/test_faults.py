@@ -6,6 +6,7 @@ import errno
 import shutil
 
 import pytest
+from support.log_harness import FaultyFileSystem, Harness, MakeHarness, Stopped, UnsyncedFileSystem
 
 from tidelog.storage.files.filesystem import DiskFull, StorageFailure
 from tidelog.storage.log.config import LogConfig
@@ -13,7 +14,7 @@ from tidelog.storage.log.config import LogConfig
 SMALL = LogConfig(segment_bytes=700, index_interval_bytes=150, retention_bytes=2500)
 
 
-def work(h, acknowledged: list[int]) -> None:
+def work(h: Harness, acknowledged: list[int]) -> None:
     """Appends, rolls, flushes, an aborted transaction, retention and a truncation."""
     for number in range(20):
         result = h.append(b"%03d" % number * 20, producer_id=1, producer_epoch=0, base_sequence=number)
@@ -32,12 +33,10 @@ def work(h, acknowledged: list[int]) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-def test_scenario_23_failure_at_any_call_loses_nothing_acknowledged(
-    harness, faulty_filesystem, quick_filesystem, error: int
-) -> None:
+def test_scenario_23_failure_at_any_call_loses_nothing_acknowledged(harness: MakeHarness, error: int) -> None:
     step = 0
     while True:
-        filesystem = faulty_filesystem(10**9, error)
+        filesystem = FaultyFileSystem(10**9, error)
         h = harness(SMALL, filesystem=filesystem)
         h.open()
         filesystem.fail_at = filesystem.calls + step
@@ -54,7 +53,7 @@ def test_scenario_23_failure_at_any_call_loses_nothing_acknowledged(
         if not isinstance(failure, DiskFull):
             check_offline(h)
         h.close()
-        h.filesystem = quick_filesystem
+        h.filesystem = UnsyncedFileSystem()
         h.open()
         stored = dict(h.values())
         for offset in acknowledged:
@@ -73,7 +72,7 @@ def test_scenario_23_failure_at_any_call_loses_nothing_acknowledged(
     assert step > 100
 
 
-def check_offline(h) -> None:
+def check_offline(h: Harness) -> None:
     assert h.directory.failure is not None
     with pytest.raises(StorageFailure, match="offline"):
         h.append(b"x")
@@ -81,8 +80,8 @@ def check_offline(h) -> None:
         h.log.read(h.log.log_start_offset, 100, upper_bound=h.log.log_start_offset + 1)
 
 
-def test_memory_does_not_run_ahead_of_a_failed_write(harness, faulty_filesystem) -> None:
-    filesystem = faulty_filesystem(10**9, errno.ENOSPC, frozenset({"write"}))
+def test_memory_does_not_run_ahead_of_a_failed_write(harness: MakeHarness) -> None:
+    filesystem = FaultyFileSystem(10**9, errno.ENOSPC, frozenset({"write"}))
     h = harness(filesystem=filesystem)
     h.open()
     h.append(b"a", epoch=1, producer_id=1, producer_epoch=0, base_sequence=0)
@@ -96,8 +95,8 @@ def test_memory_does_not_run_ahead_of_a_failed_write(harness, faulty_filesystem)
     assert h.file(".log").stat().st_size == h.log.size
 
 
-def test_too_many_open_files_fail_a_read_but_not_the_directory(harness, faulty_filesystem) -> None:
-    filesystem = faulty_filesystem(10**9, errno.EMFILE, frozenset({"open"}))
+def test_too_many_open_files_fail_a_read_but_not_the_directory(harness: MakeHarness) -> None:
+    filesystem = FaultyFileSystem(10**9, errno.EMFILE, frozenset({"open"}))
     h = harness(LogConfig(segment_bytes=200), filesystem=filesystem)
     h.open()
     for _ in range(4):
@@ -111,10 +110,10 @@ def test_too_many_open_files_fail_a_read_but_not_the_directory(harness, faulty_f
     assert len(h.values()) == 4
 
 
-def test_crash_at_any_call_loses_nothing_acknowledged(harness, faulty_filesystem, quick_filesystem, stopped) -> None:
+def test_crash_at_any_call_loses_nothing_acknowledged(harness: MakeHarness) -> None:
     step = 0
     while True:
-        filesystem = faulty_filesystem(10**9)
+        filesystem = FaultyFileSystem(10**9)
         h = harness(SMALL, filesystem=filesystem)
         h.open()
         filesystem.fail_at = filesystem.calls + step
@@ -122,11 +121,11 @@ def test_crash_at_any_call_loses_nothing_acknowledged(harness, faulty_filesystem
         try:
             work(h, acknowledged)
             h.close()
-        except stopped:
+        except Stopped:
             h.directory.abandon()
         else:
             break
-        h.filesystem = quick_filesystem
+        h.filesystem = UnsyncedFileSystem()
         h.open()
         stored = dict(h.values())
         for offset in acknowledged:

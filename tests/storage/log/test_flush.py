@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 
 import pytest
+from support.log_harness import FaultyFileSystem, MakeHarness
+from support.present import present
 
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.config import LogConfig
 
 
-def test_sealed_segments_are_due_at_once_and_the_active_one_is_not(harness) -> None:
+def test_sealed_segments_are_due_at_once_and_the_active_one_is_not(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_bytes=500))
     h.open()
     h.log.flush(h.now)
@@ -21,20 +23,20 @@ def test_sealed_segments_are_due_at_once_and_the_active_one_is_not(harness) -> N
     h.append(b"x" * 200)
     assert h.log.segments.base_offsets == [0, 1, 2]
     assert h.log.flush_due(h.now)
-    flush = h.log.start_flush(h.now)
+    flush = h.start_flush()
     flush.run()
     h.log.finish_flush(flush)
     assert h.log.recovery_point == 2
     assert not h.log.flush_due(h.now)
 
 
-def test_flush_messages_and_flush_ms_are_obeyed(harness) -> None:
+def test_flush_messages_and_flush_ms_are_obeyed(harness: MakeHarness) -> None:
     h = harness(LogConfig(flush_messages=3, flush_ms=1000))
     h.open()
     h.log.flush(h.now)
     h.append(b"a", b"b")
     h.log.start_flush(h.now)  # the new epoch
-    h.log.finish_flush(h.log._flusher.running)
+    h.log.finish_flush(present(h.log._flusher.running))
     assert not h.log.flush_due(h.now + 999)
     assert h.log.flush_due(h.now + 1000)
     h.append(b"c")
@@ -43,11 +45,11 @@ def test_flush_messages_and_flush_ms_are_obeyed(harness) -> None:
     assert h.log.recovery_point == 3
 
 
-def test_records_that_come_during_a_flush_are_not_part_of_it(harness) -> None:
+def test_records_that_come_during_a_flush_are_not_part_of_it(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a")
-    flush = h.log.start_flush(h.now, everything=True)
+    flush = h.start_flush(everything=True)
     assert h.log.start_flush(h.now, everything=True) is None
     h.append(b"b")
     flush.run()
@@ -55,12 +57,12 @@ def test_records_that_come_during_a_flush_are_not_part_of_it(harness) -> None:
     assert h.log.recovery_point == 1
 
 
-def test_truncation_during_a_flush_takes_back_what_it_promised(harness) -> None:
+def test_truncation_during_a_flush_takes_back_what_it_promised(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     for value in (b"a", b"b", b"c"):
         h.append(value)
-    flush = h.log.start_flush(h.now, everything=True)
+    flush = h.start_flush(everything=True)
     h.log.truncate_to(1, h.now)
     h.append(b"other")
     flush.run()
@@ -68,13 +70,13 @@ def test_truncation_during_a_flush_takes_back_what_it_promised(harness) -> None:
     assert h.log.recovery_point == 1
 
 
-def test_segments_that_retention_takes_during_a_flush_do_not_fail_it(harness) -> None:
+def test_segments_that_retention_takes_during_a_flush_do_not_fail_it(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_bytes=500, retention_ms=0))
     h.open()
     for _ in range(5):
         h.append(b"x" * 200)
     h.log.update_high_watermark(5)
-    flush = h.log.start_flush(h.now, everything=True)
+    flush = h.start_flush(everything=True)
     for removal in h.log.delete_old_segments(h.now + 10**6):
         removal.run(h.filesystem)
     flush.run()
@@ -83,23 +85,23 @@ def test_segments_that_retention_takes_during_a_flush_do_not_fail_it(harness) ->
     assert h.directory.failure is None
 
 
-def test_changed_epochs_are_written_without_waiting_for_data(harness) -> None:
+def test_changed_epochs_are_written_without_waiting_for_data(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"x", epoch=3)
     assert h.log.flush_due(h.now)
-    flush = h.log.start_flush(h.now)
+    flush = h.start_flush()
     flush.run()
     h.log.finish_flush(flush)
     assert (h.partition_path / "leader-epoch-checkpoint").read_bytes() == b"0\n1\n3 0\n"
     assert h.log.recovery_point == 0
 
 
-def test_epochs_are_safe_before_the_recovery_point_passes_them(harness, faulty_filesystem) -> None:
+def test_epochs_are_safe_before_the_recovery_point_passes_them(harness: MakeHarness) -> None:
     """Recovery reads epochs from the batches above the recovery point only."""
     order: list[str] = []
 
-    class Recording(faulty_filesystem):
+    class Recording(FaultyFileSystem):
         def count(self, kind: str) -> None:
             order.append(kind)
 
@@ -112,14 +114,14 @@ def test_epochs_are_safe_before_the_recovery_point_passes_them(harness, faulty_f
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_failed_sync_takes_the_directory_offline_and_is_never_retried(harness, faulty_filesystem, everything) -> None:
-    filesystem = faulty_filesystem(10**9, errno.EIO, frozenset({"sync"}))
+def test_failed_sync_takes_the_directory_offline_and_is_never_retried(harness: MakeHarness, everything: bool) -> None:
+    filesystem = FaultyFileSystem(10**9, errno.EIO, frozenset({"sync"}))
     h = harness(LogConfig(segment_bytes=500), filesystem=filesystem)
     h.open()
     for _ in range(4):
         h.append(b"x" * 200)
     recovery_point = h.log.recovery_point
-    flush = h.log.start_flush(h.now, everything=everything)
+    flush = h.start_flush(everything=everything)
     filesystem.fail_at = filesystem.calls
     with pytest.raises(StorageFailure, match="topic-0"):
         flush.run()
@@ -134,11 +136,11 @@ def test_failed_sync_takes_the_directory_offline_and_is_never_retried(harness, f
     assert not (h.partition_path.parent / ".kafka_cleanshutdown").exists()
 
 
-def test_closing_during_a_flush_brings_everything_to_the_device(harness) -> None:
+def test_closing_during_a_flush_brings_everything_to_the_device(harness: MakeHarness) -> None:
     h = harness()
     log = h.open()
     h.append(b"a", epoch=4)
-    flush = log.start_flush(h.now, everything=True)
+    flush = h.start_flush(everything=True)
     h.append(b"b", epoch=5)
     h.close()
     assert log.recovery_point == 2
@@ -148,11 +150,11 @@ def test_closing_during_a_flush_brings_everything_to_the_device(harness) -> None
     assert log.recovery_point == 2
 
 
-def test_a_log_that_is_deleted_during_a_flush_takes_nothing_offline(harness) -> None:
+def test_a_log_that_is_deleted_during_a_flush_takes_nothing_offline(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a")
-    flush = h.log.start_flush(h.now, everything=True)
+    flush = h.start_flush(everything=True)
     h.directory.delete_log(h.log.topic_partition, h.now)
     flush.run()
     assert h.directory.failure is None

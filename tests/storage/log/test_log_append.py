@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
+from support.log_harness import MakeHarness
 
 from tidelog.model.errors import ErrorCode
 from tidelog.records.batch import LOG_APPEND_TIME, CorruptBatch, iterate_headers, parse_header
@@ -12,7 +14,7 @@ from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendRefusal, AppendResult, UnexpectedOffset
 
 
-def test_leader_stamps_offsets_and_epoch_and_leaves_the_rest_untouched(harness) -> None:
+def test_leader_stamps_offsets_and_epoch_and_leaves_the_rest_untouched(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     first, second = h.batch(b"a", b"b"), h.batch(b"c")
@@ -29,7 +31,7 @@ def test_leader_stamps_offsets_and_epoch_and_leaves_the_rest_untouched(harness) 
     assert h.values() == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
 
 
-def test_memoryview_of_a_larger_buffer_is_appended(harness) -> None:
+def test_memoryview_of_a_larger_buffer_is_appended(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     batch = h.batch(b"x")
@@ -39,14 +41,14 @@ def test_memoryview_of_a_larger_buffer_is_appended(harness) -> None:
     assert h.values() == [(0, b"x")]
 
 
-def test_append_time_is_answered_only_where_the_topic_stamps_it(harness) -> None:
+def test_append_time_is_answered_only_where_the_topic_stamps_it(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     result = h.append(b"x", timestamp=h.now + 5, timestamp_type=LOG_APPEND_TIME)
     assert result == AppendResult(0, 0, h.now + 5, 0)
 
 
-def test_duplicate_is_answered_with_its_first_offsets_and_not_stored(harness) -> None:
+def test_duplicate_is_answered_with_its_first_offsets_and_not_stored(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"before")
@@ -61,27 +63,27 @@ def test_duplicate_is_answered_with_its_first_offsets_and_not_stored(harness) ->
     assert h.log.log_end_offset == 4
 
 
-def test_gap_in_the_sequence_is_refused_and_nothing_changes(harness) -> None:
+def test_gap_in_the_sequence_is_refused_and_nothing_changes(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a", producer_id=9, producer_epoch=0, base_sequence=0)
-    refusal = h.append(b"c", producer_id=9, producer_epoch=0, base_sequence=2)
+    refusal = h.offer(b"c", producer_id=9, producer_epoch=0, base_sequence=2)
     assert isinstance(refusal, AppendRefusal)
     assert refusal.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert h.log.log_end_offset == 1
     assert isinstance(h.append(b"b", producer_id=9, producer_epoch=0, base_sequence=1), AppendResult)
 
 
-def test_more_than_a_segment_takes_is_refused(harness) -> None:
+def test_more_than_a_segment_takes_is_refused(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_bytes=1000))
     h.open()
-    refusal = h.append(b"x" * 1000)
+    refusal = h.offer(b"x" * 1000)
     assert isinstance(refusal, AppendRefusal)
     assert refusal.code is ErrorCode.RECORD_LIST_TOO_LARGE
     assert h.log.log_end_offset == 0
 
 
-def test_index_entries_follow_kafkas_rhythm(harness) -> None:
+def test_index_entries_follow_kafkas_rhythm(harness: MakeHarness) -> None:
     """An entry for a batch once more than the interval has been written since the last entry, and none before."""
     h = harness(LogConfig(index_interval_bytes=200))
     h.open()
@@ -98,7 +100,7 @@ def test_index_entries_follow_kafkas_rhythm(harness) -> None:
     )
 
 
-def test_batches_of_one_append_are_indexed_one_by_one(harness) -> None:
+def test_batches_of_one_append_are_indexed_one_by_one(harness: MakeHarness) -> None:
     h = harness(LogConfig(index_interval_bytes=200))
     h.open()
     batches = [h.batch(b"x" * 40, timestamp=h.now + number) for number in range(7)]
@@ -107,7 +109,7 @@ def test_batches_of_one_append_are_indexed_one_by_one(harness) -> None:
     assert h.file(".index").read_bytes() == struct.pack(">iiiiii", 2, 216, 4, 432, 6, 648)
 
 
-def test_closing_adds_the_largest_timestamp_to_the_time_index(harness) -> None:
+def test_closing_adds_the_largest_timestamp_to_the_time_index(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     for timestamp in (5, 9, 7):
@@ -117,7 +119,7 @@ def test_closing_adds_the_largest_timestamp_to_the_time_index(harness) -> None:
     assert h.file(".index").read_bytes() == b""
 
 
-def test_full_segment_is_rolled_with_a_snapshot(harness) -> None:
+def test_full_segment_is_rolled_with_a_snapshot(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_bytes=500))
     h.open()
     for number in range(10):
@@ -128,7 +130,7 @@ def test_full_segment_is_rolled_with_a_snapshot(harness) -> None:
     assert [offset for offset, _ in h.values()] == list(range(10))
 
 
-def test_segment_is_rolled_by_the_age_of_its_first_batch(harness) -> None:
+def test_segment_is_rolled_by_the_age_of_its_first_batch(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_ms=1000))
     h.open()
     h.append(b"a", timestamp=h.now)
@@ -138,7 +140,7 @@ def test_segment_is_rolled_by_the_age_of_its_first_batch(harness) -> None:
     assert h.log.segments.base_offsets == [0, 2]
 
 
-def test_age_of_the_first_batch_is_known_after_a_restart(harness) -> None:
+def test_age_of_the_first_batch_is_known_after_a_restart(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_ms=1000))
     h.open()
     h.append(b"a", timestamp=h.now)
@@ -147,7 +149,7 @@ def test_age_of_the_first_batch_is_known_after_a_restart(harness) -> None:
     assert h.log.segments.base_offsets == [0, 1]
 
 
-def test_jitter_rolls_earlier(harness) -> None:
+def test_jitter_rolls_earlier(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_ms=1000, segment_jitter_ms=1000))
     h.open()
     jitter = h.log.segments.active.jitter_ms
@@ -159,7 +161,7 @@ def test_jitter_rolls_earlier(harness) -> None:
     assert len(h.log.segments) == 2
 
 
-def test_segment_is_rolled_when_an_index_is_full(harness) -> None:
+def test_segment_is_rolled_when_an_index_is_full(harness: MakeHarness) -> None:
     h = harness(LogConfig(index_interval_bytes=0, segment_index_bytes=48))
     h.open()
     for number in range(8):
@@ -170,7 +172,7 @@ def test_segment_is_rolled_when_an_index_is_full(harness) -> None:
         assert len(segment.time_index) <= 4
 
 
-def test_segment_is_rolled_when_offsets_do_not_fit_the_index(harness) -> None:
+def test_segment_is_rolled_when_offsets_do_not_fit_the_index(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     far = (1 << 31) + 10
@@ -180,7 +182,7 @@ def test_segment_is_rolled_when_offsets_do_not_fit_the_index(harness) -> None:
     assert h.values() == [(0, b"a"), (far, b"b")]
 
 
-def test_rolling_an_empty_segment_does_nothing(harness) -> None:
+def test_rolling_an_empty_segment_does_nothing(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.log.roll(h.now)
@@ -191,13 +193,13 @@ def test_rolling_an_empty_segment_does_nothing(harness) -> None:
     assert h.log.segments.base_offsets == [0, 1]
 
 
-def test_follower_stores_what_the_leader_sent(harness, tmp_path) -> None:
+def test_follower_stores_what_the_leader_sent(harness: MakeHarness, tmp_path: Path) -> None:
     leader, follower = harness(), harness(path=str(tmp_path / "follower"))
     leader.open()
     follower.open()
     for number in range(5):
         leader.append(b"%d" % number, epoch=number // 2, producer_id=3, producer_epoch=0, base_sequence=number)
-    sent = leader.log.read(0, 1 << 20).records
+    sent = leader.read(0, 1 << 20).records
     result = follower.log.append_as_follower(sent + sent[:30], follower.now)
     assert result == AppendResult(0, 4, -1, 0)
     assert follower.values() == leader.values()
@@ -206,14 +208,14 @@ def test_follower_stores_what_the_leader_sent(harness, tmp_path) -> None:
     assert follower.file(".log").read_bytes() == leader.file(".log").read_bytes()
 
 
-def test_follower_takes_nothing_from_a_part_of_a_batch(harness) -> None:
+def test_follower_takes_nothing_from_a_part_of_a_batch(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     assert h.log.append_as_follower(bytes(h.batch(b"x"))[:-1], h.now) is None
     assert h.log.log_end_offset == 0
 
 
-def test_follower_refuses_offsets_it_has(harness) -> None:
+def test_follower_refuses_offsets_it_has(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a", b"b")
@@ -222,7 +224,7 @@ def test_follower_refuses_offsets_it_has(harness) -> None:
     assert (refused.value.first_offset, refused.value.log_end_offset) == (1, 2)
 
 
-def test_follower_refuses_damaged_batches_and_stores_none_of_the_fetch(harness) -> None:
+def test_follower_refuses_damaged_batches_and_stores_none_of_the_fetch(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     bad = h.batch(b"b", base_offset=1, leader_epoch=0)
@@ -233,7 +235,7 @@ def test_follower_refuses_damaged_batches_and_stores_none_of_the_fetch(harness) 
     assert h.file(".log").read_bytes() == b""
 
 
-def test_follower_spreads_a_large_fetch_over_segments(harness) -> None:
+def test_follower_spreads_a_large_fetch_over_segments(harness: MakeHarness) -> None:
     h = harness(LogConfig(segment_bytes=500))
     h.open()
     data = b"".join(h.batch(b"x" * 40, base_offset=number, leader_epoch=0) for number in range(10))
@@ -242,7 +244,7 @@ def test_follower_spreads_a_large_fetch_over_segments(harness) -> None:
     assert [offset for offset, _ in h.values()] == list(range(10))
 
 
-def test_leader_epoch_can_be_assigned_before_anything_is_written(harness) -> None:
+def test_leader_epoch_can_be_assigned_before_anything_is_written(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a", epoch=1)
@@ -251,7 +253,7 @@ def test_leader_epoch_can_be_assigned_before_anything_is_written(harness) -> Non
     assert h.log.latest_epoch == 4
 
 
-def test_closed_log_takes_nothing(harness) -> None:
+def test_closed_log_takes_nothing(harness: MakeHarness) -> None:
     h = harness()
     log = h.open()
     h.close()

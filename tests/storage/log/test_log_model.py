@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, field
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.log_harness import Harness, MakeHarness
 
 from tidelog.records.batch import iterate_headers
 from tidelog.storage.log.config import LogConfig
@@ -59,6 +61,8 @@ class Model:
 
 OTHER_STEPS = ["new epoch", "roll", "flush", "checkpoint", "restart", "kill"]
 
+Step = tuple[str, Any, Any]
+
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("append"), st.integers(1, 6), st.integers(1, 3)),
@@ -77,7 +81,7 @@ steps = st.lists(
 # The fixture only makes harnesses; each example has its own and its own directory.
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=steps)
-def test_log_agrees_with_a_list(harness, steps) -> None:
+def test_log_agrees_with_a_list(harness: MakeHarness, steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as path:
         h = harness(CONFIG, path=path)
         h.open()
@@ -90,7 +94,7 @@ def test_log_agrees_with_a_list(harness, steps) -> None:
         h.crash()
 
 
-def run(h, model: Model, step: str, first, second) -> None:
+def run(h: Harness, model: Model, step: str, first: Any, second: Any) -> None:
     if step == "append":
         values = [b"%d-%d" % (model.end + at, model.epoch) * 4 for at in range(first)]
         sequence = model.next_sequence(second)
@@ -133,7 +137,7 @@ def run(h, model: Model, step: str, first, second) -> None:
                 removal.run(h.filesystem)
 
 
-def check(h, model: Model) -> None:
+def check(h: Harness, model: Model) -> None:
     log = h.log
     assert h.values() == model.records()
     assert (log.log_start_offset, log.log_end_offset) == (model.start, model.end)
@@ -144,7 +148,7 @@ def check(h, model: Model) -> None:
         # Producers whose batches were all deleted may be known or forgotten.
         known = [entry for entry in model.producers if entry[1] == producer_id and entry[0] >= model.start]
         if known:
-            assert log.producer_states.get(producer_id).last_sequence == known[-1][2]
+            assert h.producer(producer_id).last_sequence == known[-1][2]
     for offset in range(model.start, model.end):
-        headers = [header for _, header in iterate_headers(log.read(offset, 1).records)]
+        headers = [header for _, header in iterate_headers(h.read(offset, 1).records)]
         assert headers[0].base_offset <= offset <= headers[0].last_offset

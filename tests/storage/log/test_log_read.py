@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.log_harness import Harness, MakeHarness
 
 from tidelog.records.batch import LOG_APPEND_TIME, iterate_headers, parse_header
 from tidelog.records.compression import Compression
@@ -19,7 +20,7 @@ def offsets(result: ReadResult) -> list[int]:
 
 
 @pytest.fixture
-def filled(harness):
+def filled(harness: MakeHarness) -> Harness:
     """Fifty batches of three records in several segments."""
     h = harness(SMALL)
     h.open()
@@ -30,61 +31,59 @@ def filled(harness):
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
-def test_every_offset_finds_its_batch(filled, restart: bool) -> None:
+def test_every_offset_finds_its_batch(filled: Harness, restart: bool) -> None:
     h = filled
     if restart:
         h.reopen()
     for offset in range(150):
-        result = h.log.read(offset, 1)
+        result = h.read(offset, 1)
         assert offsets(result) == [offset // 3 * 3]
 
 
-def test_read_ends_with_the_segment(filled) -> None:
+def test_read_ends_with_the_segment(filled: Harness) -> None:
     log = filled.log
     second = log.segments.base_offsets[1]
-    result = log.read(0, 1 << 20)
+    result = filled.read(0, 1 << 20)
     assert offsets(result)[-1] == second - 3
     assert result.segment_base_offset == 0
-    assert offsets(log.read(second, 1 << 20))[0] == second
+    assert offsets(filled.read(second, 1 << 20))[0] == second
 
 
-def test_last_batch_may_be_cut_and_the_first_never(filled) -> None:
-    log = filled.log
-    batch_size = len(log.read(0, 1).records)
-    assert len(log.read(0, batch_size + 10).records) == batch_size + 10
-    assert len(log.read(0, batch_size - 1).records) == batch_size
-    assert log.read(0, batch_size - 1, min_one_batch=False).records == b""
-    assert len(log.read(0, batch_size, min_one_batch=False).records) == batch_size
+def test_last_batch_may_be_cut_and_the_first_never(filled: Harness) -> None:
+    batch_size = len(filled.read(0, 1).records)
+    assert len(filled.read(0, batch_size + 10).records) == batch_size + 10
+    assert len(filled.read(0, batch_size - 1).records) == batch_size
+    assert filled.read(0, batch_size - 1, min_one_batch=False).records == b""
+    assert len(filled.read(0, batch_size, min_one_batch=False).records) == batch_size
 
 
 @pytest.mark.parametrize("bound", [3, 6, 60, 147])
-def test_nothing_at_or_above_the_bound_is_read(filled, bound: int) -> None:
-    log = filled.log
+def test_nothing_at_or_above_the_bound_is_read(filled: Harness, bound: int) -> None:
     for offset in range(bound):
-        result = log.read(offset, 1 << 20, upper_bound=bound)
+        result = filled.read(offset, 1 << 20, upper_bound=bound)
         assert offsets(result)
         assert max(offsets(result)) < bound
-    assert log.read(bound, 1 << 20, upper_bound=bound).records == b""
-    assert log.read(150, 1 << 20, upper_bound=bound).records == b""
+    assert filled.read(bound, 1 << 20, upper_bound=bound).records == b""
+    assert filled.read(150, 1 << 20, upper_bound=bound).records == b""
 
 
-def test_bound_within_a_batch_leaves_the_batch_out(filled) -> None:
-    assert offsets(filled.log.read(0, 1 << 20, upper_bound=4)) == [0]
-    assert filled.log.read(3, 1 << 20, upper_bound=4).records == b""
+def test_bound_within_a_batch_leaves_the_batch_out(filled: Harness) -> None:
+    assert offsets(filled.read(0, 1 << 20, upper_bound=4)) == [0]
+    assert filled.read(3, 1 << 20, upper_bound=4).records == b""
 
 
-def test_offsets_outside_of_the_log_are_told(filled) -> None:
+def test_offsets_outside_of_the_log_are_told(filled: Harness) -> None:
     log = filled.log
     log.update_high_watermark(150)
     log.advance_log_start(10)
     expected = {"log_start_offset": 10, "log_end_offset": 150}
     assert log.read(9, 100) == OffsetOutOfRange(offset=9, **expected)
     assert log.read(151, 100) == OffsetOutOfRange(offset=151, **expected)
-    assert log.read(150, 100).records == b""
-    assert offsets(log.read(10, 1)) == [9]
+    assert filled.read(150, 100).records == b""
+    assert offsets(filled.read(10, 1)) == [9]
 
 
-def test_gap_at_the_end_of_a_segment_is_skipped(harness) -> None:
+def test_gap_at_the_end_of_a_segment_is_skipped(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.log.append_as_follower(h.batch(b"a", leader_epoch=0), h.now)
@@ -92,10 +91,10 @@ def test_gap_at_the_end_of_a_segment_is_skipped(harness) -> None:
     h.log.append_as_follower(h.batch(b"b", base_offset=10, leader_epoch=0), h.now)
     h.log.append_as_follower(h.batch(b"c", base_offset=20, leader_epoch=0), h.now)
     for offset, found in [(0, 0), (1, 10), (9, 10), (10, 10), (11, 20), (20, 20)]:
-        assert offsets(h.log.read(offset, 1)) == [found]
+        assert offsets(h.read(offset, 1)) == [found]
 
 
-def test_entry_of_the_index_that_leads_astray_is_repaired(filled) -> None:
+def test_entry_of_the_index_that_leads_astray_is_repaired(filled: Harness) -> None:
     h = filled
     h.reopen()
     path = h.file(".index")
@@ -107,22 +106,22 @@ def test_entry_of_the_index_that_leads_astray_is_repaired(filled) -> None:
     bad[12:16] = (int.from_bytes(good[12:16], "big") + 5).to_bytes(4, "big")
     path.write_bytes(bad)
     for offset in range(h.log.segments.base_offsets[1]):
-        assert offsets(h.log.read(offset, 1)) == [offset // 3 * 3]
+        assert offsets(h.read(offset, 1)) == [offset // 3 * 3]
     assert path.read_bytes() == good
 
 
-def test_end_of_a_read_is_bounded_by_the_index(filled) -> None:
+def test_end_of_a_read_is_bounded_by_the_index(filled: Harness) -> None:
     log = filled.log
     for offset in range(0, 150, 7):
         for max_bytes in (1, 400, 900, 1 << 20):
-            result = log.read(offset, max_bytes)
+            result = filled.read(offset, max_bytes)
             last = [header for _, header in iterate_headers(result.records)][-1]
             end = log.end_offset_of(result)
             assert last.last_offset < end + 1
             assert end - last.last_offset < 40
 
 
-def test_timestamp_finds_the_first_record_that_is_not_older(harness) -> None:
+def test_timestamp_finds_the_first_record_that_is_not_older(harness: MakeHarness) -> None:
     h = harness(SMALL)
     h.open()
     timestamps = [h.now + number * 10 - (15 if number % 7 == 0 else 0) for number in range(60)]
@@ -142,7 +141,7 @@ def test_timestamp_finds_the_first_record_that_is_not_older(harness) -> None:
     assert at_once(seek(h.log, h.now + 305)) == TimestampedOffset(h.now + 310, 31, 2)
 
 
-def test_timestamp_looks_into_compressed_batches_and_above_the_start(harness) -> None:
+def test_timestamp_looks_into_compressed_batches_and_above_the_start(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     records = [(h.now + at, None, b"v" * 50, ()) for at in (0, 30, 10, 20)]
@@ -156,14 +155,14 @@ def test_timestamp_looks_into_compressed_batches_and_above_the_start(harness) ->
     assert at_once(seek(h.log, h.now + 31)) is None
 
 
-def test_append_time_is_that_of_the_batch(harness) -> None:
+def test_append_time_is_that_of_the_batch(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"a", b"b", timestamp=h.now + 7, timestamp_type=LOG_APPEND_TIME)
     assert at_once(seek(h.log, h.now)) == TimestampedOffset(h.now + 7, 0, 0)
 
 
-def test_largest_timestamp_is_found_in_any_segment(harness) -> None:
+def test_largest_timestamp_is_found_in_any_segment(harness: MakeHarness) -> None:
     h = harness(SMALL)
     h.open()
     assert at_once(seek_max(h.log)) is None

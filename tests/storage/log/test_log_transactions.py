@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.log_harness import Harness, MakeHarness
 
 from tidelog.storage.indexes.transaction_index import AbortedTransaction
 from tidelog.storage.log.config import LogConfig
@@ -10,12 +11,12 @@ from tidelog.storage.log.config import LogConfig
 SMALL = LogConfig(segment_bytes=400)
 
 
-def produce(h, producer_id: int, sequence: int, value: bytes = b"v" * 30) -> None:
+def produce(h: Harness, producer_id: int, sequence: int, value: bytes = b"v" * 30) -> None:
     result = h.append(value, producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True)
     assert result.base_offset >= 0
 
 
-def fill(h) -> None:
+def fill(h: Harness) -> None:
     """Two aborted transactions and a committed one, interleaved over segments:
 
     0..3: producers 1 2 1 3;  4: abort 1;  5: producer 2;  6: commit 3;  7: abort 2;  8: producer 4, open
@@ -36,7 +37,7 @@ EXPECTED = [AbortedTransaction(1, 0, 4, 1), AbortedTransaction(2, 1, 7, 8)]
 
 
 @pytest.mark.parametrize("restart", ["none", "clean", "crash", "crash without indexes"])
-def test_aborted_transactions_over_segments_stay_hidden_after_a_restart(harness, restart: str) -> None:
+def test_aborted_transactions_over_segments_stay_hidden_after_a_restart(harness: MakeHarness, restart: str) -> None:
     h = harness(SMALL)
     h.open()
     fill(h)
@@ -60,7 +61,7 @@ def test_aborted_transactions_over_segments_stay_hidden_after_a_restart(harness,
     assert log.last_stable_offset == 8
 
 
-def test_last_stable_offset_waits_for_the_marker_and_the_watermark(harness) -> None:
+def test_last_stable_offset_waits_for_the_marker_and_the_watermark(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     h.append(b"plain")
@@ -75,17 +76,17 @@ def test_last_stable_offset_waits_for_the_marker_and_the_watermark(harness) -> N
     assert h.log.last_stable_offset == 3
 
 
-def test_reader_of_committed_data_gets_what_concerns_its_records(harness) -> None:
+def test_reader_of_committed_data_gets_what_concerns_its_records(harness: MakeHarness) -> None:
     h = harness(SMALL)
     h.open()
     fill(h)
     log = h.log
-    result = log.read(0, 1, upper_bound=log.last_stable_offset)
+    result = h.read(0, 1, upper_bound=log.last_stable_offset)
     found = log.aborted_transactions(0, log.end_offset_of(result))
     assert EXPECTED[0] in found
 
 
-def test_transaction_index_follows_a_truncation(harness) -> None:
+def test_transaction_index_follows_a_truncation(harness: MakeHarness) -> None:
     h = harness(SMALL)
     h.open()
     fill(h)
@@ -97,7 +98,7 @@ def test_transaction_index_follows_a_truncation(harness) -> None:
     assert h.log.aborted_transactions(0, 8) == EXPECTED
 
 
-def test_log_without_aborts_has_no_transaction_index(harness) -> None:
+def test_log_without_aborts_has_no_transaction_index(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     produce(h, 1, 0)

@@ -5,28 +5,28 @@ A snapshot keeps only one batch of each producer; the others are found in the lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.log_harness import Harness, MakeHarness
 
 from tidelog.model.errors import ErrorCode
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendRefusal, AppendResult
 
-PRODUCER = {"producer_id": 7, "producer_epoch": 0}
-OTHER = {"producer_id": 8, "producer_epoch": 0}
+PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+OTHER: dict[str, Any] = {"producer_id": 8, "producer_epoch": 0}
 
 
-def fill(harness: Any, count: int) -> None:
+def fill(harness: Harness, count: int) -> None:
     """Batches of two records each, of one producer."""
     for number in range(count):
         result = harness.append(b"a", b"b", base_sequence=2 * number, **PRODUCER)
         assert isinstance(result, AppendResult)
 
 
-def repeat(harness: Any, number: int) -> AppendResult | AppendRefusal:
-    return harness.append(b"a", b"b", base_sequence=2 * number, **PRODUCER)  # type: ignore[no-any-return]
+def repeat(harness: Harness, number: int) -> AppendResult | AppendRefusal:
+    return harness.offer(b"a", b"b", base_sequence=2 * number, **PRODUCER)
 
 
 # One batch per segment, a few, and all in one.
@@ -36,7 +36,7 @@ SEGMENT_BYTES = (100, 250, 100_000)
 @pytest.mark.parametrize("segment_bytes", SEGMENT_BYTES)
 @pytest.mark.parametrize("end", ["reopen", "crash_and_reopen"])
 def test_duplicates_of_the_last_five_batches_are_known_after_a_restart(
-    harness: Callable[..., Any], segment_bytes: int, end: str
+    harness: MakeHarness, segment_bytes: int, end: str
 ) -> None:
     one = harness(LogConfig(segment_bytes=segment_bytes))
     one.open()
@@ -54,7 +54,7 @@ def test_duplicates_of_the_last_five_batches_are_known_after_a_restart(
 
 
 @pytest.mark.parametrize("segment_bytes", SEGMENT_BYTES)
-def test_duplicates_are_known_after_a_truncation(harness: Callable[..., Any], segment_bytes: int) -> None:
+def test_duplicates_are_known_after_a_truncation(harness: MakeHarness, segment_bytes: int) -> None:
     one = harness(LogConfig(segment_bytes=segment_bytes))
     log = one.open()
     fill(one, 9)
@@ -68,7 +68,7 @@ def test_duplicates_are_known_after_a_truncation(harness: Callable[..., Any], se
     assert not fresh.duplicate
 
 
-def test_batches_of_an_earlier_epoch_are_not_recalled(harness: Callable[..., Any]) -> None:
+def test_batches_of_an_earlier_epoch_are_not_recalled(harness: MakeHarness) -> None:
     one = harness(LogConfig(segment_bytes=100))
     one.open()
     for sequence in range(3):
@@ -77,12 +77,12 @@ def test_batches_of_an_earlier_epoch_are_not_recalled(harness: Callable[..., Any
         one.append(b"b", base_sequence=sequence, producer_id=7, producer_epoch=1)
     one.crash_and_reopen()
     assert one.append(b"b", base_sequence=0, producer_id=7, producer_epoch=1).duplicate
-    stale = one.append(b"a", base_sequence=2, producer_id=7, producer_epoch=0)
+    stale = one.offer(b"a", base_sequence=2, producer_id=7, producer_epoch=0)
     assert isinstance(stale, AppendRefusal)
     assert stale.code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_producers_are_not_mixed_up(harness: Callable[..., Any]) -> None:
+def test_producers_are_not_mixed_up(harness: MakeHarness) -> None:
     one = harness(LogConfig(segment_bytes=250))
     one.open()
     for number in range(6):

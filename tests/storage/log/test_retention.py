@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from support.log_harness import Harness, MakeHarness
 
 from tidelog.storage.log.config import LogConfig
 
@@ -12,10 +15,10 @@ BATCH = b"x" * 100
 
 
 @pytest.fixture
-def filled(harness):
+def filled(harness: MakeHarness) -> Callable[..., Harness]:
     """Five segments of four batches; batch n is n seconds old."""
 
-    def make(**config):
+    def make(**config: Any) -> Harness:
         h = harness(LogConfig(**{"segment_bytes": 700, "retention_ms": -1, **config}))
         h.open()
         for number in range(20):
@@ -27,12 +30,12 @@ def filled(harness):
     return make
 
 
-def test_nothing_goes_without_limits(filled) -> None:
+def test_nothing_goes_without_limits(filled: Callable[..., Harness]) -> None:
     h = filled()
     assert h.log.delete_old_segments(h.now + 10**12) == []
 
 
-def test_segments_go_when_their_newest_record_is_too_old(filled) -> None:
+def test_segments_go_when_their_newest_record_is_too_old(filled: Callable[..., Harness]) -> None:
     h = filled(retention_ms=5000)
     # The newest record of the second segment was written at 7 s, that of the third at 11 s.
     removals = h.log.delete_old_segments(h.now + 12_001)
@@ -43,7 +46,7 @@ def test_segments_go_when_their_newest_record_is_too_old(filled) -> None:
     assert removals[0].due_ms == h.now + 12_001 + 60_000
 
 
-def test_files_are_renamed_first_and_removed_later(filled) -> None:
+def test_files_are_renamed_first_and_removed_later(filled: Callable[..., Harness]) -> None:
     h = filled(retention_ms=5000)
     removals = h.log.delete_old_segments(h.now + 12_001)
     assert not h.file(".log").exists()
@@ -55,7 +58,7 @@ def test_files_are_renamed_first_and_removed_later(filled) -> None:
     assert not [name for name in os.listdir(h.partition_path) if name.endswith(".deleted")]
 
 
-def test_all_segments_may_go_and_the_log_stays_usable(filled) -> None:
+def test_all_segments_may_go_and_the_log_stays_usable(filled: Callable[..., Harness]) -> None:
     h = filled(retention_ms=5000)
     h.log.delete_old_segments(h.now + 10**9)
     assert h.log.segments.base_offsets == [20]
@@ -67,7 +70,7 @@ def test_all_segments_may_go_and_the_log_stays_usable(filled) -> None:
     assert h.values() == [(20, b"next")]
 
 
-def test_segments_go_until_the_log_is_no_larger_than_allowed(filled) -> None:
+def test_segments_go_until_the_log_is_no_larger_than_allowed(filled: Callable[..., Harness]) -> None:
     h = filled()
     size = h.log.segments.first.size
     h.log.config = LogConfig(retention_ms=-1, retention_bytes=size * 3 + 1)
@@ -79,7 +82,7 @@ def test_segments_go_until_the_log_is_no_larger_than_allowed(filled) -> None:
     assert h.log.segments.base_offsets == [8, 12, 16]
 
 
-def test_nothing_at_or_above_the_high_watermark_goes(filled) -> None:
+def test_nothing_at_or_above_the_high_watermark_goes(filled: Callable[..., Harness]) -> None:
     h = filled(retention_ms=0)
     h.log.update_high_watermark(11)
     h.log.delete_old_segments(h.now + 10**9)
@@ -87,7 +90,7 @@ def test_nothing_at_or_above_the_high_watermark_goes(filled) -> None:
     assert h.log.segments.base_offsets == [8, 12, 16]
 
 
-def test_deleted_records_take_their_segments_with_them(filled) -> None:
+def test_deleted_records_take_their_segments_with_them(filled: Callable[..., Harness]) -> None:
     h = filled()
     assert h.log.advance_log_start(9)
     assert not h.log.advance_log_start(5)
@@ -98,7 +101,7 @@ def test_deleted_records_take_their_segments_with_them(filled) -> None:
         h.log.advance_log_start(21)
 
 
-def test_compacted_topic_loses_only_what_was_deleted_on_purpose(filled) -> None:
+def test_compacted_topic_loses_only_what_was_deleted_on_purpose(filled: Callable[..., Harness]) -> None:
     h = filled(retention_ms=0, retention_bytes=0, delete=False, compact=True)
     assert h.log.delete_old_segments(h.now + 10**9) == []
     h.log.advance_log_start(4)
@@ -106,7 +109,7 @@ def test_compacted_topic_loses_only_what_was_deleted_on_purpose(filled) -> None:
     assert h.log.segments.base_offsets == [4, 8, 12, 16]
 
 
-def test_records_without_timestamps_are_as_old_as_their_file(harness) -> None:
+def test_records_without_timestamps_are_as_old_as_their_file(harness: MakeHarness) -> None:
     h = harness(LogConfig(retention_ms=5000))
     h.open()
     h.append(b"x", timestamp=-1)
@@ -117,7 +120,7 @@ def test_records_without_timestamps_are_as_old_as_their_file(harness) -> None:
     assert h.log.delete_old_segments(h.now + 6000)
 
 
-def test_start_of_the_log_survives_a_restart(filled) -> None:
+def test_start_of_the_log_survives_a_restart(filled: Callable[..., Harness]) -> None:
     h = filled()
     h.log.advance_log_start(9)
     h.reopen()
@@ -128,7 +131,7 @@ def test_start_of_the_log_survives_a_restart(filled) -> None:
     assert h.values()[0][0] == 9
 
 
-def test_epochs_below_the_start_are_forgotten(harness) -> None:
+def test_epochs_below_the_start_are_forgotten(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     for number in range(6):

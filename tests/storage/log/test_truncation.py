@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from support.log_harness import Harness, MakeHarness
 
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendResult
@@ -12,7 +15,7 @@ SMALL = LogConfig(segment_bytes=600, index_interval_bytes=100)
 
 
 @pytest.fixture
-def filled(harness):
+def filled(harness: MakeHarness) -> Harness:
     """Twenty batches of two records from one producer, five per segment, two per epoch; timestamps grow."""
     h = harness(SMALL)
     h.open()
@@ -34,7 +37,7 @@ def filled(harness):
 @pytest.mark.parametrize("restart", [None, "clean", "crash"])
 @pytest.mark.parametrize("offset", range(0, 40, 2))
 def test_log_is_as_if_the_cut_records_had_never_been(
-    filled, harness, tmp_path, offset: int, restart: str | None
+    filled: Harness, harness: MakeHarness, tmp_path: Path, offset: int, restart: str | None
 ) -> None:
     h = filled
     h.directory.truncate(h.partition, offset, h.now)
@@ -64,14 +67,14 @@ def test_log_is_as_if_the_cut_records_had_never_been(
     assert at_once(seek_max(log)) == at_once(seek_max(other))
     assert log.recovery_point <= offset
     for probe in range(offset):
-        assert log.read(probe, 1).records == other.read(probe, 1).records
+        assert h.read(probe, 1).records == expected.read(probe, 1).records
     assert h.append(b"new", epoch=99, producer_id=1, producer_epoch=0, base_sequence=offset) == AppendResult(
         offset, offset, -1, 0
     )
     assert h.values()[-1] == (offset, b"new")
 
 
-def test_cut_within_a_batch_takes_the_whole_batch_and_is_filled_by_the_leader(filled) -> None:
+def test_cut_within_a_batch_takes_the_whole_batch_and_is_filled_by_the_leader(filled: Harness) -> None:
     """As Kafka: the log ends where it was told to, and the follower fetches the batch again."""
     h = filled
     h.directory.truncate(h.partition, 7, h.now)
@@ -79,12 +82,12 @@ def test_cut_within_a_batch_takes_the_whole_batch_and_is_filled_by_the_leader(fi
     assert h.values()[-1] == (5, b"b2")
 
 
-def test_high_watermark_does_not_stay_above_the_end(filled) -> None:
+def test_high_watermark_does_not_stay_above_the_end(filled: Harness) -> None:
     filled.directory.truncate(filled.partition, 10, filled.now)
     assert filled.log.high_watermark == 10
 
 
-def test_cutting_at_the_end_changes_nothing_but_epochs_without_records(filled) -> None:
+def test_cutting_at_the_end_changes_nothing_but_epochs_without_records(filled: Harness) -> None:
     h = filled
     h.log.assign_leader_epoch(50)
     assert h.log.truncate_to(40, h.now) == []
@@ -92,7 +95,7 @@ def test_cutting_at_the_end_changes_nothing_but_epochs_without_records(filled) -
     assert h.log.latest_epoch == 9
 
 
-def test_removed_segments_leave_files_to_remove(filled) -> None:
+def test_removed_segments_leave_files_to_remove(filled: Harness) -> None:
     h = filled
     removals = h.directory.truncate(h.partition, 2, h.now)
     assert removals
@@ -104,7 +107,7 @@ def test_removed_segments_leave_files_to_remove(filled) -> None:
 
 @pytest.mark.parametrize("start", [0, 10, 40, 1000])
 @pytest.mark.parametrize("restart", [False, True])
-def test_log_can_start_anew_anywhere(filled, start: int, restart: bool) -> None:
+def test_log_can_start_anew_anywhere(filled: Harness, start: int, restart: bool) -> None:
     h = filled
     h.directory.truncate_fully(h.partition, start, h.now)
     if restart:
@@ -117,7 +120,7 @@ def test_log_can_start_anew_anywhere(filled, start: int, restart: bool) -> None:
     assert h.values() == [(start, b"x")]
 
 
-def test_cutting_below_the_first_segment_starts_anew_there(filled) -> None:
+def test_cutting_below_the_first_segment_starts_anew_there(filled: Harness) -> None:
     h = filled
     h.log.config = LogConfig(segment_bytes=600, retention_ms=0)
     h.log.delete_old_segments(h.now + 10**9)
@@ -125,7 +128,7 @@ def test_cutting_below_the_first_segment_starts_anew_there(filled) -> None:
     assert (h.log.log_start_offset, h.log.log_end_offset) == (3, 3)
 
 
-def test_stale_snapshots_do_not_come_back(filled) -> None:
+def test_stale_snapshots_do_not_come_back(filled: Harness) -> None:
     """A snapshot of the old end must not be taken for the state of other records at the same offset."""
     h = filled
     h.reopen()
@@ -136,5 +139,5 @@ def test_stale_snapshots_do_not_come_back(filled) -> None:
         h.append(b"other", epoch=10, producer_id=2, producer_epoch=0, base_sequence=number)
     h.crash_and_reopen()
     assert h.log.log_end_offset == 40
-    assert h.log.producer_states.get(2).last_sequence == 9
-    assert h.log.producer_states.get(1).last_sequence == 29
+    assert h.producer(2).last_sequence == 9
+    assert h.producer(1).last_sequence == 29

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
+from support.log_harness import FaultyFileSystem, Harness, MakeHarness, Stopped
 
 from tidelog.storage.log.config import LogConfig
 
 
 @pytest.fixture
-def filled(harness):
+def filled(harness: MakeHarness) -> Harness:
     """Segments 0, 2, 4 and 6 of a compacted topic with two records each."""
     h = harness(LogConfig(segment_bytes=200, compact=True))
     h.open()
@@ -20,7 +22,7 @@ def filled(harness):
     return h
 
 
-def add_swap(h, suffix: str = ".swap") -> None:
+def add_swap(h: Harness, suffix: str = ".swap") -> None:
     """What the cleaner makes of the segments 2 and 4: only the records 3 and 4 are left."""
     data = h.batch(b"3" * 10, base_offset=3, leader_epoch=0) + h.batch(b"4" * 10, base_offset=5, leader_epoch=0)
     h.file(f".log{suffix}", 2).write_bytes(data)
@@ -28,12 +30,12 @@ def add_swap(h, suffix: str = ".swap") -> None:
     h.file(f".timeindex{suffix}", 2).write_bytes(b"")
 
 
-def names(h) -> set[str]:
+def names(h: Harness) -> set[str]:
     return {path.name for path in h.partition_path.iterdir()}
 
 
 @pytest.mark.parametrize("stop", ["clean", "crash"])
-def test_deleted_and_cleaned_files_and_orphans_are_removed(filled, stop: str) -> None:
+def test_deleted_and_cleaned_files_and_orphans_are_removed(filled: Harness, stop: str) -> None:
     h = filled
     h.close() if stop == "clean" else h.crash()
     for name in ("x.log.deleted", "00000000000000000000.index.deleted", "00000000000000000009.index", "f.tmp"):
@@ -46,7 +48,7 @@ def test_deleted_and_cleaned_files_and_orphans_are_removed(filled, stop: str) ->
 
 
 @pytest.mark.parametrize("stop", ["clean", "crash"])
-def test_finished_swap_replaces_the_segments_it_was_made_from(filled, stop: str) -> None:
+def test_finished_swap_replaces_the_segments_it_was_made_from(filled: Harness, stop: str) -> None:
     h = filled
     h.close() if stop == "clean" else h.crash()
     add_swap(h)
@@ -56,7 +58,7 @@ def test_finished_swap_replaces_the_segments_it_was_made_from(filled, stop: str)
     assert not [name for name in names(h) if name.endswith(".swap")]
 
 
-def test_swap_at_or_above_a_cleaned_file_is_an_unfinished_split_and_is_removed(filled) -> None:
+def test_swap_at_or_above_a_cleaned_file_is_an_unfinished_split_and_is_removed(filled: Harness) -> None:
     h = filled
     h.close()
     add_swap(h)
@@ -66,7 +68,7 @@ def test_swap_at_or_above_a_cleaned_file_is_an_unfinished_split_and_is_removed(f
     assert len(h.values()) == 8
 
 
-def test_crash_at_any_step_of_finishing_a_swap_is_harmless(filled, faulty_filesystem, stopped, tmp_path) -> None:
+def test_crash_at_any_step_of_finishing_a_swap_is_harmless(filled: Harness, tmp_path: Path) -> None:
     h = filled
     h.crash()
     add_swap(h)
@@ -74,8 +76,8 @@ def test_crash_at_any_step_of_finishing_a_swap_is_harmless(filled, faulty_filesy
     step = 0
     while True:
         try:
-            h.open(faulty_filesystem(step))
-        except stopped:
+            h.open(FaultyFileSystem(step))
+        except Stopped:
             h.directory.abandon()
             h.open()
             assert [offset for offset, _ in h.values()] == [0, 1, 3, 5, 6, 7], step
@@ -88,7 +90,7 @@ def test_crash_at_any_step_of_finishing_a_swap_is_harmless(filled, faulty_filesy
     assert step > 20
 
 
-def test_metadata_snapshots_are_left_to_their_owner(filled) -> None:
+def test_metadata_snapshots_are_left_to_their_owner(filled: Harness) -> None:
     h = filled
     h.close()
     name = "00000000000000000010-0000000001.checkpoint.deleted"

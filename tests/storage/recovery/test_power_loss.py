@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from support.log_harness import ForgetfulFileSystem, Harness, MakeHarness
 
 from tidelog.storage.log.config import LogConfig
 
@@ -12,9 +13,9 @@ CONFIG = LogConfig(segment_bytes=900, index_interval_bytes=150)
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_flushed_records_survive_and_the_others_are_a_prefix(harness, forgetful_filesystem, seed: int) -> None:
+def test_flushed_records_survive_and_the_others_are_a_prefix(harness: MakeHarness, seed: int) -> None:
     chance = random.Random(seed)
-    disk = forgetful_filesystem(seed)
+    disk = ForgetfulFileSystem(seed)
     disk.make_directory("/logs")
     h = harness(CONFIG, filesystem=disk, path="/logs")
     h.open()
@@ -37,7 +38,7 @@ def test_flushed_records_survive_and_the_others_are_a_prefix(harness, forgetful_
         check(h, written)
 
 
-def work(h, chance: random.Random, written: list[tuple[int, bytes, int]], epoch: int) -> int:
+def work(h: Harness, chance: random.Random, written: list[tuple[int, bytes, int]], epoch: int) -> int:
     """Returns up to where the log was flushed."""
     safe = h.log.recovery_point
     for _ in range(chance.randrange(40)):
@@ -68,7 +69,7 @@ def work(h, chance: random.Random, written: list[tuple[int, bytes, int]], epoch:
     return safe
 
 
-def check(h, written: list[tuple[int, bytes, int]]) -> None:
+def check(h: Harness, written: list[tuple[int, bytes, int]]) -> None:
     assert h.values() == [(offset, value) for offset, value, _ in written]
     epochs: list[tuple[int, int]] = []
     for offset, _, epoch in written:

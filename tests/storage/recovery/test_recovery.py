@@ -7,23 +7,28 @@ import os
 import shutil
 import struct
 import zlib
+from pathlib import Path
 
 import pytest
+from support.log_harness import FaultyFileSystem, Harness, MakeHarness, SeededRandomness, Stopped
+from support.present import present
 
 from tidelog.records.batch import parse_header
 from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.files.filesystem import File
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendResult
 from tidelog.storage.log.timestamp_lookup import at_once, seek
 from tidelog.storage.recovery.damage import DamagedLog
+from tidelog.storage.recovery.recovery import RecoveryProgress
 from tidelog.storage.segments.batch_scan import UnsupportedFormat
 
 SMALL = LogConfig(segment_bytes=500, index_interval_bytes=150)
 
 
 @pytest.fixture
-def filled(harness):
+def filled(harness: MakeHarness) -> Harness:
     """Twenty-four batches of an idempotent producer over several segments; nothing is flushed."""
     h = harness(SMALL)
     h.open()
@@ -33,7 +38,7 @@ def filled(harness):
     return h
 
 
-def produce(h, number: int):
+def produce(h: Harness, number: int) -> AppendResult:
     return h.append(
         b"value-%d" % number,
         epoch=number // 5,
@@ -44,7 +49,7 @@ def produce(h, number: int):
     )
 
 
-def check(h, count: int) -> None:
+def check(h: Harness, count: int) -> None:
     """The log holds exactly the first `count` batches, and goes on from there."""
     log = h.log
     assert h.report.failures == {}
@@ -54,20 +59,20 @@ def check(h, count: int) -> None:
     entry = log.producer_states.get(1)
     assert (entry.last_sequence if entry else -1) == count - 1
     for number in range(count):
-        assert parse_header(log.read(number, 1).records).base_offset == number
-        assert at_once(seek(log, h.now + number)).offset == number
+        assert parse_header(h.read(number, 1).records).base_offset == number
+        assert present(at_once(seek(log, h.now + number))).offset == number
     if count:
         assert produce(h, count - 1).duplicate
     assert produce(h, count) == AppendResult(count, count, -1, 0)
     log.truncate_to(count, h.now)
 
 
-def indexes(h) -> dict[str, bytes]:
+def indexes(h: Harness) -> dict[str, bytes]:
     paths = [path for path in h.partition_path.iterdir() if path.suffix in (".index", ".timeindex")]
     return {path.name: path.read_bytes() for path in paths}
 
 
-def test_log_is_whole_after_a_crash_and_indexes_are_as_they_were(filled) -> None:
+def test_log_is_whole_after_a_crash_and_indexes_are_as_they_were(filled: Harness) -> None:
     h = filled
     h.crash()
     h.open()
@@ -82,7 +87,7 @@ def test_log_is_whole_after_a_crash_and_indexes_are_as_they_were(filled) -> None
     assert indexes(h) == rebuilt
 
 
-def test_scenario_22_torn_last_batch_is_cut_at_every_length(filled) -> None:
+def test_scenario_22_torn_last_batch_is_cut_at_every_length(filled: Harness) -> None:
     h = filled
     active = h.log.segments.active
     batches = [(position, header) for position, header in active.headers()]
@@ -105,7 +110,7 @@ def test_scenario_22_torn_last_batch_is_cut_at_every_length(filled) -> None:
     [bytes(1), bytes(11), bytes(61), bytes(5000), b"\xff" * 200, os.urandom(300)],
     ids=["1 zero", "11 zeroes", "61 zeroes", "5000 zeroes", "ones", "random"],
 )
-def test_tail_that_is_no_batch_is_cut(filled, tail: bytes) -> None:
+def test_tail_that_is_no_batch_is_cut(filled: Harness, tail: bytes) -> None:
     h = filled
     base = h.log.segments.active.base_offset
     h.crash()
@@ -115,7 +120,7 @@ def test_tail_that_is_no_batch_is_cut(filled, tail: bytes) -> None:
     check(h, 24)
 
 
-def test_scenario_22_zeroes_in_place_of_the_last_batches_are_cut(filled) -> None:
+def test_scenario_22_zeroes_in_place_of_the_last_batches_are_cut(filled: Harness) -> None:
     h = filled
     active = h.log.segments.active
     position = [position for position, _ in active.headers()][-2]
@@ -127,7 +132,7 @@ def test_scenario_22_zeroes_in_place_of_the_last_batches_are_cut(filled) -> None
     check(h, 22)
 
 
-def test_scenario_22_every_flipped_bit_behind_the_recovery_point_ends_the_log_there(filled) -> None:
+def test_scenario_22_every_flipped_bit_behind_the_recovery_point_ends_the_log_there(filled: Harness) -> None:
     """Offset and leader epoch lie outside of the checksum: a flip in them may go unnoticed or end the log."""
     h = filled
     active = h.log.segments.active
@@ -146,7 +151,7 @@ def test_scenario_22_every_flipped_bit_behind_the_recovery_point_ends_the_log_th
     check(h, header.base_offset)
 
 
-def test_damage_in_an_earlier_segment_removes_the_later_ones(filled) -> None:
+def test_damage_in_an_earlier_segment_removes_the_later_ones(filled: Harness) -> None:
     h = filled
     second = h.log.segments.base_offsets[1]
     h.lose_power()
@@ -161,7 +166,7 @@ def test_damage_in_an_earlier_segment_removes_the_later_ones(filled) -> None:
     check(h, h.log.log_end_offset)
 
 
-def test_damage_below_the_recovery_point_is_left_alone(filled) -> None:
+def test_damage_below_the_recovery_point_is_left_alone(filled: Harness) -> None:
     h = filled
     h.log.flush(h.now)
     h.directory.write_recovery_points()
@@ -178,7 +183,7 @@ def test_damage_below_the_recovery_point_is_left_alone(filled) -> None:
 @pytest.mark.parametrize("kind", ["garbage", "cut", "empty", "missing", "preallocated"])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
 @pytest.mark.parametrize("stop", ["clean", "crash", "crash after a flush"])
-def test_scenario_22_damaged_indexes_are_rebuilt(filled, kind: str, suffix: str, stop: str) -> None:
+def test_scenario_22_damaged_indexes_are_rebuilt(filled: Harness, kind: str, suffix: str, stop: str) -> None:
     h = filled
     if stop == "clean":
         h.close()
@@ -211,7 +216,7 @@ def test_scenario_22_damaged_indexes_are_rebuilt(filled, kind: str, suffix: str,
 
 @pytest.mark.parametrize("stop", ["clean", "crash", "crash after a flush"])
 @pytest.mark.parametrize("damage", ["all missing", "newest missing", "all garbage", "newest garbage"])
-def test_scenario_22_producer_states_do_not_need_their_snapshots(filled, stop: str, damage: str) -> None:
+def test_scenario_22_producer_states_do_not_need_their_snapshots(filled: Harness, stop: str, damage: str) -> None:
     h = filled
     if stop == "clean":
         h.close()
@@ -231,7 +236,7 @@ def test_scenario_22_producer_states_do_not_need_their_snapshots(filled, stop: s
     check(h, 24)
 
 
-def test_last_five_batches_of_a_producer_survive_a_kill(harness) -> None:
+def test_last_five_batches_of_a_producer_survive_a_kill(harness: MakeHarness) -> None:
     h = harness()
     h.open()
     for number in range(8):
@@ -243,7 +248,9 @@ def test_last_five_batches_of_a_producer_survive_a_kill(harness) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"garbage", b"0\n9\n0 0\n", b"0\n1\n77 3\n"])
-def test_leader_epochs_are_read_from_the_batches_if_their_checkpoint_is_wrong(filled, content: bytes | None) -> None:
+def test_leader_epochs_are_read_from_the_batches_if_their_checkpoint_is_wrong(
+    filled: Harness, content: bytes | None
+) -> None:
     h = filled
     h.crash()
     path = h.partition_path / "leader-epoch-checkpoint"
@@ -255,7 +262,7 @@ def test_leader_epochs_are_read_from_the_batches_if_their_checkpoint_is_wrong(fi
     check(h, 24)
 
 
-def test_stale_epochs_do_not_hide_those_of_the_batches(harness) -> None:
+def test_stale_epochs_do_not_hide_those_of_the_batches(harness: MakeHarness) -> None:
     """The replica led in epoch 7 and wrote nothing, then followed a leader that had batches of epoch 6 there."""
     h = harness()
     h.open()
@@ -269,7 +276,7 @@ def test_stale_epochs_do_not_hide_those_of_the_batches(harness) -> None:
     assert h.log.leader_epochs.entries == ((3, 0), (6, 1))
 
 
-def test_clean_start_checks_an_active_segment_that_was_damaged_since(filled) -> None:
+def test_clean_start_checks_an_active_segment_that_was_damaged_since(filled: Harness) -> None:
     h = filled
     base = h.log.segments.active.base_offset
     h.close()
@@ -279,15 +286,15 @@ def test_clean_start_checks_an_active_segment_that_was_damaged_since(filled) -> 
     check(h, 24)
 
 
-def test_clean_start_reads_no_records(filled, faulty_filesystem) -> None:
+def test_clean_start_reads_no_records(filled: Harness) -> None:
     h = filled
     h.close()
     sealed = [h.file(".log", offset) for offset in h.log.segments.base_offsets[:-1]]
     before = {path: path.read_bytes() for path in sealed}
     opened: list[str] = []
 
-    class Recording(faulty_filesystem):
-        def open(self, path: str, *, create: bool = False):
+    class Recording(FaultyFileSystem):
+        def open(self, path: str, *, create: bool = False) -> File:
             opened.append(path)
             return super().open(path, create=create)
 
@@ -300,7 +307,7 @@ def test_clean_start_reads_no_records(filled, faulty_filesystem) -> None:
     assert {path: path.read_bytes() for path in sealed} == before
 
 
-def test_scenario_35_log_whose_files_were_removed_is_refused(filled) -> None:
+def test_scenario_35_log_whose_files_were_removed_is_refused(filled: Harness) -> None:
     h = filled
     h.log.update_high_watermark(24)
     h.log.advance_log_start(20)
@@ -314,7 +321,7 @@ def test_scenario_35_log_whose_files_were_removed_is_refused(filled) -> None:
     assert [path.name for path in h.partition_path.iterdir()] == ["partition.metadata"]
 
 
-def test_messages_of_old_formats_are_refused_and_not_cut(filled) -> None:
+def test_messages_of_old_formats_are_refused_and_not_cut(filled: Harness) -> None:
     h = filled
     base = h.log.segments.active.base_offset
     h.crash()
@@ -329,11 +336,11 @@ def test_messages_of_old_formats_are_refused_and_not_cut(filled) -> None:
     assert isinstance(h.report.failures[h.partition], UnsupportedFormat)
 
 
-def test_progress_of_a_long_recovery_is_told(filled) -> None:
+def test_progress_of_a_long_recovery_is_told(filled: Harness) -> None:
     h = filled
     h.crash()
-    told = []
-    h.directory = LogDirectory.open(h.path, LocalFileSystem(), None)
+    told: list[RecoveryProgress] = []
+    h.directory = LogDirectory.open(h.path, LocalFileSystem(), SeededRandomness())
     h.directory.load(lambda _: SMALL, h.now, told.append)
     assert told
     assert told[0].topic_partition == h.partition
@@ -342,9 +349,7 @@ def test_progress_of_a_long_recovery_is_told(filled) -> None:
 
 
 @pytest.mark.parametrize("damage", ["none", "torn", "flipped"])
-def test_scenario_22_crash_at_any_step_of_recovery_is_harmless(
-    filled, faulty_filesystem, stopped, tmp_path, damage: str
-) -> None:
+def test_scenario_22_crash_at_any_step_of_recovery_is_harmless(filled: Harness, tmp_path: Path, damage: str) -> None:
     h = filled
     offsets = h.log.segments.base_offsets
     h.lose_power()
@@ -362,14 +367,14 @@ def test_scenario_22_crash_at_any_step_of_recovery_is_harmless(
     shutil.copytree(h.path, tmp_path / "copy")
     step = 0
     while True:
-        filesystem = faulty_filesystem(step)
+        filesystem = FaultyFileSystem(step)
         try:
             h.open(filesystem)
-        except stopped:
+        except Stopped:
             # A second crash, a few steps into the next recovery.
             h.directory.abandon()
-            with contextlib.suppress(stopped):
-                h.open(faulty_filesystem(step // 2))
+            with contextlib.suppress(Stopped):
+                h.open(FaultyFileSystem(step // 2))
             h.directory.abandon()
             h.open()
             assert h.log.log_end_offset == expected, step
@@ -385,11 +390,11 @@ def test_scenario_22_crash_at_any_step_of_recovery_is_harmless(
     check(h, expected)
 
 
-def test_segment_behind_a_lost_end_is_dropped(filled) -> None:
+def test_segment_behind_a_lost_end_is_dropped(filled: Harness) -> None:
     """The last batches of a sealed segment never reached the device, and the cut happens to be at a batch."""
     h = filled
     offsets = h.log.segments.base_offsets
-    second = h.log.segments.floor(offsets[1])
+    second = present(h.log.segments.floor(offsets[1]))
     position, header = list(second.headers())[-2]
     h.lose_power()
     path = h.file(".log", offsets[1])
@@ -399,7 +404,7 @@ def test_segment_behind_a_lost_end_is_dropped(filled) -> None:
     check(h, offsets[2] - 1)
 
 
-def test_gaps_between_segments_of_a_compacted_topic_are_kept(harness) -> None:
+def test_gaps_between_segments_of_a_compacted_topic_are_kept(harness: MakeHarness) -> None:
     h = harness(LogConfig(compact=True))
     h.open()
     h.log.append_as_follower(h.batch(b"a", leader_epoch=0), h.now)

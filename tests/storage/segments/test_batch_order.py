@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +71,7 @@ def test_what_follows_in_the_next_segment_counts() -> None:
 
 
 def test_batch_before_an_unreadable_one_is_passed_on() -> None:
-    def torn():
+    def torn() -> Iterator[tuple[int, BatchHeader, memoryview]]:
         yield 0, batch(0), memoryview(b"")
         yield 1, batch(7, 3), memoryview(b"")
         raise CorruptBatch(2, "torn")

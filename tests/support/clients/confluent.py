@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, ClusterView, Message
+from support.present import present
 
 _OFFSET_END = -1
 
@@ -143,9 +144,9 @@ def _poll(consumer: Consumer, count: int) -> list[Message]:
                     key=polled.key(),
                     value=polled.value(),
                     timestamp_ms=polled.timestamp()[1],
-                    headers=tuple(polled.headers() or ()),
-                    partition=polled.partition(),
-                    offset=polled.offset(),
+                    headers=tuple(cast("list[tuple[str, bytes | None]]", polled.headers() or [])),
+                    partition=present(polled.partition()),
+                    offset=present(polled.offset()),
                 )
             )
     return messages

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from support.present import present
 from support.transactional.contract import STEP_TIMEOUT_SECONDS, Fenced, Refused
 
 _FENCING = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
@@ -82,7 +83,7 @@ class ConfluentTransactions:
                 with _translated():
                     opened.begin_transaction()
                     for message in messages:
-                        opened.produce(target, message.value(), partition=message.partition())
+                        opened.produce(target, message.value(), partition=present(message.partition()))
                     opened.send_offsets_to_transaction(
                         consumer.position(consumer.assignment()),
                         consumer.consumer_group_metadata(),
@@ -104,7 +105,7 @@ class ConfluentTransactions:
                     raise Refused(f"only {values} were there")
                 message = consumer.poll(0.2)
                 if message is not None and message.error() is None:
-                    values.append(message.value().decode())
+                    values.append(present(message.value()).decode())
         finally:
             consumer.close()
         return values

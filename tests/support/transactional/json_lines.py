@@ -55,7 +55,7 @@ class JsonLinesTransactions(JsonLinesClient):
     def abort(self, producer: str) -> None:
         self._step("abort", producer=producer)
 
-    def close(self, producer: str = "") -> None:  # type: ignore[override]
+    def close(self, producer: str = "") -> None:
         with suppress(Fenced, Refused):
             self._step("close", producer=producer)
 
