@@ -20,7 +20,6 @@ from tidelog.protocol.messages.add_partitions_to_txn_request import (
 )
 from tidelog.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.coordination.auto_topics import create_missing
 from tidelog.server.routing.context import RequestContext
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ async def _create_and_add(
     node: Node, request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> AddOffsetsToTxnResponse:
     try:
-        failed = await create_missing(node, [CONSUMER_OFFSETS_TOPIC])
+        failed = await node.topics_on_demand.create_missing([CONSUMER_OFFSETS_TOPIC])
     except ApiError as error:
         return AddOffsetsToTxnResponse(error_code=error.code)
     if failed:

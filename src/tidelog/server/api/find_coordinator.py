@@ -16,7 +16,6 @@ from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.network.later import Later
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from tidelog.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
-from tidelog.server.coordination.auto_topics import create_missing
 from tidelog.server.routing.context import RequestContext
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ async def _create_and_find(
 ) -> FindCoordinatorResponse:
     # If it fails the reason is in the log; to the client this is "not yet", and it will ask again.
     with suppress(ApiError):
-        await create_missing(node, [topic])
+        await node.topics_on_demand.create_missing([topic])
     return _find_all(node, topic, request, context)
 
 
