@@ -23,7 +23,10 @@ from support.tidelog_process import TidelogBroker, running_tidelog
 from tidelog.records.batch import parse_header, restamp_crc
 from tidelog.records.compression import Compression, compress
 from tidelog.records.record import assemble_batch, encode_batch
-from tidelog.server.api.registry import SERVED
+from tidelog.server.api.catalogue import versions_on
+from tidelog.server.api.declaration import ListenerKind
+
+SERVED = versions_on(ListenerKind.BROKER)
 
 FRAMES = 25_000
 SEED = int(os.environ.get("TIDELOG_FUZZ_SEED", "20261115"))

@@ -11,8 +11,7 @@ from support.nodes_in_process import Nodes, nodes
 from support.raw_client import raw_client
 
 from tidelog.model.errors import ErrorCode
-from tidelog.server.failures import StartFailure
-from tidelog.server.startup import RunningNode
+from tidelog.server.startup import RunningNode, StartFailure
 
 ROLES = dict.fromkeys((1, 2, 3), "broker,controller")
 METADATA = "__cluster_metadata-0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -12,16 +11,21 @@ from support.message_samples import sample
 from support.raw_client import RawClient, produce_request
 
 import tidelog
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.codec import encode
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tidelog.protocol.messages.metadata_response import MetadataResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.registry import SERVED, route
+from tidelog.server.api.catalogue import BY_KEY, versions_on
+from tidelog.server.api.declaration import ListenerKind
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.replies.error_replies import error_reply
+from tidelog.server.routing.router import Route, Router
 
+SERVED = versions_on(ListenerKind.BROKER)
+
+FAILED = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "broken")
 VERSIONS = [(key, version) for key, (low, high) in SERVED.items() for version in range(low, high + 1)]
 
 
@@ -31,7 +35,7 @@ def test_every_api_can_say_that_it_failed(key: ApiKey, version: int) -> None:
     said = 0
     for _ in range(20):
         request = sample(request_class(key), version, random)
-        reply = error_reply(request, version, ErrorCode.UNKNOWN_SERVER_ERROR)
+        reply = error_reply(BY_KEY[key], request, version, FAILED)
         if reply is None:
             continue
         encode(reply, version)
@@ -61,7 +65,7 @@ def _codes(value: Any) -> Any:
 
 def test_a_failed_produce_names_each_partition() -> None:
     request = produce_request("t", b"", partition=3)
-    reply: Any = error_reply(request, 9, ErrorCode.UNKNOWN_SERVER_ERROR)
+    reply: Any = error_reply(BY_KEY[ApiKey.PRODUCE], request, 9, FAILED)
     (topic,) = reply.responses
     (partition,) = topic.partition_responses
     assert (topic.name, partition.index, partition.error_code) == ("t", 3, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -72,8 +76,6 @@ async def test_an_exception_in_a_handler_is_answered_and_the_connection_goes_on(
     broker: tidelog.Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     await create_topic(client, "t")
-    found = route(ApiKey.METADATA, 12)
-    assert found is not None
 
     async def fail_later() -> Message:
         raise ZeroDivisionError
@@ -83,9 +85,10 @@ async def test_an_exception_in_a_handler_is_answered_and_the_connection_goes_on(
             return fail_later()
         raise ZeroDivisionError
 
+    api = BY_KEY[ApiKey.METADATA]
     asked = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     with monkeypatch.context() as patch:
-        patch.setattr("tidelog.server.routing.router.route", lambda *_: _with_handler(found, fail))
+        patch.setattr(Router, "_route", lambda *_: Route(api, MetadataRequest, True, fail))
         reply = await client.ask(asked, 12)
         assert list(error_codes(reply)) == [ErrorCode.UNKNOWN_SERVER_ERROR]
     assert list(error_codes(await client.ask(asked, 12))) == []
@@ -95,16 +98,11 @@ async def test_a_reply_that_cannot_be_encoded_becomes_an_error(
     broker: tidelog.Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await create_topic(client, "t")
-    found = route(ApiKey.METADATA, 9)
-    assert found is not None
+    api = BY_KEY[ApiKey.METADATA]
     asked = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     with monkeypatch.context() as patch:
         answer = MetadataResponse(cluster_id=5)  # type: ignore[arg-type]
-        patch.setattr("tidelog.server.routing.router.route", lambda *_: _with_handler(found, lambda *_: answer))
+        patch.setattr(Router, "_route", lambda *_: Route(api, MetadataRequest, True, lambda *_: answer))
         reply = await client.ask(asked, 9)
         assert list(error_codes(reply)) == [ErrorCode.UNKNOWN_SERVER_ERROR]
     assert list(error_codes(await client.ask(asked, 9))) == []
-
-
-def _with_handler(found: Any, handle: Any) -> Any:
-    return replace(found, handle=handle)

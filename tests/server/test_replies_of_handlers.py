@@ -28,8 +28,11 @@ from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tidelog.server.api.registry import SERVED
+from tidelog.server.api.catalogue import versions_on
+from tidelog.server.api.declaration import ListenerKind
 from tidelog.server.observability.metrics import error_codes
+
+SERVED = versions_on(ListenerKind.BROKER)
 
 UNKNOWN_ID = bytes(15) + b"\7"
 

@@ -24,8 +24,8 @@ from support.fuzzing import FrameSender, fuzzed_frames
 from support.processes import free_port, running_server
 from support.tidelog_process import tidelog_command
 
-from tidelog.server.api.registry import SERVED as SERVED_TO_CLIENTS
-from tidelog.server.quorum.listener import SERVED as SERVED_TO_BROKERS
+from tidelog.server.api.catalogue import versions_on
+from tidelog.server.api.declaration import ListenerKind
 
 CONNECTIONS = 8
 # Not a number that random requests would name: one that removes the broker would be obeyed.
@@ -121,8 +121,11 @@ def _send_all(
     random = Random(seed)
     targets = [
         # Clients have three times as many APIs and versions.
-        (FrameSender(("127.0.0.1", port), 3 * CONNECTIONS), fuzzed_frames(SERVED_TO_CLIENTS, random)),
-        (FrameSender(("127.0.0.1", controller_port), CONNECTIONS), fuzzed_frames(SERVED_TO_BROKERS, random)),
+        (FrameSender(("127.0.0.1", port), 3 * CONNECTIONS), fuzzed_frames(versions_on(ListenerKind.BROKER), random)),
+        (
+            FrameSender(("127.0.0.1", controller_port), CONNECTIONS),
+            fuzzed_frames(versions_on(ListenerKind.CONTROLLER), random),
+        ),
     ]
     highest = process.memory_info().rss
     said = 0

@@ -10,8 +10,7 @@ from typing import Any
 
 from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.schema import Field, Message, covers
-from tidelog.server.api.registry import SERVED
-from tidelog.server.quorum.envelope import FORWARDED
+from tidelog.server.api.catalogue import APIS
 
 TOPIC = 2
 CLUSTER_METADATA = "__cluster_metadata"
@@ -53,7 +52,12 @@ _BY_KIND: dict[str, Any] = {"bool": True, "float64": 1.0, "uuid": bytes(16), "st
 
 
 def every_version() -> list[tuple[ApiKey, int]]:
-    return [(key, version) for key in sorted(FORWARDED) for version in range(SERVED[key][0], SERVED[key][1] + 1)]
+    return [
+        (api.key, version)
+        for api in APIS
+        if api.is_forwarded
+        for version in range(api.versions[0], api.versions[1] + 1)
+    ]
 
 
 def request_for(api_key: ApiKey, version: int, topic: str) -> Any:

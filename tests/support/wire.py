@@ -16,7 +16,7 @@ from tidelog.protocol.codec import decode_whole
 from tidelog.protocol.frames import request_frame, skip_tagged_fields
 from tidelog.protocol.schema import Message
 from tidelog.server.node import Node
-from tidelog.server.routing.router import Router
+from tidelog.server.wiring import broker_router
 
 _NEVER_BLOCKED_BYTES = 1 << 20
 
@@ -55,7 +55,7 @@ class Wire:
     """Connected from the start to `lose`."""
 
     def __init__(self, node: Node) -> None:
-        router = Router(node, node.connections, node.metrics)
+        router = broker_router(node)
         self._connection = ServerConnection(
             router, StagingArea(), node.request_memory, router.frame_limit, node.config.broker_listeners[0].name
         )

@@ -14,7 +14,10 @@ from twin.report import report
 from twin.runner import Twin
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.registry import SERVED
+from tidelog.server.api.catalogue import versions_on
+from tidelog.server.api.declaration import ListenerKind
+
+SERVED = versions_on(ListenerKind.BROKER)
 
 pytestmark = [
     pytest.mark.maven,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -21,10 +22,10 @@ from twin.side import Side
 from tidelog.coordinators.groups import offset_commit
 from tidelog.protocol.api import ApiKey, response_class
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import Api
 from tidelog.server.coordination.group_shard import GroupShardRuntime
-from tidelog.server.node import Node
-from tidelog.server.routing import forwarding
 from tidelog.server.routing.context import RequestContext
+from tidelog.server.routing.forwarding import Forwarder
 
 NUMBERS = (1, 2, 3)
 DELETION = next(
@@ -39,10 +40,10 @@ COMMITTED = next(case for case in groups.CASES if case.name == "without members"
 def forward_in_the_newest_version(patch: pytest.MonkeyPatch) -> None:
     """`topic_names` is in the old versions only, and is lost."""
 
-    async def forward(node: Node, request: Message, context: RequestContext, request_data: bytes) -> Message:
-        return await node.controller.ask(request, response_class(context.api_key))
+    async def send(self: Any, api: Api, request: Message, context: RequestContext, request_data: bytes) -> Any:
+        return await self.controller.ask(request, response_class(context.api_key))
 
-    patch.setattr(forwarding, "forward", forward)
+    patch.setattr(Forwarder, "send", send)
 
 
 @pytest_asyncio.fixture

@@ -86,8 +86,6 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.last_active = 0.0
         # What a client has told about itself in ApiVersions (KIP-511).
         self.client_software: tuple[str, str] = ("unknown", "unknown")
-        # Set while a pipelined request has yet to do what must be done in order: its successors wait for it.
-        self.turn: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
 
     # -- the event loop calls these ------------------------------------------------------------------------------

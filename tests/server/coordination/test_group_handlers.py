@@ -37,7 +37,10 @@ from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopics,
 )
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
-from tidelog.server.api.registry import SERVED
+from tidelog.server.api.catalogue import versions_on
+from tidelog.server.api.declaration import ListenerKind
+
+SERVED = versions_on(ListenerKind.BROKER)
 
 UNKNOWN_ID = b"\x07" * 16
 

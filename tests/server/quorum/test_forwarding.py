@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,14 @@ from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequ
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.produce_request import ProduceRequest
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
-from tidelog.server.api.registry import SERVED
-from tidelog.server.node import Node
+from tidelog.server.api.catalogue import BY_KEY
+from tidelog.server.api.declaration import Api
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum import answers
-from tidelog.server.quorum.envelope import FORWARDED, Forwarded, seal, unseal
-from tidelog.server.replies.refusals import refuse
-from tidelog.server.routing import forwarding
+from tidelog.server.quorum.envelope import Forwarded, seal, unseal
+from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.context import RequestContext
+from tidelog.server.routing.forwarding import Forwarder
 
 THREE = {1: "broker,controller", 2: "broker,controller", 3: "broker,controller"}
 
@@ -73,8 +73,8 @@ def unsealed(patch: pytest.MonkeyPatch) -> Iterator[list[Forwarded]]:
     """The requests that come out of envelopes."""
     seen: list[Forwarded] = []
 
-    def record(envelope: EnvelopeRequest) -> Forwarded:
-        seen.append(unseal(envelope))
+    def record(envelope: EnvelopeRequest, apis: Mapping[int, Api]) -> Forwarded:
+        seen.append(unseal(envelope, apis))
         return seen[-1]
 
     with patch.context() as patched:
@@ -123,14 +123,14 @@ async def test_every_version_of_every_forwarded_api_means_the_same_through_anoth
 async def test_the_comparison_reports_a_request_that_is_encoded_again_in_the_newest_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def encode_again(node: Node, request: Any, context: RequestContext, request_data: bytes) -> Any:
+    async def encode_again(self: Any, api: Api, request: Any, context: RequestContext, request_data: bytes) -> Any:
         try:
-            return await node.controller.ask(request, response_class(context.api_key), 10.0)
+            return await self.controller.ask(request, response_class(context.api_key), 10.0)
         except ApiError as error:
-            return refuse(request, error)
+            return refused(api, request, context.version, error)
 
     async with pair(tmp_path) as clients:
-        monkeypatch.setattr(forwarding, "forward", encode_again)
+        monkeypatch.setattr(Forwarder, "send", encode_again)
         found = await differences(clients)
     lost = {(ApiKey.DELETE_TOPICS, version) for version in range(1, 6)}
     lost |= {(ApiKey.UPDATE_FEATURES, version) for version in (0, 1)}
@@ -204,21 +204,21 @@ async def test_bad_envelopes_are_refused_and_the_connection_goes_on(tmp_path: Pa
 
 
 def test_an_envelope_keeps_principal_and_address() -> None:
-    forwarded = unseal(seal(GOOD, Principal(type="User", name="ärger"), "fe80::1%eth0"))
+    forwarded = unseal(seal(GOOD, Principal(type="User", name="ärger"), "fe80::1%eth0"), BY_KEY)
     assert (str(forwarded.principal), forwarded.client_address) == ("User:ärger", "fe80::1")
     assert (forwarded.version, forwarded.correlation_id, forwarded.client_id) == (1, 7, "someone")
 
 
 @pytest.mark.parametrize(("api_key", "version"), every_version(), ids=lambda value: str(getattr(value, "name", value)))
 def test_a_refusal_is_seen_in_every_version(api_key: ApiKey, version: int) -> None:
-    refusal = refuse(request_for(api_key, version, "t"), ApiError(ErrorCode.REQUEST_TIMED_OUT, "too late"))
+    error = ApiError(ErrorCode.REQUEST_TIMED_OUT, "too late")
+    refusal = refused(BY_KEY[api_key], request_for(api_key, version, "t"), version, error)
     seen = decode_whole(response_class(api_key), encode(refusal, version), version)
     assert set(error_codes(seen)) == {ErrorCode.REQUEST_TIMED_OUT}
 
 
 def test_nothing_reaches_the_controller_but_in_an_envelope() -> None:
     """A handler that sent the decoded request would encode it in another version than the client's."""
-    assert set(SERVED) >= FORWARDED
     for module in Path(tidelog.server.api.__path__[0]).glob("*.py"):
         assert "controller.ask(" not in module.read_text(), module.name
 

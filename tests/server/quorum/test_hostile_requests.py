@@ -67,7 +67,6 @@ def controller_of(image: ClusterImage) -> ActiveController:
         clock=SystemClock(),
         randomness=SystemRandomness(),
         network=AsyncioNetwork(),
-        broker_gone=lambda broker_id, epoch: None,
     )
 
 

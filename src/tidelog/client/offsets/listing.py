@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import api_error
-from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import TopicPartition
-from tidelog.model.offset_times import (
+from tidelog.client.offsets.timestamps import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
@@ -22,6 +20,8 @@ from tidelog.model.offset_times import (
     LATEST_TIERED,
     MAX_TIMESTAMP,
 )
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tidelog.protocol.messages.list_offsets_response import ListOffsetsResponse
 

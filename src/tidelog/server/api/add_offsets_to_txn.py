@@ -5,12 +5,11 @@ To the coordinator that is one more partition: the one of `__consumer_offsets` t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.coordinators.transactions.replies import understood
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from tidelog.protocol.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
@@ -20,51 +19,73 @@ from tidelog.protocol.messages.add_partitions_to_txn_request import (
 )
 from tidelog.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import READ_GROUP, WRITE_TRANSACTIONAL_ID, Api
+from tidelog.server.api.ports import CreateMissing, Metadata
+from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.ADD_OFFSETS_TO_TXN,
+    versions=(0, 4),
+    permissions=(WRITE_TRANSACTIONAL_ID, READ_GROUP),
+    differences=(
+        "A node that does not coordinate the transactional id answers NOT_COORDINATOR before it looks at the request.",
+    ),
+)
 
 _KNOWS_FENCING_FROM = 2
 # The newest version in which AddPartitionsToTxn is of the first protocol version, and that knows all errors.
 _AS_ADD_PARTITIONS_VERSION = 3
 
 
-def handle(
-    node: Node, request: AddOffsetsToTxnRequest, context: RequestContext
-) -> AddOffsetsToTxnResponse | Later[AddOffsetsToTxnResponse]:
-    if CONSUMER_OFFSETS_TOPIC not in node.image.topics:
-        # Its markers would have nowhere to go.
-        return Later.run(_create_and_add(node, request, context))
-    outcome = _add(node, request)
-    if isinstance(outcome, Message):
-        return _as_response(outcome, context.version)
-    return outcome.then(lambda reply: _as_response(reply, context.version))
+class AddOffsetsToTxnHandler:
+    def __init__(
+        self,
+        *,
+        metadata: Metadata,
+        create_missing: CreateMissing,
+        groups: GroupCoordinator,
+        transactions: TransactionCoordinator,
+    ) -> None:
+        self._metadata = metadata
+        self._create_missing = create_missing
+        self._groups = groups
+        self._transactions = transactions
 
+    def handle(
+        self, request: AddOffsetsToTxnRequest, context: RequestContext
+    ) -> AddOffsetsToTxnResponse | Later[AddOffsetsToTxnResponse]:
+        if CONSUMER_OFFSETS_TOPIC not in self._metadata.image.topics:
+            # Its markers would have nowhere to go.
+            return Later.run(self._create_and_add(request, context))
+        outcome = self._add(request)
+        if isinstance(outcome, Message):
+            return _as_response(outcome, context.version)
+        return outcome.then(lambda reply: _as_response(reply, context.version))
 
-async def _create_and_add(
-    node: Node, request: AddOffsetsToTxnRequest, context: RequestContext
-) -> AddOffsetsToTxnResponse:
-    try:
-        failed = await node.topics_on_demand.create_missing([CONSUMER_OFFSETS_TOPIC])
-    except ApiError as error:
-        return AddOffsetsToTxnResponse(error_code=error.code)
-    if failed:
-        return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    outcome = _add(node, request)
-    return _as_response(outcome if isinstance(outcome, Message) else await outcome, context.version)
+    async def _create_and_add(
+        self, request: AddOffsetsToTxnRequest, context: RequestContext
+    ) -> AddOffsetsToTxnResponse:
+        try:
+            failed = await self._create_missing([CONSUMER_OFFSETS_TOPIC])
+        except ApiError as error:
+            return AddOffsetsToTxnResponse(error_code=error.code)
+        if failed:
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        outcome = self._add(request)
+        return _as_response(outcome if isinstance(outcome, Message) else await outcome, context.version)
 
-
-def _add(node: Node, request: AddOffsetsToTxnRequest) -> Message | Later[Message]:
-    partition = node.groups.partition_of(request.group_id)
-    transaction = AddPartitionsToTxnTransaction(
-        transactional_id=request.transactional_id,
-        producer_id=request.producer_id,
-        producer_epoch=request.producer_epoch,
-        topics=[AddPartitionsToTxnTopic(name=CONSUMER_OFFSETS_TOPIC, partitions=[partition])],
-    )
-    message = AddPartitionsToTxnRequest(transactions=[transaction])
-    return node.transactions.ask_patiently(request.transactional_id, message, _AS_ADD_PARTITIONS_VERSION)
+    def _add(self, request: AddOffsetsToTxnRequest) -> Message | Later[Message]:
+        partition = self._groups.partition_of(request.group_id)
+        transaction = AddPartitionsToTxnTransaction(
+            transactional_id=request.transactional_id,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+            topics=[AddPartitionsToTxnTopic(name=CONSUMER_OFFSETS_TOPIC, partitions=[partition])],
+        )
+        message = AddPartitionsToTxnRequest(transactions=[transaction])
+        return self._transactions.ask_patiently(request.transactional_id, message, _AS_ADD_PARTITIONS_VERSION)
 
 
 def _as_response(outcome: Message, version: int) -> AddOffsetsToTxnResponse:

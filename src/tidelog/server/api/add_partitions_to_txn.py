@@ -9,12 +9,12 @@ decided in `tidelog.coordinators.transactions.add_partitions`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tidelog.coordinators.transactions import replies
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTransaction,
@@ -24,48 +24,69 @@ from tidelog.protocol.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnResult,
 )
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import CLUSTER_ACTION, WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api, Refusal
+from tidelog.server.api.ports import Metadata
 from tidelog.server.configuration.topic_settings import writable_by_clients
+from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.ADD_PARTITIONS_TO_TXN,
+    versions=(0, 5),
+    permissions=(WRITE_TRANSACTIONAL_ID, WRITE_TOPIC, CLUSTER_ACTION),
+    refusal=Refusal(
+        asked_as={
+            "results_by_transaction": "transactions",
+            "topic_results": "topics",
+            "results_by_topic_v3_and_below": "v3_and_below_topics",
+            "results_by_partition": "partitions",
+        }
+    ),
+    differences=(
+        "A node that does not coordinate the transactional id answers NOT_COORDINATOR before it looks at the request.",
+        "A partition that is named twice is added once and answered for once.",
+    ),
+)
 
 _SEVERAL_TRANSACTIONS_FROM = 4
 
 
-def handle(
-    node: Node, request: AddPartitionsToTxnRequest, context: RequestContext
-) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
-    several = context.version >= _SEVERAL_TRANSACTIONS_FROM
-    transactions = request.transactions if several else [_from_old_form(request)]
-    outcomes = [_add(node, transaction, context.version) for transaction in transactions]
-    if all(isinstance(outcome, Message) for outcome in outcomes):
-        return _joined([outcome for outcome in outcomes if isinstance(outcome, Message)], several=several)
-    return Later.run(_joined_later(outcomes, several=several))
+class AddPartitionsToTxnHandler:
+    def __init__(self, *, transactions: TransactionCoordinator, metadata: Metadata) -> None:
+        self._transactions = transactions
+        self._metadata = metadata
 
+    def handle(
+        self, request: AddPartitionsToTxnRequest, context: RequestContext
+    ) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
+        several = context.version >= _SEVERAL_TRANSACTIONS_FROM
+        transactions = request.transactions if several else [_from_old_form(request)]
+        outcomes = [self._add(transaction, context.version) for transaction in transactions]
+        if all(isinstance(outcome, Message) for outcome in outcomes):
+            return _joined([outcome for outcome in outcomes if isinstance(outcome, Message)], several=several)
+        return Later.run(_joined_later(outcomes, several=several))
 
-def _add(node: Node, transaction: AddPartitionsToTxnTransaction, version: int) -> Message | Later[Message]:
-    partitions = replies.partitions_of(transaction)
-    refused: dict[TopicPartition, ErrorCode] = {}
-    for partition in partitions:
-        # Brokers ask in later versions, and may.
-        if version < _SEVERAL_TRANSACTIONS_FROM and not writable_by_clients(partition.topic):
-            refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif not _exists(node, partition):
-            refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if refused:
-        codes = {partition: refused.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions}
-        return replies.added(transaction.transactional_id, codes, version)
-    single = AddPartitionsToTxnRequest(transactions=[transaction])
-    if version < _SEVERAL_TRANSACTIONS_FROM:
-        return node.transactions.ask_patiently(transaction.transactional_id, single, version)
-    # On the connection of a broker the questions of many producers wait behind each other.
-    return node.transactions.ask(transaction.transactional_id, single, version)
+    def _add(self, transaction: AddPartitionsToTxnTransaction, version: int) -> Message | Later[Message]:
+        partitions = replies.partitions_of(transaction)
+        refused: dict[TopicPartition, ErrorCode] = {}
+        for partition in partitions:
+            # Brokers ask in later versions, and may.
+            if version < _SEVERAL_TRANSACTIONS_FROM and not writable_by_clients(partition.topic):
+                refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif not self._exists(partition):
+                refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if refused:
+            codes = {partition: refused.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions}
+            return replies.added(transaction.transactional_id, codes, version)
+        single = AddPartitionsToTxnRequest(transactions=[transaction])
+        if version < _SEVERAL_TRANSACTIONS_FROM:
+            return self._transactions.ask_patiently(transaction.transactional_id, single, version)
+        # On the connection of a broker the questions of many producers wait behind each other.
+        return self._transactions.ask(transaction.transactional_id, single, version)
 
-
-def _exists(node: Node, partition: TopicPartition) -> bool:
-    topic = node.image.topics.get(partition.topic)
-    return topic is not None and partition.partition in topic.partitions
+    def _exists(self, partition: TopicPartition) -> bool:
+        topic = self._metadata.image.topics.get(partition.topic)
+        return topic is not None and partition.partition in topic.partitions
 
 
 def _from_old_form(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:

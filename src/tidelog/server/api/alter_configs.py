@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_configs_response import AlterConfigsResponse
+from tidelog.server.api.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding, Refusal
 from tidelog.server.configuration.alteration import join_replacement, split_replacement
-from tidelog.server.routing import forwarding
 from tidelog.server.routing.context import RequestContext
+from tidelog.server.routing.forwarding import ToController
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.ALTER_CONFIGS,
+    versions=(0, 2),
+    permissions=ALTER_CONFIGS,
+    listeners=BOTH,
+    forwarding=Forwarding.A_PART,
+    refusal=Refusal(asked_as={"responses": "resources"}),
+)
 
 
-async def handle(node: Node, request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
-    split = split_replacement(request, node.broker_id)
-    if not split.answered:
-        return cast(AlterConfigsResponse, await forwarding.handle(node, request, context))
+class AlterConfigsHandler:
+    """What other brokers have to be asked themselves is answered here; the rest by the controller."""
 
-    async def forward(rest: AlterConfigsRequest) -> AlterConfigsResponse:
-        return cast(AlterConfigsResponse, await forwarding.forward_part(node, rest, context))
+    def __init__(self, *, node_id: int, controller: ToController) -> None:
+        self._node_id = node_id
+        self._controller = controller
 
-    return await join_replacement(request, split, forward)
+    async def handle(self, request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
+        split = split_replacement(request, self._node_id)
+        if not split.answered:
+            return cast(AlterConfigsResponse, await self._controller.forward(API, request, context))
+
+        async def forward(rest: AlterConfigsRequest) -> AlterConfigsResponse:
+            return cast(AlterConfigsResponse, await self._controller.forward_part(API, rest, context))
+
+        return await join_replacement(request, split, forward)

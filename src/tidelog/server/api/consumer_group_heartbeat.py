@@ -6,29 +6,41 @@ Version 1 has subscriptions by regular expression, and ids that members make up 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.metadata.records import GROUP_VERSION, GROUP_VERSION_FEATURE
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import DESCRIBE_TOPIC, READ_GROUP, Api
+from tidelog.server.api.ports import Configuration, Metadata
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    versions=(0, 1),
+    permissions=(READ_GROUP, DESCRIBE_TOPIC),
+    differences=("A node that does not coordinate the group answers NOT_COORDINATOR before it looks at the request.",),
+)
 
 _PROTOCOL = "consumer"
 
 
-def handle(node: Node, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> Message | Later[Message]:
-    if not is_enabled(node):
-        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    return node.groups.ask(request.group_id, request, context)
+class ConsumerGroupHeartbeatHandler:
+    def __init__(self, *, metadata: Metadata, configuration: Configuration, groups: GroupCoordinator) -> None:
+        self._metadata = metadata
+        self._configuration = configuration
+        self._groups = groups
+
+    def handle(self, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> Message | Later[Message]:
+        if not is_enabled(self._metadata, self._configuration):
+            return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        return self._groups.ask(request.group_id, request, context)
 
 
-def is_enabled(node: Node) -> bool:
+def is_enabled(metadata: Metadata, configuration: Configuration) -> bool:
     """By the cluster, whose brokers must all know the protocol, and by this broker's configuration."""
-    level = node.image.features.get(GROUP_VERSION_FEATURE, 0)
-    return level >= GROUP_VERSION and _PROTOCOL in node.config.group_coordinator_rebalance_protocols
+    level = metadata.image.features.get(GROUP_VERSION_FEATURE, 0)
+    return level >= GROUP_VERSION and _PROTOCOL in configuration.config.group_coordinator_rebalance_protocols

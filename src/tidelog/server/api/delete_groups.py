@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import DELETE_GROUP, Api, Refusal
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.DELETE_GROUPS,
+    versions=(0, 2),
+    permissions=(DELETE_GROUP,),
+    refusal=Refusal(asked_as={"results": "groups_names"}),
+)
 
 
-async def handle(node: Node, request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
-    results: list[DeletableGroupResult] = []
-    for group_id in dict.fromkeys(request.groups_names):
-        outcome = node.groups.ask(group_id, DeleteGroupsRequest(groups_names=[group_id]), context)
-        reply = outcome if isinstance(outcome, Message) else await outcome
-        assert isinstance(reply, DeleteGroupsResponse)
-        results.extend(reply.results)
-    return DeleteGroupsResponse(results=results)
+class DeleteGroupsHandler:
+    def __init__(self, *, groups: GroupCoordinator) -> None:
+        self._groups = groups
+
+    async def handle(self, request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
+        results: list[DeletableGroupResult] = []
+        for group_id in dict.fromkeys(request.groups_names):
+            outcome = self._groups.ask(group_id, DeleteGroupsRequest(groups_names=[group_id]), context)
+            reply = outcome if isinstance(outcome, Message) else await outcome
+            assert isinstance(reply, DeleteGroupsResponse)
+            results.extend(reply.results)
+        return DeleteGroupsResponse(results=results)

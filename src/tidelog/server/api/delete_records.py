@@ -7,62 +7,66 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest
 from tidelog.protocol.messages.delete_records_response import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from tidelog.server.api.declaration import DELETE_TOPIC, Api
 from tidelog.server.configuration.topic_settings import writable_by_clients
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(key=ApiKey.DELETE_RECORDS, versions=(0, 2), permissions=(DELETE_TOPIC,))
 
 HIGH_WATERMARK = -1
 _UNKNOWN = -1
 
 
-def handle(
-    node: Node, request: DeleteRecordsRequest, context: RequestContext
-) -> DeleteRecordsResponse | Later[DeleteRecordsResponse]:
-    waiting: list[_Deletion] = []
-    topics = [
-        DeleteRecordsTopicResult(
-            name=topic.name, partitions=[_delete(node, topic.name, wanted, waiting) for wanted in topic.partitions]
-        )
-        for topic in request.topics
-    ]
-    if not waiting:
-        return DeleteRecordsResponse(topics=topics)
-    return Later.run(_wait(topics, waiting, request.timeout_ms))
+class DeleteRecordsHandler:
+    def __init__(self, *, replicas: Replicas) -> None:
+        self._replicas = replicas
 
+    def handle(
+        self, request: DeleteRecordsRequest, context: RequestContext
+    ) -> DeleteRecordsResponse | Later[DeleteRecordsResponse]:
+        waiting: list[_Deletion] = []
+        topics = [
+            DeleteRecordsTopicResult(
+                name=topic.name, partitions=[self._delete(topic.name, wanted, waiting) for wanted in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+        if not waiting:
+            return DeleteRecordsResponse(topics=topics)
+        return Later.run(_wait(topics, waiting, request.timeout_ms))
 
-def _delete(
-    node: Node, topic: str, wanted: DeleteRecordsPartition, waiting: list[_Deletion]
-) -> DeleteRecordsPartitionResult:
-    if not writable_by_clients(topic):
-        return _refused(wanted, ErrorCode.INVALID_TOPIC_EXCEPTION)
-    replica = node.replicas.leader(topic, wanted.partition_index)
-    if isinstance(replica, ErrorCode):
-        return _refused(wanted, replica)
-    if not replica.settings.config.deletes:
-        # In a compacted topic the oldest records are as current as the newest.
-        return _refused(wanted, ErrorCode.POLICY_VIOLATION)
-    log = replica.log
-    offset = log.high_watermark if wanted.offset == HIGH_WATERMARK else wanted.offset
-    if not 0 <= offset <= log.high_watermark:
-        return _refused(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
-    if log.advance_log_start(offset):
-        node.replicas.log_start_moved(replica)
-    if replica.low_watermark < offset:
-        waiting.append(_Deletion(topic, wanted, replica, replica.when_deleted(offset)))
-    return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=replica.low_watermark)
+    def _delete(
+        self, topic: str, wanted: DeleteRecordsPartition, waiting: list[_Deletion]
+    ) -> DeleteRecordsPartitionResult:
+        if not writable_by_clients(topic):
+            return _refused(wanted, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        replica = self._replicas.leader(topic, wanted.partition_index)
+        if isinstance(replica, ErrorCode):
+            return _refused(wanted, replica)
+        if not replica.settings.config.deletes:
+            # In a compacted topic the oldest records are as current as the newest.
+            return _refused(wanted, ErrorCode.POLICY_VIOLATION)
+        log = replica.log
+        offset = log.high_watermark if wanted.offset == HIGH_WATERMARK else wanted.offset
+        if not 0 <= offset <= log.high_watermark:
+            return _refused(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+        if log.advance_log_start(offset):
+            self._replicas.log_start_moved(replica)
+        if replica.low_watermark < offset:
+            waiting.append(_Deletion(topic, wanted, replica, replica.when_deleted(offset)))
+        return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=replica.low_watermark)
 
 
 async def _wait(

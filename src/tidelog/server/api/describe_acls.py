@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_acls_request import DescribeAclsRequest
 from tidelog.protocol.messages.describe_acls_response import DescribeAclsResponse
+from tidelog.server.api.declaration import DESCRIBE_CLUSTER, Api
 from tidelog.server.replies.authorized_operations import NO_AUTHORIZER
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.DESCRIBE_ACLS,
+    versions=(1, 3),
+    permissions=(DESCRIBE_CLUSTER,),
+    differences=(
+        "There is no authorizer: every request is answered with SECURITY_DISABLED.",
+        "A filter or entry with an unknown (0) type is answered with SECURITY_DISABLED; Kafka closes the connection.",
+    ),
+)
 
 
-def handle(node: Node, request: DescribeAclsRequest, context: RequestContext) -> DescribeAclsResponse:
+def handle(request: DescribeAclsRequest, context: RequestContext) -> DescribeAclsResponse:
     return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from tidelog.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from tidelog.server.api.declaration import DESCRIBE_GROUP, Api
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.replies.authorized_operations import GROUP_OPERATIONS
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(key=ApiKey.DESCRIBE_GROUPS, versions=(0, 6), permissions=(DESCRIBE_GROUP,))
 
 
-def handle(node: Node, request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
-    groups = [node.groups.describe_group(group_id, context.version) for group_id in request.groups]
-    if request.include_authorized_operations:
-        groups = [group if group.error_code else _with_operations(group) for group in groups]
-    return DescribeGroupsResponse(groups=groups)
+class DescribeGroupsHandler:
+    def __init__(self, *, groups: GroupCoordinator) -> None:
+        self._groups = groups
+
+    def handle(self, request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
+        groups = [self._groups.describe_group(group_id, context.version) for group_id in request.groups]
+        if request.include_authorized_operations:
+            groups = [group if group.error_code else _with_operations(group) for group in groups]
+        return DescribeGroupsResponse(groups=groups)
 
 
 def _with_operations(group: DescribedGroup) -> DescribedGroup:

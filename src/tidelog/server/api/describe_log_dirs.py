@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from tidelog.protocol.messages.describe_log_dirs_response import (
     DescribeLogDirsPartition,
@@ -12,45 +13,68 @@ from tidelog.protocol.messages.describe_log_dirs_response import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from tidelog.server.api.declaration import DESCRIBE_CLUSTER, Api, Refusal
+from tidelog.server.replicas.moves import ReplicaMoves
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.routing.context import RequestContext
+from tidelog.storage.files.filesystem import FileSystem
 
 if TYPE_CHECKING:
-    from tidelog.server.node import Node
     from tidelog.storage.directories.log_directory import LogDirectory
     from tidelog.storage.log.log import Log
+
+API = Api(
+    key=ApiKey.DESCRIBE_LOG_DIRS,
+    versions=(1, 5),
+    permissions=(DESCRIBE_CLUSTER,),
+    # Before version 3 only a result can say that there is an error, so there is one for each topic.
+    refusal=Refusal(asked_as={"results": "topics"}),
+    differences=(
+        "The topics of the coordinators have other sizes, since their records are not the same byte for byte.",
+    ),
+)
 
 _UNKNOWN = -1
 
 
-def handle(node: Node, request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:
-    wanted: set[tuple[str, int]] | None = None
-    if request.topics is not None:
-        wanted = {(topic.topic, partition) for topic in request.topics for partition in topic.partitions}
-    return DescribeLogDirsResponse(
-        results=[_describe(node, directory, wanted) for directory in node.replicas.directories]
-    )
+class DescribeLogDirsHandler:
+    def __init__(self, *, replicas: Replicas, moves: ReplicaMoves, filesystem: FileSystem) -> None:
+        self._replicas = replicas
+        self._moves = moves
+        self._filesystem = filesystem
 
+    def handle(self, request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:
+        wanted: set[tuple[str, int]] | None = None
+        if request.topics is not None:
+            wanted = {(topic.topic, partition) for topic in request.topics for partition in topic.partitions}
+        return DescribeLogDirsResponse(
+            results=[self._describe(directory, wanted) for directory in self._replicas.directories]
+        )
 
-def _describe(node: Node, directory: LogDirectory, wanted: set[tuple[str, int]] | None) -> DescribeLogDirsResult:
-    if directory.failure is not None:
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path)
-    topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for replica in node.replicas.in_directory(directory):
-        topic, partition = replica.topic_partition
-        if wanted is None or (topic, partition) in wanted:
-            topics.setdefault(topic, []).append(_describe_partition(partition, replica))
-    for move in node.moves.under_way():
-        topic, partition = move.replica.topic_partition
-        if move.target is directory and move.future is not None and (wanted is None or (topic, partition) in wanted):
-            topics.setdefault(topic, []).append(_describe_future(partition, move.replica, move.future))
-    total_bytes, usable_bytes = node.ports.filesystem.capacity(directory.path) or (_UNKNOWN, _UNKNOWN)
-    return DescribeLogDirsResult(
-        log_dir=directory.path,
-        topics=[DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
-        total_bytes=total_bytes,
-        usable_bytes=usable_bytes,
-    )
+    def _describe(self, directory: LogDirectory, wanted: set[tuple[str, int]] | None) -> DescribeLogDirsResult:
+        if directory.failure is not None:
+            return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path)
+        topics: dict[str, list[DescribeLogDirsPartition]] = {}
+        for replica in self._replicas.in_directory(directory):
+            topic, partition = replica.topic_partition
+            if wanted is None or (topic, partition) in wanted:
+                topics.setdefault(topic, []).append(_describe_partition(partition, replica))
+        for move in self._moves.under_way():
+            topic, partition = move.replica.topic_partition
+            if (
+                move.target is directory
+                and move.future is not None
+                and (wanted is None or (topic, partition) in wanted)
+            ):
+                topics.setdefault(topic, []).append(_describe_future(partition, move.replica, move.future))
+        total_bytes, usable_bytes = self._filesystem.capacity(directory.path) or (_UNKNOWN, _UNKNOWN)
+        return DescribeLogDirsResult(
+            log_dir=directory.path,
+            topics=[DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
+            total_bytes=total_bytes,
+            usable_bytes=usable_bytes,
+        )
 
 
 def _describe_partition(partition: int, replica: Replica) -> DescribeLogDirsPartition:

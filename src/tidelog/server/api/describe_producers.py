@@ -5,10 +5,9 @@ Every replica can tell, those of followers too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.model.errors import ErrorCode
 from tidelog.model.topics import topic_name_problem
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_producers_request import DescribeProducersRequest
 from tidelog.protocol.messages.describe_producers_response import (
     DescribeProducersResponse,
@@ -16,48 +15,58 @@ from tidelog.protocol.messages.describe_producers_response import (
     ProducerState,
     TopicResponse,
 )
+from tidelog.server.api.declaration import READ_TOPIC, Api, Refusal
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.DESCRIBE_PRODUCERS,
+    versions=(0, 0),
+    permissions=(READ_TOPIC,),
+    refusal=Refusal(asked_as={"partitions": "partition_indexes"}),
+)
 
 
-def handle(node: Node, request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[_describe(node, topic.name, partition) for partition in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+class DescribeProducersHandler:
+    def __init__(self, *, replicas: Replicas, broker_id: int) -> None:
+        self._replicas = replicas
+        self._broker_id = broker_id
 
-
-def _describe(node: Node, topic: str, partition: int) -> PartitionResponse:
-    problem = topic_name_problem(topic)
-    if problem is not None:
-        return PartitionResponse(
-            partition_index=partition, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=problem
+    def handle(self, request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
+        return DescribeProducersResponse(
+            topics=[
+                TopicResponse(
+                    name=topic.name,
+                    partitions=[self._describe(topic.name, partition) for partition in topic.partition_indexes],
+                )
+                for topic in request.topics
+            ]
         )
-    replica = node.replicas.readable(topic, partition)
-    if isinstance(replica, ErrorCode):
+
+    def _describe(self, topic: str, partition: int) -> PartitionResponse:
+        problem = topic_name_problem(topic)
+        if problem is not None:
+            return PartitionResponse(
+                partition_index=partition, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=problem
+            )
+        replica = self._replicas.readable(topic, partition)
+        if isinstance(replica, ErrorCode):
+            return PartitionResponse(
+                partition_index=partition,
+                error_code=replica,
+                error_message=f"broker {self._broker_id} has no replica of {topic}-{partition} that it can read",
+            )
         return PartitionResponse(
             partition_index=partition,
-            error_code=replica,
-            error_message=f"broker {node.broker_id} has no replica of {topic}-{partition} that it can read",
+            active_producers=[
+                ProducerState(
+                    producer_id=entry.producer_id,
+                    producer_epoch=entry.epoch,
+                    last_sequence=entry.last_sequence,
+                    last_timestamp=entry.last_timestamp,
+                    coordinator_epoch=entry.coordinator_epoch,
+                    current_txn_start_offset=entry.transaction_first_offset,
+                )
+                for entry in replica.log.producer_states
+            ],
         )
-    return PartitionResponse(
-        partition_index=partition,
-        active_producers=[
-            ProducerState(
-                producer_id=entry.producer_id,
-                producer_epoch=entry.epoch,
-                last_sequence=entry.last_sequence,
-                last_timestamp=entry.last_timestamp,
-                coordinator_epoch=entry.coordinator_epoch,
-                current_txn_start_offset=entry.transaction_first_offset,
-            )
-            for entry in replica.log.producer_states
-        ],
-    )

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
 from tidelog.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
+from tidelog.server.api.declaration import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID, Api, Refusal
+from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.DESCRIBE_TRANSACTIONS,
+    versions=(0, 0),
+    permissions=(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC),
+    refusal=Refusal(asked_as={"transaction_states": "transactional_ids"}),
+)
 
 
-def handle(node: Node, request: DescribeTransactionsRequest, context: RequestContext) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(
-        transaction_states=[node.transactions.describe_transaction(each) for each in request.transactional_ids]
-    )
+class DescribeTransactionsHandler:
+    def __init__(self, *, transactions: TransactionCoordinator) -> None:
+        self._transactions = transactions
+
+    def handle(self, request: DescribeTransactionsRequest, context: RequestContext) -> DescribeTransactionsResponse:
+        return DescribeTransactionsResponse(
+            transaction_states=[self._transactions.describe_transaction(each) for each in request.transactional_ids]
+        )

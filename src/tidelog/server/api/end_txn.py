@@ -6,16 +6,27 @@ Version 2 knows PRODUCER_FENCED, 5 ends transactions of the second protocol vers
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.end_txn_request import EndTxnRequest
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import WRITE_TRANSACTIONAL_ID, Api
+from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.END_TXN,
+    versions=(0, 5),
+    permissions=(WRITE_TRANSACTIONAL_ID,),
+    differences=(
+        "A node that does not coordinate the transactional id answers NOT_COORDINATOR before it looks at the request.",
+    ),
+)
 
 
-def handle(node: Node, request: EndTxnRequest, context: RequestContext) -> Message | Later[Message]:
-    return node.transactions.ask(request.transactional_id, request, context.version)
+class EndTxnHandler:
+    def __init__(self, *, transactions: TransactionCoordinator) -> None:
+        self._transactions = transactions
+
+    def handle(self, request: EndTxnRequest, context: RequestContext) -> Message | Later[Message]:
+        return self._transactions.ask(request.transactional_id, request, context.version)

@@ -3,6 +3,8 @@
 Version 7 brought sessions (KIP-227), 11 the rack of the reader (KIP-392), 12 the check for divergence (KIP-595), 13
 topic ids instead of names (KIP-516), 15 the replica state (KIP-903), 16 the address of the new leader (KIP-951).
 
+On the listener of a controller the quorum answers instead: that is how its replicas read the cluster's metadata.
+
 Two kinds of readers come here. Consumers see what is committed; they read from the leader or, from version 11 on, from
 any replica. Followers see everything up to the end of the log; the offset they ask for tells how far they are, and
 that may commit records and bring them into the in-sync set.
@@ -16,12 +18,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, ZERO_UUID
 from tidelog.network.later import Later
 from tidelog.partition.divergence import diverging_epoch
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.protocol.messages.fetch_response import (
     AbortedTransaction,
@@ -33,18 +36,27 @@ from tidelog.protocol.messages.fetch_response import (
     PartitionData,
 )
 from tidelog.records.batch import CorruptBatch
+from tidelog.server.api.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, Refusal
+from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.fetching.nearby import THE_LEADER
-from tidelog.server.fetching.sessions import FetchPlan, PartitionKey, SessionRefusal
+from tidelog.server.fetching.sessions import FetchPlan, FetchSessions, PartitionKey, SessionRefusal
 from tidelog.server.observability.logs import INVARIANT_LOGGER
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import READ_COMMITTED, Replica
 from tidelog.server.replicas.waits import FetchWait, FetchWaits
+from tidelog.server.replication.runtime import Replication
 from tidelog.server.replies.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.routing.context import RequestContext
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import OffsetOutOfRange
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.FETCH,
+    versions=(4, 18),
+    permissions=(READ_TOPIC, CLUSTER_ACTION),
+    listeners=BOTH,
+    refusal=Refusal(asked_as={"responses": "topics", "partition_index": "partition"}),
+)
 
 logger = logging.getLogger(__name__)
 invariants = logging.getLogger(INVARIANT_LOGGER)
@@ -98,118 +110,199 @@ class _Watch(NamedTuple):
     min_bytes: int
 
 
-def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
-    plan = node.fetch_sessions.plan(request, context.version)
-    if isinstance(plan, SessionRefusal):
-        return FetchResponse(error_code=plan.code, session_id=0)
-    reader = _reader(node, request, context)
-    if reader.is_follower and not node.replication.is_broker(reader.broker_id, reader.broker_epoch):
-        # A client that pretends, a process that has been replaced, or one that we have not heard of yet. It must not
-        # read what is not committed, and nobody may count on it.
-        answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
-        return _respond(node, plan, answers, context)
-    wait = FetchWait()
-    watch = _Watch(wait, request.min_bytes) if request.max_wait_ms > 0 else None
-    try:
-        first = _read_all(node, plan, reader, watch=watch)
-    except BaseException:
-        wait.release()
-        raise
-    if watch is None or not plan.partitions or first.urgent or first.readable_bytes >= request.min_bytes:
-        wait.release()
-        return _respond(node, plan, first.answers, context)
-    patience_ms = min(request.max_wait_ms, MAX_WAIT_MS)
-    if first.held_back:
-        patience_ms = min(patience_ms, node.replication.throttles.held_back_ms())
-    woken = wait.begin(request.min_bytes - first.readable_bytes, patience_ms)
-    return Later[None](woken).then(lambda _: _look_again(node, plan, request, context, reader, first, wait))
+class FetchHandler:
+    def __init__(
+        self,
+        *,
+        sessions: FetchSessions,
+        replication: Replication,
+        configuration: Configuration,
+        replicas: Replicas,
+        metadata: Metadata,
+    ) -> None:
+        self._sessions = sessions
+        self._replication = replication
+        self._configuration = configuration
+        self._replicas = replicas
+        self._metadata = metadata
 
-
-def _look_again(
-    node: Node,
-    plan: FetchPlan,
-    request: FetchRequest,
-    context: RequestContext,
-    reader: _Reader,
-    first: _Round,
-    wait: FetchWait,
-) -> FetchResponse:
-    second = _read_all(node, plan, reader, first)
-    if wait.overdue and second.readable_bytes >= request.min_bytes and not first.held_back:
-        invariants.error(
-            "a fetch waited for all of its %d ms although %d bytes were there for it: its wake-up was lost",
-            request.max_wait_ms,
-            second.readable_bytes,
-        )
-    return _respond(node, plan, second.answers, context)
-
-
-def _reader(node: Node, request: FetchRequest, context: RequestContext) -> _Reader:
-    follower = max(request.replica_id, request.replica_state.replica_id)
-    return _Reader(
-        broker_id=follower if follower >= 0 else _CONSUMER,
-        broker_epoch=request.replica_state.replica_epoch,
-        isolation_level=request.isolation_level,
-        rack=request.rack_id,
-        by_id=context.version >= _TOPIC_IDS_FROM,
-        any_replica=follower < 0 and context.version >= _ANY_REPLICA_FROM,
-        # Followers have a limit of their own, which they send.
-        max_bytes=request.max_bytes if follower >= 0 else min(request.max_bytes, node.config.fetch_max_bytes),
-    )
-
-
-def _read_all(
-    node: Node, plan: FetchPlan, reader: _Reader, first: _Round | None = None, *, watch: _Watch | None = None
-) -> _Round:
-    """One pass; the second one, after a wait, is given the first. The first one watches each partition from the moment
-    it is read, as long as it looks as if there will be a wait."""
-    result = _Round(answers=[], readable_bytes=0, urgent=False, idle={})
-    left = reader.max_bytes
-    for key, wanted in plan.partitions:
-        if first is not None and key in first.idle:
-            replica, seen = first.idle[key]
-            if seen == _looks(replica):
-                continue
-        found = _find(node, key, wanted, reader)
-        if isinstance(found, ErrorCode):
-            result.answers.append((key, _failed(wanted.partition, found)))
-            result.urgent = True
-            continue
-        # The first batch goes out whole even if it is above the limits, or a reader could never get past it (KIP-74).
-        min_one_batch = result.readable_bytes == 0
+    def handle(self, request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
+        plan = self._sessions.plan(request, context.version)
+        if isinstance(plan, SessionRefusal):
+            return FetchResponse(error_code=plan.code, session_id=0)
+        reader = self._reader(request, context)
+        if reader.is_follower and not self._replication.is_broker(reader.broker_id, reader.broker_epoch):
+            # A client that pretends, a process that has been replaced, or one that this node does not know yet. It must
+            # not read what is not committed, and nobody may count on it.
+            answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
+            return self._respond(plan, answers, context)
+        wait = FetchWait()
+        watch = _Watch(wait, request.min_bytes) if request.max_wait_ms > 0 else None
         try:
-            answer = _serve(node, found, wanted, reader, is_first=first is None)
-            if answer is None:
-                log = found.log
-                if wanted.fetch_offset >= _readable_end(found, reader) and plan.already_told(
-                    key, log.high_watermark, log.log_start_offset
-                ):
-                    result.idle[key] = (found, _looks(found))
-                    if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
-                        watch.wait.watch(_waits(found, reader))
+            first = self._read_all(plan, reader, watch=watch)
+        except BaseException:
+            wait.release()
+            raise
+        if watch is None or not plan.partitions or first.urgent or first.readable_bytes >= request.min_bytes:
+            wait.release()
+            return self._respond(plan, first.answers, context)
+        patience_ms = min(request.max_wait_ms, MAX_WAIT_MS)
+        if first.held_back:
+            patience_ms = min(patience_ms, self._replication.throttles.held_back_ms())
+        woken = wait.begin(request.min_bytes - first.readable_bytes, patience_ms)
+        return Later[None](woken).then(lambda _: self._look_again(plan, request, context, reader, first, wait))
+
+    def _look_again(
+        self,
+        plan: FetchPlan,
+        request: FetchRequest,
+        context: RequestContext,
+        reader: _Reader,
+        first: _Round,
+        wait: FetchWait,
+    ) -> FetchResponse:
+        second = self._read_all(plan, reader, first)
+        if wait.overdue and second.readable_bytes >= request.min_bytes and not first.held_back:
+            invariants.error(
+                "a fetch waited for all of its %d ms although %d bytes were there for it: its wake-up was lost",
+                request.max_wait_ms,
+                second.readable_bytes,
+            )
+        return self._respond(plan, second.answers, context)
+
+    def _reader(self, request: FetchRequest, context: RequestContext) -> _Reader:
+        follower = max(request.replica_id, request.replica_state.replica_id)
+        return _Reader(
+            broker_id=follower if follower >= 0 else _CONSUMER,
+            broker_epoch=request.replica_state.replica_epoch,
+            isolation_level=request.isolation_level,
+            rack=request.rack_id,
+            by_id=context.version >= _TOPIC_IDS_FROM,
+            any_replica=follower < 0 and context.version >= _ANY_REPLICA_FROM,
+            # Followers have a limit of their own, which they send.
+            max_bytes=request.max_bytes
+            if follower >= 0
+            else min(request.max_bytes, self._configuration.config.fetch_max_bytes),
+        )
+
+    def _read_all(
+        self, plan: FetchPlan, reader: _Reader, first: _Round | None = None, *, watch: _Watch | None = None
+    ) -> _Round:
+        """One pass; the second one, after a wait, is given the first. The first one notes how far a follower is, and
+        watches each partition from the moment it is read, as long as it looks as if there will be a wait."""
+        result = _Round(answers=[], readable_bytes=0, urgent=False, idle={})
+        left = reader.max_bytes
+        for key, wanted in plan.partitions:
+            if first is not None and key in first.idle:
+                replica, seen = first.idle[key]
+                if seen == _state_of(replica):
                     continue
-                if reader.is_follower and node.replication.throttles.holds_back(found, reader.broker_id):
-                    answer = _told(found, wanted)
-                    result.held_back = True
-                else:
-                    answer = _read(found, wanted, reader, max(left, 0), min_one_batch)
-        except StorageFailure as failure:
-            node.replicas.storage_failed(found, failure)
-            answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
-        except CorruptBatch as damage:
-            node.replicas.damage.found(found, damage)
-            answer = _failed(wanted.partition, ErrorCode.CORRUPT_MESSAGE)
-        result.answers.append((key, answer))
-        if answer.error_code or answer.diverging_epoch.epoch >= 0 or answer.preferred_read_replica != THE_LEADER:
-            result.urgent = True
-        if answer.records is not None:
-            result.readable_bytes += len(answer.records)
-            left -= len(answer.records)
-            if reader.is_follower:
-                node.replication.throttles.sent(found, len(answer.records))
-        if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
-            watch.wait.watch(_waits(found, reader))
-    return result
+            found = self._find(key, wanted, reader)
+            if isinstance(found, ErrorCode):
+                result.answers.append((key, _failed(wanted.partition, found)))
+                result.urgent = True
+                continue
+            # The first batch goes out whole even if it is above the limits: a reader could never get past it (KIP-74).
+            min_one_batch = result.readable_bytes == 0
+            try:
+                answer = self._check(found, wanted, reader)
+                if answer is None and reader.is_follower and first is None:
+                    self._note_progress(found, wanted, reader)
+                if answer is None:
+                    log = found.log
+                    if wanted.fetch_offset >= _readable_end(found, reader) and plan.already_told(
+                        key, log.high_watermark, log.log_start_offset
+                    ):
+                        result.idle[key] = (found, _state_of(found))
+                        if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
+                            watch.wait.watch(_waits(found, reader))
+                        continue
+                    if reader.is_follower and self._replication.throttles.holds_back(found, reader.broker_id):
+                        answer = _without_records(found, wanted)
+                        result.held_back = True
+                    else:
+                        answer = _read(found, wanted, reader, max(left, 0), min_one_batch)
+            except StorageFailure as failure:
+                self._replicas.storage_failed(found, failure)
+                answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
+            except CorruptBatch as damage:
+                self._replicas.damage.found(found, damage)
+                answer = _failed(wanted.partition, ErrorCode.CORRUPT_MESSAGE)
+            result.answers.append((key, answer))
+            if answer.error_code or answer.diverging_epoch.epoch >= 0 or answer.preferred_read_replica != THE_LEADER:
+                result.urgent = True
+            if answer.records is not None:
+                result.readable_bytes += len(answer.records)
+                left -= len(answer.records)
+                if reader.is_follower:
+                    self._replication.throttles.sent(found, len(answer.records))
+            if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
+                watch.wait.watch(_waits(found, reader))
+        return result
+
+    def _find(self, key: PartitionKey, wanted: FetchPartition, reader: _Reader) -> Replica | ErrorCode:
+        topic, topic_id, partition = key
+        if topic_id != ZERO_UUID or reader.by_id:
+            name = self._metadata.image.topic_name(topic_id)
+            if name is None:
+                return ErrorCode.UNKNOWN_TOPIC_ID
+            topic = name
+        if reader.any_replica:
+            return self._replicas.readable(topic, partition)
+        return self._replicas.leader_in_epoch(topic, partition, max(wanted.current_leader_epoch, NO_LEADER_EPOCH))
+
+    def _note_progress(self, replica: Replica, wanted: FetchPartition, reader: _Reader) -> None:
+        """A follower has everything before the offset that it asks for. That may commit records, which wakes those who
+        wait for them, and it may bring the follower into the in-sync set."""
+        replica.record_fetch(reader.broker_id, reader.broker_epoch, wanted.fetch_offset, wanted.log_start_offset)
+        self._replication.in_sync.follower_fetched(replica, reader.broker_id)
+
+    def _check(self, replica: Replica, wanted: FetchPartition, reader: _Reader) -> PartitionData | None:
+        """The answer if there is nothing for this reader to read here; None if there may be."""
+        problem = replica.check_leader_epoch(max(wanted.current_leader_epoch, NO_LEADER_EPOCH))
+        if problem:
+            return _failed(wanted.partition, problem)
+        if reader.is_follower and (replica.progress is None or replica.progress.follower(reader.broker_id) is None):
+            # With the right leader epoch it may be a replica that is about to be added: it asks again (KIP-903).
+            known = wanted.current_leader_epoch != NO_LEADER_EPOCH
+            code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return _failed(wanted.partition, code)
+        log = replica.log
+        if not log.log_start_offset <= wanted.fetch_offset:
+            return _out_of_range(replica, wanted, reader)
+        if wanted.last_fetched_epoch >= 0:
+            diverging = _divergence(replica, wanted)
+            if diverging is not None:
+                return diverging
+        if wanted.fetch_offset > log.log_end_offset:
+            return _out_of_range(replica, wanted, reader)
+        if reader.rack and not reader.is_follower:
+            nearby = self._replication.preferred_replica(replica, reader.rack, wanted.fetch_offset)
+            if nearby != THE_LEADER:
+                return _without_records(replica, wanted, preferred_read_replica=nearby)
+        return None
+
+    def _respond(self, plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
+        topics: dict[tuple[str, bytes], list[PartitionData]] = {}
+        hints = LeaderHints(self._metadata.image, context.listener) if context.version >= _LEADER_HINTS_FROM else None
+        for (topic, topic_id, _), answer in plan.to_answer(answers):
+            told = answer
+            if hints is not None and answer.error_code in REDIRECTING:
+                name = self._metadata.image.topic_name(topic_id) if topic_id != ZERO_UUID else topic
+                leader = hints.leader_of(name, answer.partition_index)
+                told = _failed(answer.partition_index, ErrorCode(answer.error_code), leader=leader)
+            topics.setdefault((topic, topic_id), []).append(told)
+        return FetchResponse(
+            session_id=plan.session_id,
+            responses=[
+                FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
+                for (topic, topic_id), partitions in topics.items()
+            ],
+            node_endpoints=[
+                NodeEndpoint(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
+                for each in (hints.addresses if hints is not None else ())
+            ],
+        )
 
 
 def _waits(replica: Replica, reader: _Reader) -> FetchWaits:
@@ -219,19 +312,7 @@ def _waits(replica: Replica, reader: _Reader) -> FetchWaits:
     return replica.stable_waits if reader.isolation_level == READ_COMMITTED else replica.fetch_waits
 
 
-def _find(node: Node, key: PartitionKey, wanted: FetchPartition, reader: _Reader) -> Replica | ErrorCode:
-    topic, topic_id, partition = key
-    if topic_id != ZERO_UUID or reader.by_id:
-        name = node.topic_name(topic_id)
-        if name is None:
-            return ErrorCode.UNKNOWN_TOPIC_ID
-        topic = name
-    if reader.any_replica:
-        return node.replicas.readable(topic, partition)
-    return node.replicas.leader_in_epoch(topic, partition, max(wanted.current_leader_epoch, NO_LEADER_EPOCH))
-
-
-def _looks(replica: Replica) -> tuple[int, ...]:
+def _state_of(replica: Replica) -> tuple[int, ...]:
     """Everything that could make an idle partition worth an answer."""
     log = replica.log
     return (
@@ -242,38 +323,6 @@ def _looks(replica: Replica) -> tuple[int, ...]:
         log.log_start_offset,
         replica.offline,
     )
-
-
-def _serve(
-    node: Node, replica: Replica, wanted: FetchPartition, reader: _Reader, *, is_first: bool
-) -> PartitionData | None:
-    """Everything about a fetch that is not reading. The answer if there is nothing to read then."""
-    problem = replica.check_leader_epoch(max(wanted.current_leader_epoch, NO_LEADER_EPOCH))
-    if problem:
-        return _failed(wanted.partition, problem)
-    if reader.is_follower and (replica.progress is None or replica.progress.follower(reader.broker_id) is None):
-        # With the right leader epoch it may be a replica that is about to be added: it asks again (KIP-903).
-        known = wanted.current_leader_epoch != NO_LEADER_EPOCH
-        code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return _failed(wanted.partition, code)
-    log = replica.log
-    if not log.log_start_offset <= wanted.fetch_offset:
-        return _out_of_range(replica, wanted, reader)
-    if wanted.last_fetched_epoch >= 0:
-        diverging = _divergence(replica, wanted)
-        if diverging is not None:
-            return diverging
-    if wanted.fetch_offset > log.log_end_offset:
-        return _out_of_range(replica, wanted, reader)
-    if reader.is_follower:
-        if is_first:
-            replica.record_fetch(reader.broker_id, reader.broker_epoch, wanted.fetch_offset, wanted.log_start_offset)
-            node.replication.in_sync.follower_fetched(replica, reader.broker_id)
-    elif reader.rack:
-        nearby = node.replication.preferred_replica(replica, reader.rack, wanted.fetch_offset)
-        if nearby != THE_LEADER:
-            return _told(replica, wanted, preferred_read_replica=nearby)
-    return None
 
 
 def _readable_end(replica: Replica, reader: _Reader) -> int:
@@ -324,10 +373,12 @@ def _divergence(replica: Replica, wanted: FetchPartition) -> PartitionData | Non
         return None
     if parted.epoch < 0 or parted.end_offset < 0:
         return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
-    return _told(replica, wanted, diverging_epoch=EpochEndOffset(epoch=parted.epoch, end_offset=parted.end_offset))
+    return _without_records(
+        replica, wanted, diverging_epoch=EpochEndOffset(epoch=parted.epoch, end_offset=parted.end_offset)
+    )
 
 
-def _told(
+def _without_records(
     replica: Replica,
     wanted: FetchPartition,
     *,
@@ -369,27 +420,4 @@ def _failed(
         aborted_transactions=() if code in _NOBODY_ASKED else None,
         current_leader=LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1]),
         records=b"",
-    )
-
-
-def _respond(node: Node, plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
-    topics: dict[tuple[str, bytes], list[PartitionData]] = {}
-    hints = LeaderHints(node.image, context.listener) if context.version >= _LEADER_HINTS_FROM else None
-    for (topic, topic_id, _), answer in plan.to_answer(answers):
-        told = answer
-        if hints is not None and answer.error_code in REDIRECTING:
-            name = node.topic_name(topic_id) if topic_id != ZERO_UUID else topic
-            leader = hints.leader_of(name, answer.partition_index)
-            told = _failed(answer.partition_index, ErrorCode(answer.error_code), leader=leader)
-        topics.setdefault((topic, topic_id), []).append(told)
-    return FetchResponse(
-        session_id=plan.session_id,
-        responses=[
-            FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
-            for (topic, topic_id), partitions in topics.items()
-        ],
-        node_endpoints=[
-            NodeEndpoint(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
-            for each in (hints.addresses if hints is not None else ())
-        ],
     )

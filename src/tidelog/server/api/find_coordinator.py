@@ -8,18 +8,25 @@ come into being when they are first asked for. Version 1 asks for transactional 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tidelog.coordinators.placement import partition_for
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from tidelog.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from tidelog.server.api.declaration import DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, Api, Refusal
+from tidelog.server.api.ports import CreateMissing, Metadata
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.FIND_COORDINATOR,
+    versions=(0, 6),
+    permissions=(DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID),
+    refusal=Refusal(asked_as={"coordinators": "coordinator_keys"}),
+    differences=("Share groups have no coordinator here: their keys are answered with INVALID_REQUEST.",),
+)
 
 GROUP = 0
 TRANSACTION = 1
@@ -28,57 +35,59 @@ _TOPICS = {GROUP: CONSUMER_OFFSETS_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
 _SEVERAL_KEYS_FROM = 4
 
 
-def handle(
-    node: Node, request: FindCoordinatorRequest, context: RequestContext
-) -> FindCoordinatorResponse | Later[FindCoordinatorResponse]:
-    topic = _TOPICS.get(request.key_type)
-    if topic is not None and topic not in node.image.topics:
-        return Later.run(_create_and_find(node, topic, request, context))
-    return _find_all(node, topic, request, context)
+class FindCoordinatorHandler:
+    def __init__(self, *, metadata: Metadata, create_missing: CreateMissing) -> None:
+        self._metadata = metadata
+        self._create_missing = create_missing
 
+    def handle(
+        self, request: FindCoordinatorRequest, context: RequestContext
+    ) -> FindCoordinatorResponse | Later[FindCoordinatorResponse]:
+        topic = _TOPICS.get(request.key_type)
+        if topic is not None and topic not in self._metadata.image.topics:
+            return Later.run(self._create_and_find(topic, request, context))
+        return self._find_all(topic, request, context)
 
-async def _create_and_find(
-    node: Node, topic: str, request: FindCoordinatorRequest, context: RequestContext
-) -> FindCoordinatorResponse:
-    # If it fails the reason is in the log; to the client this is "not yet", and it will ask again.
-    with suppress(ApiError):
-        await node.topics_on_demand.create_missing([topic])
-    return _find_all(node, topic, request, context)
+    async def _create_and_find(
+        self, topic: str, request: FindCoordinatorRequest, context: RequestContext
+    ) -> FindCoordinatorResponse:
+        # If it fails the reason is in the log; to the client this is "not yet", and it will ask again.
+        with suppress(ApiError):
+            await self._create_missing([topic])
+        return self._find_all(topic, request, context)
 
-
-def _find_all(
-    node: Node, topic: str | None, request: FindCoordinatorRequest, context: RequestContext
-) -> FindCoordinatorResponse:
-    if context.version >= _SEVERAL_KEYS_FROM:
+    def _find_all(
+        self, topic: str | None, request: FindCoordinatorRequest, context: RequestContext
+    ) -> FindCoordinatorResponse:
+        if context.version >= _SEVERAL_KEYS_FROM:
+            return FindCoordinatorResponse(
+                coordinators=[self._find(topic, key, context) for key in request.coordinator_keys]
+            )
+        found = self._find(topic, request.key, context)
         return FindCoordinatorResponse(
-            coordinators=[_find(node, topic, key, context) for key in request.coordinator_keys]
+            error_code=found.error_code,
+            # The one place where Apache Kafka says by name that there is no error.
+            error_message=found.error_message if found.error_code else ErrorCode.NONE.name,
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
         )
-    found = _find(node, topic, request.key, context)
-    return FindCoordinatorResponse(
-        error_code=found.error_code,
-        # The one place where Apache Kafka says by name that there is no error.
-        error_message=found.error_message if found.error_code else ErrorCode.NONE.name,
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
-    )
 
-
-def _find(node: Node, topic: str | None, key: str, context: RequestContext) -> Coordinator:
-    if topic is None:
-        return _nobody(key, ErrorCode.INVALID_REQUEST, "only groups and transactional ids have coordinators here")
-    image = node.image.topics.get(topic)
-    if image is None:
-        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} does not exist yet")
-    number = partition_for(key, len(image.partitions))
-    leader = image.partitions[number].leader
-    broker = node.image.brokers.get(leader)
-    if broker is None or broker.fenced:
-        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic}-{number} has no leader")
-    endpoint = broker.endpoint(context.listener) or (broker.endpoints[0] if broker.endpoints else None)
-    if endpoint is None:
-        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {leader} has no address")
-    return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
+    def _find(self, topic: str | None, key: str, context: RequestContext) -> Coordinator:
+        if topic is None:
+            return _nobody(key, ErrorCode.INVALID_REQUEST, "only groups and transactional ids have coordinators here")
+        image = self._metadata.image.topics.get(topic)
+        if image is None:
+            return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} does not exist yet")
+        number = partition_for(key, len(image.partitions))
+        leader = image.partitions[number].leader
+        broker = self._metadata.image.brokers.get(leader)
+        if broker is None or broker.fenced:
+            return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic}-{number} has no leader")
+        endpoint = broker.endpoint(context.listener) or (broker.endpoints[0] if broker.endpoints else None)
+        if endpoint is None:
+            return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {leader} has no address")
+        return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
 
 
 def _nobody(key: str, code: ErrorCode, reason: str) -> Coordinator:

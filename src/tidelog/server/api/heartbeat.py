@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import READ_GROUP, Api
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.HEARTBEAT,
+    versions=(0, 4),
+    permissions=(READ_GROUP,),
+    differences=("A node that does not coordinate the group answers NOT_COORDINATOR before it looks at the request.",),
+)
 
 
-def handle(node: Node, request: HeartbeatRequest, context: RequestContext) -> Message | Later[Message]:
-    return node.groups.ask(request.group_id, request, context)
+class HeartbeatHandler:
+    def __init__(self, *, groups: GroupCoordinator) -> None:
+        self._groups = groups
+
+    def handle(self, request: HeartbeatRequest, context: RequestContext) -> Message | Later[Message]:
+        return self._groups.ask(request.group_id, request, context)

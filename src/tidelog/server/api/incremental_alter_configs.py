@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from tidelog.server.api.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding, Refusal
 from tidelog.server.configuration.alteration import join_incremental, split_incremental
-from tidelog.server.routing import forwarding
 from tidelog.server.routing.context import RequestContext
+from tidelog.server.routing.forwarding import ToController
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    versions=(0, 1),
+    permissions=ALTER_CONFIGS,
+    listeners=BOTH,
+    forwarding=Forwarding.A_PART,
+    refusal=Refusal(asked_as={"responses": "resources"}),
+)
 
 
-async def handle(
-    node: Node, request: IncrementalAlterConfigsRequest, context: RequestContext
-) -> IncrementalAlterConfigsResponse:
-    split = split_incremental(request, node.broker_id, brokers=True)
-    if not split.answered:
-        return cast(IncrementalAlterConfigsResponse, await forwarding.handle(node, request, context))
+class IncrementalAlterConfigsHandler:
+    """Log levels, and what other brokers have to be asked themselves, is answered here; the rest by the controller."""
 
-    async def forward(rest: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-        return cast(IncrementalAlterConfigsResponse, await forwarding.forward_part(node, rest, context))
+    def __init__(self, *, node_id: int, controller: ToController, refuse_other_brokers: bool) -> None:
+        self._node_id = node_id
+        self._controller = controller
+        self._refuse_other_brokers = refuse_other_brokers
 
-    return await join_incremental(request, split, forward)
+    async def handle(
+        self, request: IncrementalAlterConfigsRequest, context: RequestContext
+    ) -> IncrementalAlterConfigsResponse:
+        split = split_incremental(request, self._node_id, brokers=self._refuse_other_brokers)
+        if not split.answered:
+            return cast(IncrementalAlterConfigsResponse, await self._controller.forward(API, request, context))
+
+        async def forward(rest: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+            return cast(IncrementalAlterConfigsResponse, await self._controller.forward_part(API, rest, context))
+
+        return await join_incremental(request, split, forward)

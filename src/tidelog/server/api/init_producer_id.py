@@ -7,35 +7,51 @@ one. With a transactional id the coordinator decides, in `tidelog.coordinators.t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_PRODUCER_ID
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import IDEMPOTENT_WRITE, TWO_PHASE_COMMIT, WRITE_TRANSACTIONAL_ID, Api
+from tidelog.server.coordination.producer_ids import ProducerIds
+from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.INIT_PRODUCER_ID,
+    versions=(0, 6),
+    permissions=(WRITE_TRANSACTIONAL_ID, IDEMPOTENT_WRITE, TWO_PHASE_COMMIT),
+    kafka_versions=(0, 5),
+    differences=(
+        "Version 6 serves prepared transactions (KIP-939), which Apache Kafka has not released.",
+        "A node that does not coordinate the transactional id answers NOT_COORDINATOR before it looks at the request.",
+    ),
+)
 
 
-def handle(node: Node, request: InitProducerIdRequest, context: RequestContext) -> Message | Later[Message]:
-    if request.transactional_id is None:
-        return Later.run(_give(node))
-    if not request.transactional_id:
-        return _refused(ErrorCode.INVALID_REQUEST)
-    return node.transactions.ask(request.transactional_id, request, context.version)
+class InitProducerIdHandler:
+    def __init__(self, *, transactions: TransactionCoordinator, producer_ids: ProducerIds) -> None:
+        self._transactions = transactions
+        self._producer_ids = producer_ids
 
+    def handle(self, request: InitProducerIdRequest, context: RequestContext) -> Message | Later[Message]:
+        if request.transactional_id is None:
+            return Later.run(self._give())
+        if not request.transactional_id:
+            return _refused(ErrorCode.INVALID_REQUEST)
+        return self._transactions.ask(request.transactional_id, request, context.version)
 
-async def _give(node: Node) -> InitProducerIdResponse:
-    # Without a transactional id nobody can be fenced: a new id is as good as a new epoch, and what Kafka gives too.
-    try:
-        producer_id = await node.producer_ids.next()
-    except ApiError as error:
-        return _refused(error.code)
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    async def _give(
+        self,
+    ) -> InitProducerIdResponse:
+        # Without a transactional id nobody can be fenced: a new id is as good as a new epoch, and what Kafka gives too.
+        try:
+            producer_id = await self._producer_ids.next()
+        except ApiError as error:
+            return _refused(error.code)
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
 def _refused(code: ErrorCode) -> InitProducerIdResponse:

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest
 from tidelog.protocol.messages.join_group_response import JoinGroupResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import READ_GROUP, Api
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.JOIN_GROUP,
+    versions=(0, 9),
+    permissions=(READ_GROUP,),
+    differences=("A node that does not coordinate the group answers NOT_COORDINATOR before it looks at the request.",),
+)
 
 
 # Before, no protocol was an empty name.
 _NULL_PROTOCOL_FROM = 7
 
 
-def handle(node: Node, request: JoinGroupRequest, context: RequestContext) -> Message | Later[Message]:
-    outcome = node.groups.ask(request.group_id, request, context)
-    no_protocol = None if context.version >= _NULL_PROTOCOL_FROM else ""
+class JoinGroupHandler:
+    def __init__(self, *, groups: GroupCoordinator) -> None:
+        self._groups = groups
 
-    def finish(reply: Message) -> Message:
-        """An error has no protocol, and who is sent to another coordinator no member id."""
-        if not isinstance(reply, JoinGroupResponse) or not reply.error_code:
-            return reply
-        member_id = "" if reply.error_code == ErrorCode.NOT_COORDINATOR else reply.member_id
-        return JoinGroupResponse(error_code=reply.error_code, member_id=member_id, protocol_name=no_protocol)
+    def handle(self, request: JoinGroupRequest, context: RequestContext) -> Message | Later[Message]:
+        outcome = self._groups.ask(request.group_id, request, context)
+        no_protocol = None if context.version >= _NULL_PROTOCOL_FROM else ""
 
-    return finish(outcome) if isinstance(outcome, Message) else outcome.then(finish)
+        def finish(reply: Message) -> Message:
+            """An error has no protocol, and who is sent to another coordinator no member id."""
+            if not isinstance(reply, JoinGroupResponse) or not reply.error_code:
+                return reply
+            member_id = "" if reply.error_code == ErrorCode.NOT_COORDINATOR else reply.member_id
+            return JoinGroupResponse(error_code=reply.error_code, member_id=member_id, protocol_name=no_protocol)
+
+        return finish(outcome) if isinstance(outcome, Message) else outcome.then(finish)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import READ_GROUP, Api
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.LEAVE_GROUP,
+    versions=(0, 5),
+    permissions=(READ_GROUP,),
+    differences=("A node that does not coordinate the group answers NOT_COORDINATOR before it looks at the request.",),
+)
 
 
-def handle(node: Node, request: LeaveGroupRequest, context: RequestContext) -> Message | Later[Message]:
-    return node.groups.ask(request.group_id, request, context)
+class LeaveGroupHandler:
+    def __init__(self, *, groups: GroupCoordinator) -> None:
+        self._groups = groups
+
+    def handle(self, request: LeaveGroupRequest, context: RequestContext) -> Message | Later[Message]:
+        return self._groups.ask(request.group_id, request, context)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
 
 from tidelog.metadata.image import ResourceType
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.list_config_resources_request import ListConfigResourcesRequest
 from tidelog.protocol.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
+from tidelog.server.api.declaration import DESCRIBE_CONFIGS, Api
+from tidelog.server.api.ports import Metadata
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(key=ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1), permissions=DESCRIBE_CONFIGS[:1])
 
 _LISTED = frozenset(
     {
@@ -25,19 +26,23 @@ _LISTED = frozenset(
 )
 
 
-def handle(node: Node, request: ListConfigResourcesRequest, context: RequestContext) -> ListConfigResourcesResponse:
-    wanted = {ResourceType.CLIENT_METRICS} if context.version == 0 else set(request.resource_types) or set(_LISTED)
-    if not wanted <= _LISTED:
-        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    found: list[ConfigResource] = []
-    # The order is Kafka's. The first two exist by having properties.
-    for kind in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
-        names = [resource.name for resource in node.image.configs if resource.type == kind]
-        found += _listed(wanted, kind, names)
-    for kind in (ResourceType.BROKER_LOGGER, ResourceType.BROKER):
-        found += _listed(wanted, kind, map(str, node.image.brokers))
-    found += _listed(wanted, ResourceType.TOPIC, node.image.topics)
-    return ListConfigResourcesResponse(config_resources=found)
+class ListConfigResourcesHandler:
+    def __init__(self, *, metadata: Metadata) -> None:
+        self._metadata = metadata
+
+    def handle(self, request: ListConfigResourcesRequest, context: RequestContext) -> ListConfigResourcesResponse:
+        wanted = {ResourceType.CLIENT_METRICS} if context.version == 0 else set(request.resource_types) or set(_LISTED)
+        if not wanted <= _LISTED:
+            return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        found: list[ConfigResource] = []
+        # The order is Kafka's. The first two exist by having properties.
+        for kind in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
+            names = [resource.name for resource in self._metadata.image.configs if resource.type == kind]
+            found += _listed(wanted, kind, names)
+        for kind in (ResourceType.BROKER_LOGGER, ResourceType.BROKER):
+            found += _listed(wanted, kind, map(str, self._metadata.image.brokers))
+        found += _listed(wanted, ResourceType.TOPIC, self._metadata.image.topics)
+        return ListConfigResourcesResponse(config_resources=found)
 
 
 def _listed(wanted: Collection[int], kind: ResourceType, names: Iterable[str]) -> list[ConfigResource]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
 from tidelog.protocol.messages.list_groups_response import ListGroupsResponse
+from tidelog.server.api.declaration import DESCRIBE_CLUSTER, DESCRIBE_GROUP, Api
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(key=ApiKey.LIST_GROUPS, versions=(0, 5), permissions=(DESCRIBE_CLUSTER, DESCRIBE_GROUP))
 
 
-def handle(node: Node, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
-    return node.groups.list_groups(request.states_filter, request.types_filter)
+class ListGroupsHandler:
+    def __init__(self, *, groups: GroupCoordinator) -> None:
+        self._groups = groups
+
+    def handle(self, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
+        return self._groups.list_groups(request.states_filter, request.types_filter)

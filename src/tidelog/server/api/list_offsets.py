@@ -13,10 +13,10 @@ has reached the start of its own epoch it does not tell an end, which could be b
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
 from tidelog.protocol.messages.list_offsets_response import (
     ListOffsetsPartitionResponse,
@@ -26,14 +26,21 @@ from tidelog.protocol.messages.list_offsets_response import (
 from tidelog.records.batch import CorruptBatch
 from tidelog.records.timestamp_search import TimestampSearch
 from tidelog.records.validation import PROMPT_BYTES
+from tidelog.server.api.declaration import DESCRIBE_TOPIC, Api
+from tidelog.server.patient_work import PatientWork
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.routing.context import RequestContext
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import TimestampedOffset
 from tidelog.storage.log.timestamp_lookup import Seeking, seek, seek_max
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.LIST_OFFSETS,
+    versions=(1, 11),
+    permissions=(DESCRIBE_TOPIC,),
+    differences=("There is no tiered storage: the times -5 and -6 are answered with offset -1.",),
+)
 
 # The replica ids of those who are no replica.
 CONSUMER = -1
@@ -61,34 +68,83 @@ _FIRST_VERSIONS = {
 _OFFSET_NOT_AVAILABLE_FROM = 5
 
 
-def handle(
-    node: Node, request: ListOffsetsRequest, context: RequestContext
-) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
-    topics = []
-    unfinished: list[_Unfinished] = []
-    asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
-    refused: set[tuple[str, int]] = set()
-    for topic in request.topics:
-        partitions: list[ListOffsetsPartitionResponse] = []
-        for wanted in topic.partitions:
-            key = (topic.name, wanted.partition_index)
-            if asked[key] > 1:
-                # Which of the questions is meant cannot be told: one answer for all of them.
-                if key not in refused:
-                    refused.add(key)
-                    partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
-                continue
-            answer = _find(node, request, topic.name, wanted, context.version)
-            if isinstance(answer, _Unfinished):
-                answer.answers, answer.place = partitions, len(partitions)
-                unfinished.append(answer)
-                partitions.append(_failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR))
+class ListOffsetsHandler:
+    def __init__(self, *, patient_work: PatientWork, replicas: Replicas) -> None:
+        self._patient_work = patient_work
+        self._replicas = replicas
+
+    def handle(
+        self, request: ListOffsetsRequest, context: RequestContext
+    ) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
+        topics = []
+        unfinished: list[_Unfinished] = []
+        asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+        refused: set[tuple[str, int]] = set()
+        for topic in request.topics:
+            partitions: list[ListOffsetsPartitionResponse] = []
+            for wanted in topic.partitions:
+                key = (topic.name, wanted.partition_index)
+                if asked[key] > 1:
+                    # Which of the questions is meant cannot be told: one answer for all of them.
+                    if key not in refused:
+                        refused.add(key)
+                        partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
+                    continue
+                answer = self._find(request, topic.name, wanted, context.version)
+                if isinstance(answer, _Unfinished):
+                    answer.answers, answer.place = partitions, len(partitions)
+                    unfinished.append(answer)
+                    partitions.append(_failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR))
+                else:
+                    partitions.append(answer)
+            if partitions:
+                topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+        response = ListOffsetsResponse(topics=topics)
+        return Later.run(self._finish(unfinished, response)) if unfinished else response
+
+    async def _finish(self, unfinished: list[_Unfinished], response: ListOffsetsResponse) -> ListOffsetsResponse:
+        for each in unfinished:
+            assert each.seeking is not None
+            assert each.search is not None
+            search = each.search
+            while True:
+                found = await self._patient_work.finish(search.run)
+                try:
+                    search = each.seeking.send(found)
+                except StopIteration as end:
+                    result: TimestampedOffset | None = end.value
+                    break
+            # The leadership may have ended meanwhile, and with it what is known of the log's end.
+            problem = each.replica.check_leader_epoch(each.wanted.current_leader_epoch)
+            if problem:
+                each.answers[each.place] = _failed(each.wanted, problem)
             else:
-                partitions.append(answer)
-        if partitions:
-            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
-    response = ListOffsetsResponse(topics=topics)
-    return Later.run(_finish(node, unfinished, response)) if unfinished else response
+                visible = _visible(each.replica, each.isolation_level, result)
+                each.answers[each.place] = _answer(each.wanted, visible, each.version)
+        return response
+
+    def _find(
+        self, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
+    ) -> ListOffsetsPartitionResponse | _Unfinished:
+        if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
+            return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
+        replica = self._replicas.leader_in_epoch(topic, wanted.partition_index, wanted.current_leader_epoch)
+        if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
+            # A tool that looks into one broker may ask a follower.
+            replica = self._replicas.readable(topic, wanted.partition_index)
+        if isinstance(replica, ErrorCode):
+            return _failed(wanted, replica)
+        level = max(request.isolation_level, 0) if request.replica_id == CONSUMER else EVERYTHING
+        try:
+            if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
+                return _seek(replica, level, wanted, version)
+            return _answer(wanted, _look_up(replica, level, wanted.timestamp), version)
+        except StorageFailure as failure:
+            self._replicas.storage_failed(replica, failure)
+            return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+        except CorruptBatch as damage:
+            self._replicas.damage.found(replica, damage)
+            return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
 
 
 class _Unfinished:
@@ -103,52 +159,6 @@ class _Unfinished:
         self.seeking: Seeking | None = None
         self.answers: list[ListOffsetsPartitionResponse] = []
         self.place = 0
-
-
-async def _finish(node: Node, unfinished: list[_Unfinished], response: ListOffsetsResponse) -> ListOffsetsResponse:
-    for each in unfinished:
-        assert each.seeking is not None
-        assert each.search is not None
-        search = each.search
-        while True:
-            found = await node.patient_work.finish(search.run)
-            try:
-                search = each.seeking.send(found)
-            except StopIteration as end:
-                result: TimestampedOffset | None = end.value
-                break
-        # The leadership may have ended meanwhile, and with it what is known of the log's end.
-        problem = each.replica.check_leader_epoch(each.wanted.current_leader_epoch)
-        if problem:
-            each.answers[each.place] = _failed(each.wanted, problem)
-        else:
-            told = _told(each.replica, each.isolation_level, result)
-            each.answers[each.place] = _answer(each.wanted, told, each.version)
-    return response
-
-
-def _find(
-    node: Node, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
-) -> ListOffsetsPartitionResponse | _Unfinished:
-    if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
-        return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
-    replica = node.replicas.leader_in_epoch(topic, wanted.partition_index, wanted.current_leader_epoch)
-    if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
-        # A tool that looks into one broker may ask a follower.
-        replica = node.replicas.readable(topic, wanted.partition_index)
-    if isinstance(replica, ErrorCode):
-        return _failed(wanted, replica)
-    level = max(request.isolation_level, 0) if request.replica_id == CONSUMER else EVERYTHING
-    try:
-        if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
-            return _seek(replica, level, wanted, version)
-        return _answer(wanted, _look_up(replica, level, wanted.timestamp), version)
-    except StorageFailure as failure:
-        node.replicas.storage_failed(replica, failure)
-        return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
-    except CorruptBatch as damage:
-        node.replicas.damage.found(replica, damage)
-        return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
 
 
 def _seek(
@@ -166,7 +176,7 @@ def _seek(
                 return unfinished
             search = seeking.send(found)
     except StopIteration as end:
-        return _answer(wanted, _told(replica, isolation_level, end.value), version)
+        return _answer(wanted, _visible(replica, isolation_level, end.value), version)
 
 
 def _answer(
@@ -193,7 +203,7 @@ def _look_up(replica: Replica, isolation_level: int, wanted: int) -> tuple[int, 
     return -1, -1, -1
 
 
-def _told(replica: Replica, isolation_level: int, found: TimestampedOffset | None) -> tuple[int, int, int] | None:
+def _visible(replica: Replica, isolation_level: int, found: TimestampedOffset | None) -> tuple[int, int, int] | None:
     """As `_look_up`: what was found, if it is below the end that the reader may know."""
     if found is not None and found.offset >= _end(replica, isolation_level):
         return (-1, -1, -1) if _end_is_known(replica, isolation_level) else None

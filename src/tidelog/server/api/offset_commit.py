@@ -7,10 +7,10 @@ From version 10 topics go by their id (KIP-848). Topics that do not exist are re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -22,48 +22,55 @@ from tidelog.protocol.messages.offset_commit_response import (
     OffsetCommitResponseTopic,
 )
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import READ_GROUP, READ_TOPIC, Api
+from tidelog.server.api.ports import Metadata
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(key=ApiKey.OFFSET_COMMIT, versions=(2, 10), permissions=(READ_GROUP, READ_TOPIC))
 
 _TOPIC_IDS_FROM = 10
 
 
-def handle(node: Node, request: OffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
-    known: list[OffsetCommitRequestTopic] = []
-    refused: list[OffsetCommitResponseTopic] = []
-    for topic in request.topics:
-        by_id = context.version >= _TOPIC_IDS_FROM
-        name = node.topic_name(topic.topic_id) if by_id else topic.name
-        image = None if name is None else node.image.topics.get(name)
-        if name is None or image is None:
-            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(_refused(topic, topic.partitions, code))
-            continue
-        there = [each for each in topic.partitions if each.partition_index in image.partitions]
-        if len(there) < len(topic.partitions):
-            missing = [each for each in topic.partitions if each.partition_index not in image.partitions]
-            refused.append(_refused(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        if there:
-            known.append(OffsetCommitRequestTopic(name=name, topic_id=topic.topic_id, partitions=there))
-    if request.topics and not known:
-        return OffsetCommitResponse(topics=refused)
-    if refused or context.version >= _TOPIC_IDS_FROM:
-        request = OffsetCommitRequest(
-            group_id=request.group_id,
-            generation_id_or_member_epoch=request.generation_id_or_member_epoch,
-            member_id=request.member_id,
-            group_instance_id=request.group_instance_id,
-            retention_time_ms=request.retention_time_ms,
-            topics=known,
-        )
-    outcome = node.groups.ask(request.group_id, request, context)
-    if not refused:
-        return outcome
-    if isinstance(outcome, Message):
-        return _joined(outcome, refused)
-    return outcome.then(lambda reply: _joined(reply, refused))
+class OffsetCommitHandler:
+    def __init__(self, *, metadata: Metadata, groups: GroupCoordinator) -> None:
+        self._metadata = metadata
+        self._groups = groups
+
+    def handle(self, request: OffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
+        known: list[OffsetCommitRequestTopic] = []
+        refused: list[OffsetCommitResponseTopic] = []
+        for topic in request.topics:
+            by_id = context.version >= _TOPIC_IDS_FROM
+            name = self._metadata.image.topic_name(topic.topic_id) if by_id else topic.name
+            image = None if name is None else self._metadata.image.topics.get(name)
+            if name is None or image is None:
+                code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                refused.append(_refused(topic, topic.partitions, code))
+                continue
+            there = [each for each in topic.partitions if each.partition_index in image.partitions]
+            if len(there) < len(topic.partitions):
+                missing = [each for each in topic.partitions if each.partition_index not in image.partitions]
+                refused.append(_refused(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            if there:
+                known.append(OffsetCommitRequestTopic(name=name, topic_id=topic.topic_id, partitions=there))
+        if request.topics and not known:
+            return OffsetCommitResponse(topics=refused)
+        if refused or context.version >= _TOPIC_IDS_FROM:
+            request = OffsetCommitRequest(
+                group_id=request.group_id,
+                generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+                member_id=request.member_id,
+                group_instance_id=request.group_instance_id,
+                retention_time_ms=request.retention_time_ms,
+                topics=known,
+            )
+        outcome = self._groups.ask(request.group_id, request, context)
+        if not refused:
+            return outcome
+        if isinstance(outcome, Message):
+            return _joined(outcome, refused)
+        return outcome.then(lambda reply: _joined(reply, refused))
 
 
 def _joined(reply: Message, refused: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.offset_delete_request import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -16,41 +15,48 @@ from tidelog.protocol.messages.offset_delete_response import (
     OffsetDeleteResponseTopic,
 )
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import DELETE_GROUP, READ_TOPIC, Api
+from tidelog.server.api.ports import Metadata
+from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(key=ApiKey.OFFSET_DELETE, versions=(0, 0), permissions=(DELETE_GROUP, READ_TOPIC))
 
 
-async def handle(node: Node, request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse:
-    if not request.group_id:
-        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    known: list[OffsetDeleteRequestTopic] = []
-    results: dict[str, list[OffsetDeleteResponsePartition]] = {}
-    for topic in request.topics:
-        there: list[OffsetDeleteRequestPartition] = []
-        for partition in topic.partitions:
-            if node.image.partition(topic.name, partition.partition_index) is not None:
-                there.append(partition)
-            else:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                refused = OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
-                results.setdefault(topic.name, []).append(refused)
-        if there:
-            known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=there))
-    message = OffsetDeleteRequest(group_id=request.group_id, topics=known)
-    outcome = node.groups.ask(request.group_id, message, context)
-    reply = outcome if isinstance(outcome, Message) else await outcome
-    assert isinstance(reply, OffsetDeleteResponse)
-    if reply.error_code:
-        return reply
-    return OffsetDeleteResponse(
-        topics=[
-            OffsetDeleteResponseTopic(name=topic.name, partitions=[*topic.partitions, *results.pop(topic.name, ())])
-            for topic in reply.topics
-        ]
-        + list(_respond(results).topics)
-    )
+class OffsetDeleteHandler:
+    def __init__(self, *, metadata: Metadata, groups: GroupCoordinator) -> None:
+        self._metadata = metadata
+        self._groups = groups
+
+    async def handle(self, request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse:
+        if not request.group_id:
+            return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+        known: list[OffsetDeleteRequestTopic] = []
+        results: dict[str, list[OffsetDeleteResponsePartition]] = {}
+        for topic in request.topics:
+            there: list[OffsetDeleteRequestPartition] = []
+            for partition in topic.partitions:
+                if self._metadata.image.partition(topic.name, partition.partition_index) is not None:
+                    there.append(partition)
+                else:
+                    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    refused = OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
+                    results.setdefault(topic.name, []).append(refused)
+            if there:
+                known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=there))
+        message = OffsetDeleteRequest(group_id=request.group_id, topics=known)
+        outcome = self._groups.ask(request.group_id, message, context)
+        reply = outcome if isinstance(outcome, Message) else await outcome
+        assert isinstance(reply, OffsetDeleteResponse)
+        if reply.error_code:
+            return reply
+        return OffsetDeleteResponse(
+            topics=[
+                OffsetDeleteResponseTopic(name=topic.name, partitions=[*topic.partitions, *results.pop(topic.name, ())])
+                for topic in reply.topics
+            ]
+            + list(_respond(results).topics)
+        )
 
 
 def _respond(results: dict[str, list[OffsetDeleteResponsePartition]]) -> OffsetDeleteResponse:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.offset_for_leader_epoch_request import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -14,27 +13,31 @@ from tidelog.protocol.messages.offset_for_leader_epoch_response import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
+from tidelog.server.api.declaration import CLUSTER_ACTION, DESCRIBE_TOPIC, Api
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), permissions=(DESCRIBE_TOPIC, CLUSTER_ACTION))
 
 
-def handle(node: Node, request: OffsetForLeaderEpochRequest, context: RequestContext) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[_end_of(node, topic.topic, wanted) for wanted in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+class OffsetForLeaderEpochHandler:
+    def __init__(self, *, replicas: Replicas) -> None:
+        self._replicas = replicas
 
+    def handle(self, request: OffsetForLeaderEpochRequest, context: RequestContext) -> OffsetForLeaderEpochResponse:
+        return OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic, partitions=[self._end_of(topic.topic, wanted) for wanted in topic.partitions]
+                )
+                for topic in request.topics
+            ]
+        )
 
-def _end_of(node: Node, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
-    replica = node.replicas.leader_in_epoch(topic, wanted.partition, wanted.current_leader_epoch)
-    if isinstance(replica, ErrorCode):
-        return EpochEndOffset(partition=wanted.partition, error_code=replica)
-    log = replica.log
-    epoch, end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log.log_end_offset)
-    return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
+    def _end_of(self, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
+        replica = self._replicas.leader_in_epoch(topic, wanted.partition, wanted.current_leader_epoch)
+        if isinstance(replica, ErrorCode):
+            return EpochEndOffset(partition=wanted.partition, error_code=replica)
+        log = replica.log
+        epoch, end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log.log_end_offset)
+        return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)

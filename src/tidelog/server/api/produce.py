@@ -4,7 +4,8 @@ Version 7 allows zstd, 8 brought errors per record (KIP-467), 10 tells the new l
 with 12 the write itself adds the partition to the transaction (both KIP-890), 13 gives topic ids instead of names
 (KIP-516).
 
-Every record is checked before it is appended (`produce_checks.py`).
+Every record is checked before it is appended (`produce_checks.py`). Requests of one connection are appended in their
+order (`routing/produce_order.py`).
 
 acks=0 gets no reply; if something is wrong the connection is closed, which is the only way to tell. acks=1 is answered
 after the append, acks=all (-1) when all in-sync replicas have the records. A partition whose flush policy asks for it
@@ -15,13 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
 from tidelog.model.errors import ErrorCode
-from tidelog.model.ids import ZERO_UUID
+from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.verification import VerificationGuard
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tidelog.protocol.messages.produce_response import (
     BatchIndexAndErrorMessage,
@@ -33,6 +34,9 @@ from tidelog.protocol.messages.produce_response import (
 )
 from tidelog.records.produce_rules import ProduceRejection
 from tidelog.records.produced_records import RecordsWork
+from tidelog.server.api import legacy_produce
+from tidelog.server.api.declaration import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api, FrameSize, Refusal
+from tidelog.server.api.ports import Admit, Configuration, Metadata
 from tidelog.server.api.produce_checks import (
     Checks,
     Outcome,
@@ -41,17 +45,33 @@ from tidelog.server.api.produce_checks import (
     finish_checks,
     has_transactional_batch,
 )
-from tidelog.server.api.transactional_produce import WriteRefusal, admit_produce, guard_to_show, topic_name
+from tidelog.server.api.transactional_produce import WriteRefusal, admit_produce, guard_to_show
 from tidelog.server.configuration.topic_settings import writable_by_clients
 from tidelog.server.coordination.verification import Admission
+from tidelog.server.patient_work import PatientWork
+from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replies.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.routing.context import RequestContext
+from tidelog.server.routing.produce_order import ProduceOrder, Turn
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import AppendRefusal
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.PRODUCE,
+    versions=(3, 13),
+    permissions=(WRITE_TOPIC, WRITE_TRANSACTIONAL_ID),
+    frame_size=FrameSize.RECORDS,
+    advertised_from=0,
+    refuse_older=legacy_produce.refuse,
+    is_answered=lambda request: request.acks != 0,
+    refusal=Refusal(asked_as={"responses": "topic_data", "partition_responses": "partition_data"}),
+    differences=(
+        "Versions 0 to 2 are advertised for the sake of librdkafka before 2.10, and refused with UNSUPPORTED_VERSION.",
+        "A node that does not lead the partition answers NOT_LEADER_OR_FOLLOWER before it looks at the records.",
+    ),
+)
 
 logger = logging.getLogger(__name__)
 
@@ -78,22 +98,218 @@ class _Appended:
         self.committed = replica.when_committed(self.end_offset) if acks == ACKS_ALL else None
 
 
-def handle(
-    node: Node, request: ProduceRequest, context: RequestContext
-) -> ProduceResponse | Later[ProduceResponse | None] | None:
-    request = _distinct(request)
-    if request.transactional_id is None and has_transactional_batch(request):
-        return _refuse_all(node, request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    checks = begin_checks(node, request, context.version)
-    before = context.connection.turn
-    admission: Admission | Later[Admission] | None = None
-    if before is None and are_finished(checks):
-        if request.transactional_id is None:
-            return _append_all(node, request, context, checks, None)
-        admission = admit_produce(node, request, context.version)
-        if isinstance(admission, Admission):
-            return _append_all(node, request, context, checks, admission)
-    return Later.run(_append_in_turn(node, request, context, checks, before, _new_turn(context), admission))
+class ProduceHandler:
+    def __init__(
+        self,
+        *,
+        replicas: Replicas,
+        metadata: Metadata,
+        clock: Clock,
+        order: ProduceOrder,
+        patient_work: PatientWork,
+        admit: Admit,
+        configuration: Configuration,
+        flusher: Flusher,
+    ) -> None:
+        self._replicas = replicas
+        self._metadata = metadata
+        self._clock = clock
+        self._order = order
+        self._patient_work = patient_work
+        self._admit = admit
+        self._configuration = configuration
+        self._flusher = flusher
+
+    def handle(
+        self, request: ProduceRequest, context: RequestContext
+    ) -> ProduceResponse | Later[ProduceResponse | None] | None:
+        request = _distinct(request)
+        if request.transactional_id is None and has_transactional_batch(request):
+            return self._refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        checks = begin_checks(
+            request, context.version, replicas=self._replicas, image=self._metadata.image, now_ms=self._clock.now_ms()
+        )
+        admission: Admission | Later[Admission] | None = None
+        if self._order.is_free(context.connection) and are_finished(checks):
+            if request.transactional_id is None:
+                return self._append_all(request, context, checks, None)
+            admission = self._admit_writes(request, context.version)
+            if isinstance(admission, Admission):
+                return self._append_all(request, context, checks, admission)
+        turn = self._order.take_turn(context.connection)
+        later = Later.run(self._append_in_turn(request, context, checks, turn, admission))
+        # A task that is cancelled before its first step does not come to its own end of the turn.
+        later.future.add_done_callback(lambda _: turn.end())
+        return later
+
+    async def _append_in_turn(
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        checks: Checks,
+        turn: Turn,
+        admission: Admission | Later[Admission] | None,
+    ) -> ProduceResponse | None:
+        try:
+            await finish_checks(checks, self._patient_work)
+            await turn.comes()
+            if request.transactional_id is not None and admission is None:
+                admission = self._admit_writes(request, context.version)
+            if isinstance(admission, Later):
+                admission = await admission
+            outcome = self._append_all(request, context, checks, admission)
+        finally:
+            turn.end()
+        return await outcome if isinstance(outcome, Later) else outcome
+
+    def _admit_writes(self, request: ProduceRequest, version: int) -> Admission | Later[Admission]:
+        return admit_produce(request, version, replicas=self._replicas, image=self._metadata.image, admit=self._admit)
+
+    def _append_all(
+        self, request: ProduceRequest, context: RequestContext, checks: Checks, admission: Admission | None
+    ) -> ProduceResponse | Later[ProduceResponse] | None:
+        """Nothing gives way in here: what has been appended to one partition and what to the next is one step."""
+        acks = request.acks
+        by_id = context.version >= _TOPIC_IDS_FROM
+        image = self._metadata.image
+        topics: list[list[PartitionProduceResponse]] = []
+        waiting: list[_Appended] = []
+        failed = False
+        for topic in request.topic_data:
+            answers: list[PartitionProduceResponse] = []
+            name = image.topic_name(topic.topic_id) if by_id else image.name_of(topic.name, topic.topic_id)
+            for partition in topic.partition_data:
+                replica = (
+                    self._replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
+                )
+                checked = checks[len(topics)][len(answers)]
+                assert not isinstance(checked, RecordsWork)
+                answer = self._append(name, partition, replica, checked, acks, context.version, admission)
+                failed = failed or answer.error_code != 0
+                if not answer.error_code and isinstance(replica, Replica) and _must_wait(replica, acks):
+                    waiting.append(_Appended(len(topics), len(answers), replica, answer, acks))
+                answers.append(answer)
+            topics.append(answers)
+        if acks == 0:
+            if failed:
+                context.connection.close()
+            return None
+        if waiting:
+            return Later.run(self._wait(request, context, topics, waiting))
+        return self._response(request, context, topics, failed=failed)
+
+    def _append(
+        self,
+        topic: str | None,
+        data: PartitionProduceData,
+        replica: Replica | ErrorCode,
+        checked: Outcome | None,
+        acks: int,
+        version: int,
+        admission: Admission | None,
+    ) -> PartitionProduceResponse:
+        if acks not in _KNOWN_ACKS:
+            return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks} is none of 0, 1 and -1 (all)")
+        if topic is not None and not writable_by_clients(topic):
+            return _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker only")
+        if isinstance(replica, ErrorCode):
+            return _refused(data.index, replica, None)
+        if checked is None:
+            # This broker has become the leader while the other partitions of the request were checked.
+            return _refused(data.index, ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
+        if isinstance(checked, ProduceRejection):
+            return _rejected(data.index, replica, checked)
+        guard: VerificationGuard | None = None
+        if checked.headers[0].is_transactional:
+            shown = guard_to_show(
+                replica.topic_partition,
+                admission,
+                version,
+                verifies=self._configuration.config.transaction_partition_verification_enable,
+            )
+            if isinstance(shown, WriteRefusal):
+                return _refused(data.index, shown.code, shown.message)
+            guard = shown.guard
+        try:
+            result = replica.append(
+                checked.data, checked.headers, origin=AppendOrigin.CLIENT, all_in_sync=acks == ACKS_ALL, guard=guard
+            )
+        except StorageFailure as failure:
+            self._replicas.storage_failed(replica, failure)
+            return _refused(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
+        if isinstance(result, AppendRefusal):
+            start = -1 if result.code == ErrorCode.RECORD_LIST_TOO_LARGE else replica.log.log_start_offset
+            return _refused(data.index, result.code, result.message, log_start_offset=start)
+        return PartitionProduceResponse(
+            index=data.index,
+            base_offset=result.base_offset,
+            log_append_time_ms=result.log_append_time_ms,
+            log_start_offset=result.log_start_offset,
+        )
+
+    async def _wait(
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        topics: list[list[PartitionProduceResponse]],
+        waiting: list[_Appended],
+    ) -> ProduceResponse:
+        deadline = asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000
+        for appended in waiting:
+            code = await self._settle(appended, deadline)
+            if code:
+                topics[appended.topic_index][appended.partition] = _refused(appended.response.index, code, None)
+        return self._response(request, context, topics, failed=True)
+
+    async def _settle(self, appended: _Appended, deadline: float) -> ErrorCode:
+        replica = appended.replica
+        try:
+            if not await self._flusher.settle(replica, appended.end_offset):
+                return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            if appended.committed is not None:
+                async with asyncio.timeout_at(deadline):
+                    return await appended.committed
+        except StorageFailure as failure:
+            self._replicas.storage_failed(replica, failure)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        except TimeoutError:
+            if replica.progress is not None and not replica.progress.has_enough_in_sync:
+                return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            return ErrorCode.REQUEST_TIMED_OUT
+        return ErrorCode.NONE
+
+    def _refuse_all(self, request: ProduceRequest, context: RequestContext, code: ErrorCode) -> ProduceResponse | None:
+        if request.acks == 0:
+            context.connection.close()
+            return None
+        topics = [[_refused(each.index, code, None) for each in topic.partition_data] for topic in request.topic_data]
+        return self._response(request, context, topics, failed=True)
+
+    def _response(
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        topics: list[list[PartitionProduceResponse]],
+        *,
+        failed: bool,
+    ) -> ProduceResponse:
+        hints = LeaderHints(self._metadata.image, context.listener)
+        if failed and context.version >= _LEADER_HINTS_FROM:
+            for topic, answers in zip(request.topic_data, topics, strict=True):
+                answers[:] = [
+                    _with_hint(hints, self._metadata.image.name_of(topic.name, topic.topic_id), answer)
+                    for answer in answers
+                ]
+        return ProduceResponse(
+            responses=[
+                TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
+                for topic, answers in zip(request.topic_data, topics, strict=True)
+            ],
+            node_endpoints=[
+                NodeEndpoint(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
+                for each in hints.addresses
+            ],
+        )
 
 
 def _distinct(request: ProduceRequest) -> ProduceRequest:
@@ -114,116 +330,6 @@ def _distinct(request: ProduceRequest) -> ProduceRequest:
             TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
             for (name, topic_id), partitions in given.items()
         ],
-    )
-
-
-def _new_turn(context: RequestContext) -> asyncio.Future[None]:
-    """Requests of one connection are appended in their order, also if one has large batches to unpack, or if the
-    coordinator has to be asked for some."""
-    turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    context.connection.turn = turn
-    return turn
-
-
-async def _append_in_turn(
-    node: Node,
-    request: ProduceRequest,
-    context: RequestContext,
-    checks: Checks,
-    before: asyncio.Future[None] | None,
-    turn: asyncio.Future[None],
-    admission: Admission | Later[Admission] | None,
-) -> ProduceResponse | None:
-    try:
-        await finish_checks(node, checks)
-        if before is not None:
-            await before
-        if request.transactional_id is not None and admission is None:
-            admission = admit_produce(node, request, context.version)
-        if isinstance(admission, Later):
-            admission = await admission
-        outcome = _append_all(node, request, context, checks, admission)
-    finally:
-        if context.connection.turn is turn:
-            context.connection.turn = None
-        if not turn.done():
-            turn.set_result(None)
-    return await outcome if isinstance(outcome, Later) else outcome
-
-
-def _append_all(
-    node: Node, request: ProduceRequest, context: RequestContext, checks: Checks, admission: Admission | None
-) -> ProduceResponse | Later[ProduceResponse] | None:
-    """Nothing gives way in here: what has been appended to one partition and what to the next is one step."""
-    acks = request.acks
-    by_id = context.version >= _TOPIC_IDS_FROM
-    topics: list[list[PartitionProduceResponse]] = []
-    waiting: list[_Appended] = []
-    failed = False
-    for topic in request.topic_data:
-        answers: list[PartitionProduceResponse] = []
-        name = None if by_id and topic.topic_id == ZERO_UUID else topic_name(node, topic)
-        for partition in topic.partition_data:
-            replica = node.replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
-            checked = checks[len(topics)][len(answers)]
-            assert not isinstance(checked, RecordsWork)
-            answer = _append(node, name, partition, replica, checked, acks, context.version, admission)
-            failed = failed or answer.error_code != 0
-            if not answer.error_code and isinstance(replica, Replica) and _must_wait(replica, acks):
-                waiting.append(_Appended(len(topics), len(answers), replica, answer, acks))
-            answers.append(answer)
-        topics.append(answers)
-    if acks == 0:
-        if failed:
-            context.connection.close()
-        return None
-    if waiting:
-        return Later.run(_wait(node, request, context, topics, waiting))
-    return _response(node, request, context, topics, failed=failed)
-
-
-def _append(
-    node: Node,
-    topic: str | None,
-    data: PartitionProduceData,
-    replica: Replica | ErrorCode,
-    checked: Outcome | None,
-    acks: int,
-    version: int,
-    admission: Admission | None,
-) -> PartitionProduceResponse:
-    if acks not in _KNOWN_ACKS:
-        return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks} is none of 0, 1 and -1 (all)")
-    if topic is not None and not writable_by_clients(topic):
-        return _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker only")
-    if isinstance(replica, ErrorCode):
-        return _refused(data.index, replica, None)
-    if checked is None:
-        # This broker has become the leader while the other partitions of the request were checked.
-        return _refused(data.index, ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
-    if isinstance(checked, ProduceRejection):
-        return _rejected(data.index, replica, checked)
-    guard: VerificationGuard | None = None
-    if checked.headers[0].is_transactional:
-        shown = guard_to_show(node, replica.topic_partition, admission, version)
-        if isinstance(shown, WriteRefusal):
-            return _refused(data.index, shown.code, shown.message)
-        guard = shown.guard
-    try:
-        result = replica.append(
-            checked.data, checked.headers, origin=AppendOrigin.CLIENT, all_in_sync=acks == ACKS_ALL, guard=guard
-        )
-    except StorageFailure as failure:
-        node.replicas.storage_failed(replica, failure)
-        return _refused(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
-    if isinstance(result, AppendRefusal):
-        start = -1 if result.code == ErrorCode.RECORD_LIST_TOO_LARGE else replica.log.log_start_offset
-        return _refused(data.index, result.code, result.message, log_start_offset=start)
-    return PartitionProduceResponse(
-        index=data.index,
-        base_offset=result.base_offset,
-        log_append_time_ms=result.log_append_time_ms,
-        log_start_offset=result.log_start_offset,
     )
 
 
@@ -249,78 +355,11 @@ def _must_wait(replica: Replica, acks: int) -> bool:
     return acks == ACKS_ALL and not replica.all_committed()
 
 
-async def _wait(
-    node: Node,
-    request: ProduceRequest,
-    context: RequestContext,
-    topics: list[list[PartitionProduceResponse]],
-    waiting: list[_Appended],
-) -> ProduceResponse:
-    deadline = asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000
-    for appended in waiting:
-        code = await _settle(node, appended, deadline)
-        if code:
-            topics[appended.topic_index][appended.partition] = _refused(appended.response.index, code, None)
-    return _response(node, request, context, topics, failed=True)
-
-
-async def _settle(node: Node, appended: _Appended, deadline: float) -> ErrorCode:
-    replica = appended.replica
-    try:
-        if not await node.flusher.settle(replica, appended.end_offset):
-            return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if appended.committed is not None:
-            async with asyncio.timeout_at(deadline):
-                return await appended.committed
-    except StorageFailure as failure:
-        node.replicas.storage_failed(replica, failure)
-        return ErrorCode.KAFKA_STORAGE_ERROR
-    except TimeoutError:
-        if replica.progress is not None and not replica.progress.has_enough_in_sync:
-            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return ErrorCode.REQUEST_TIMED_OUT
-    return ErrorCode.NONE
-
-
-def _refuse_all(
-    node: Node, request: ProduceRequest, context: RequestContext, code: ErrorCode
-) -> ProduceResponse | None:
-    if request.acks == 0:
-        context.connection.close()
-        return None
-    topics = [[_refused(each.index, code, None) for each in topic.partition_data] for topic in request.topic_data]
-    return _response(node, request, context, topics, failed=True)
-
-
 def _refused(
     partition: int, code: ErrorCode, message: str | None, *, log_start_offset: int = -1
 ) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=partition, error_code=code, base_offset=-1, log_start_offset=log_start_offset, error_message=message
-    )
-
-
-def _response(
-    node: Node,
-    request: ProduceRequest,
-    context: RequestContext,
-    topics: list[list[PartitionProduceResponse]],
-    *,
-    failed: bool,
-) -> ProduceResponse:
-    hints = LeaderHints(node.image, context.listener)
-    if failed and context.version >= _LEADER_HINTS_FROM:
-        for topic, answers in zip(request.topic_data, topics, strict=True):
-            answers[:] = [_with_hint(hints, topic_name(node, topic), answer) for answer in answers]
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
-            for topic, answers in zip(request.topic_data, topics, strict=True)
-        ],
-        node_endpoints=[
-            NodeEndpoint(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
-            for each in hints.addresses
-        ],
     )
 
 

@@ -1,38 +1,36 @@
 """The part of Produce that looks at the records themselves, before anything is appended.
 
-Most batches are checked at once. Those that unpack to more than a little are finished off the event loop; the requests
-behind them on the same connection wait for their turn, so appends keep their order.
+Most batches are checked at once. Those that unpack to more than a little are finished off the event loop; see
+`routing/produce_order.py` for the requests behind them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tidelog.metadata.image import ClusterImage
 from tidelog.protocol.messages.produce_request import ProduceRequest
 from tidelog.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, HEADER_SIZE, MAGIC_AT, TRANSACTIONAL_MASK, parse_header
 from tidelog.records.produce_rules import CheckedBatches, ProduceRejection
 from tidelog.records.produced_records import RecordsWork
 from tidelog.records.validation import begin_check
-from tidelog.server.api.transactional_produce import topic_name
 from tidelog.server.configuration.topic_settings import writable_by_clients
+from tidelog.server.patient_work import PatientWork
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
 
 Outcome = CheckedBatches | ProduceRejection
 # By topic and partition, in the order of the request; None where there is no leader here to append anything.
 Checks = list[list[Outcome | RecordsWork | None]]
 
 
-def begin_checks(node: Node, request: ProduceRequest, version: int) -> Checks:
-    now_ms = node.clock.now_ms()
+def begin_checks(
+    request: ProduceRequest, version: int, *, replicas: Replicas, image: ClusterImage, now_ms: int
+) -> Checks:
     checks: Checks = []
     for topic in request.topic_data:
-        name = topic_name(node, topic)
+        name = image.name_of(topic.name, topic.topic_id)
         outcomes: list[Outcome | RecordsWork | None] = []
         for partition in topic.partition_data:
-            replica = node.replicas.leader(name, partition.index) if name is not None else None
+            replica = replicas.leader(name, partition.index) if name is not None else None
             if not isinstance(replica, Replica) or not writable_by_clients(replica.topic_partition.topic):
                 outcomes.append(None)
                 continue
@@ -49,11 +47,11 @@ def are_finished(checks: Checks) -> bool:
     return not any(isinstance(outcome, RecordsWork) for outcomes in checks for outcome in outcomes)
 
 
-async def finish_checks(node: Node, checks: Checks) -> None:
+async def finish_checks(checks: Checks, patient_work: PatientWork) -> None:
     for outcomes in checks:
         for number, outcome in enumerate(outcomes):
             if isinstance(outcome, RecordsWork):
-                outcomes[number] = await node.patient_work.finish(outcome.run)
+                outcomes[number] = await patient_work.finish(outcome.run)
 
 
 def has_transactional_batch(request: ProduceRequest) -> bool:

@@ -7,20 +7,19 @@ coordinator is asked is in `tidelog.server.coordination.verification`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ErrorCode
-from tidelog.model.ids import ZERO_UUID, TopicPartition
+from tidelog.model.ids import TopicPartition
 from tidelog.network.later import Later
 from tidelog.partition.verification import NO_GUARD, VerificationGuard
-from tidelog.protocol.messages.produce_request import ProduceRequest, TopicProduceData
+from tidelog.protocol.messages.produce_request import ProduceRequest
 from tidelog.records.batch import CorruptBatch, parse_header
-from tidelog.server.coordination.verification import Admission, ClientLevel, Write, admit, is_coordinator_away
+from tidelog.server.api.ports import Admit
+from tidelog.server.coordination.verification import Admission, ClientLevel, Write, is_coordinator_away
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
 
 _ABORTABLE_FROM = 11
 _SECOND_PROTOCOL_VERSION_FROM = 12
@@ -39,13 +38,9 @@ class Shown:
     guard: VerificationGuard | None
 
 
-def topic_name(node: Node, topic: TopicProduceData) -> str | None:
-    if topic.topic_id == ZERO_UUID:
-        return topic.name
-    return node.topic_name(topic.topic_id)
-
-
-def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admission | Later[Admission]:
+def admit_produce(
+    request: ProduceRequest, version: int, *, replicas: Replicas, image: ClusterImage, admit: Admit
+) -> Admission | Later[Admission]:
     """Ask for all transactional batches of a request at once. What else is wrong with them is found out later.
 
     Most of them go on with a transaction that is open in their partition, and need nobody's consent.
@@ -54,9 +49,9 @@ def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admissio
     partitions: list[TopicPartition] = []
     producers: set[ProducerIdentity] = set()
     for topic in request.topic_data:
-        name = topic_name(node, topic)
+        name = image.name_of(topic.name, topic.topic_id)
         for partition in topic.partition_data:
-            replica = ErrorCode.UNKNOWN_TOPIC_ID if name is None else node.replicas.leader(name, partition.index)
+            replica = ErrorCode.UNKNOWN_TOPIC_ID if name is None else replicas.leader(name, partition.index)
             if not isinstance(replica, Replica) or partition.records is None:
                 continue
             try:
@@ -74,17 +69,17 @@ def admit_produce(node: Node, request: ProduceRequest, version: int) -> Admissio
     if not to_ask:
         return Admission()
     assert request.transactional_id is not None
-    return admit(node, request.transactional_id, producers.pop(), to_ask, _level(version))
+    return admit(request.transactional_id, producers.pop(), to_ask, _level(version))
 
 
 def guard_to_show(
-    node: Node, partition: TopicPartition, admission: Admission | None, version: int
+    partition: TopicPartition, admission: Admission | None, version: int, *, verifies: bool
 ) -> Shown | WriteRefusal:
-    """For a transactional batch that is about to be appended."""
+    """For a transactional batch that is about to be appended; `verifies` is whether this broker asks coordinators."""
     if admission is None or (partition not in admission.guards and partition not in admission.refused):
         # Nobody was asked, because the transaction is open in the partition already, or because the request names no
         # transactional id: then the append refuses it.
-        return Shown(guard=NO_GUARD if node.config.transaction_partition_verification_enable else None)
+        return Shown(guard=NO_GUARD if verifies else None)
     code = admission.refused.get(partition)
     if code is None:
         return Shown(guard=admission.guards[partition])

@@ -9,13 +9,13 @@ TRANSACTION_ABORTABLE; version 5 is of the second protocol version: the commit i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_SEQUENCE
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic
 from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,
@@ -23,12 +23,15 @@ from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponseTopic,
 )
 from tidelog.protocol.schema import Message
-from tidelog.server.coordination.verification import Admission, ClientLevel, Write, admit, is_coordinator_away
+from tidelog.server.api.declaration import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID, Api
+from tidelog.server.api.ports import Admit, Metadata
+from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.coordination.verification import Admission, ClientLevel, Write, is_coordinator_away
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(key=ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5), permissions=(WRITE_TRANSACTIONAL_ID, READ_GROUP, READ_TOPIC))
 
 _ABORTABLE_FROM = 4
 _SECOND_PROTOCOL_VERSION_FROM = 5
@@ -36,63 +39,68 @@ _SECOND_PROTOCOL_VERSION_FROM = 5
 _KNOWS_LOADING_FROM = 2
 
 
-def handle(node: Node, request: TxnOffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
-    if not request.group_id:
-        return _refused(request.topics, ErrorCode.INVALID_GROUP_ID)
-    missing = {topic.name for topic in request.topics if topic.name not in node.image.topics}
-    if missing and len(missing) == len({topic.name for topic in request.topics}):
-        return _refused(request.topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    level = _level(context.version)
-    replica = node.replicas.leader(CONSUMER_OFFSETS_TOPIC, node.groups.partition_of(request.group_id))
-    if isinstance(replica, ErrorCode):
-        return _refused(request.topics, ErrorCode.NOT_COORDINATOR)
-    producer = ProducerIdentity(request.producer_id, request.producer_epoch)
-    admission = admit(node, request.transactional_id, producer, [Write(replica, NO_SEQUENCE)], level)
-    if isinstance(admission, Admission):
-        return _commit(node, request, context, replica, admission, missing)
-    return Later.run(_commit_later(node, request, context, replica, admission, missing))
+class TxnOffsetCommitHandler:
+    def __init__(self, *, admit: Admit, metadata: Metadata, replicas: Replicas, groups: GroupCoordinator) -> None:
+        self._admit = admit
+        self._metadata = metadata
+        self._replicas = replicas
+        self._groups = groups
+
+    def handle(self, request: TxnOffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
+        if not request.group_id:
+            return _refused(request.topics, ErrorCode.INVALID_GROUP_ID)
+        missing = {topic.name for topic in request.topics if topic.name not in self._metadata.image.topics}
+        if missing and len(missing) == len({topic.name for topic in request.topics}):
+            return _refused(request.topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        level = _level(context.version)
+        replica = self._replicas.leader(CONSUMER_OFFSETS_TOPIC, self._groups.partition_of(request.group_id))
+        if isinstance(replica, ErrorCode):
+            return _refused(request.topics, ErrorCode.NOT_COORDINATOR)
+        producer = ProducerIdentity(request.producer_id, request.producer_epoch)
+        admission = self._admit(request.transactional_id, producer, [Write(replica, NO_SEQUENCE)], level)
+        if isinstance(admission, Admission):
+            return self._commit(request, context, replica, admission, missing)
+        return Later.run(self._commit_later(request, context, replica, admission, missing))
+
+    async def _commit_later(
+        self,
+        request: TxnOffsetCommitRequest,
+        context: RequestContext,
+        replica: Replica,
+        admission: Later[Admission],
+        missing: set[str],
+    ) -> Message:
+        outcome = self._commit(request, context, replica, await admission, missing)
+        return outcome if isinstance(outcome, Message) else await outcome
+
+    def _commit(
+        self,
+        request: TxnOffsetCommitRequest,
+        context: RequestContext,
+        replica: Replica,
+        admission: Admission,
+        missing: set[str],
+    ) -> Message | Later[Message]:
+        code = admission.refused.get(replica.topic_partition)
+        if code is None and not _still_open(replica, request, admission):
+            # A marker came between the coordinator's answer and this moment: the answer was about what is over now.
+            code = ErrorCode.INVALID_TXN_STATE
+        if code is not None:
+            return _refused(request.topics, _for_group_client(code, context.version))
+        unknown = [topic for topic in request.topics if topic.name in missing]
+        if unknown:
+            request = _with_topics(request, [topic for topic in request.topics if topic.name not in missing])
+        # The group's decision is appended before anything else can happen, so the check above still holds.
+        outcome = self._groups.ask(request.group_id, request, context)
+        if isinstance(outcome, Message):
+            return _finish(outcome, unknown, context.version)
+        return outcome.then(lambda reply: _finish(reply, unknown, context.version))
 
 
 def _level(version: int) -> ClientLevel:
     if version >= _SECOND_PROTOCOL_VERSION_FROM:
         return ClientLevel.V2
     return ClientLevel.V1_ABORTABLE if version >= _ABORTABLE_FROM else ClientLevel.V1
-
-
-async def _commit_later(
-    node: Node,
-    request: TxnOffsetCommitRequest,
-    context: RequestContext,
-    replica: Replica,
-    admission: Later[Admission],
-    missing: set[str],
-) -> Message:
-    outcome = _commit(node, request, context, replica, await admission, missing)
-    return outcome if isinstance(outcome, Message) else await outcome
-
-
-def _commit(
-    node: Node,
-    request: TxnOffsetCommitRequest,
-    context: RequestContext,
-    replica: Replica,
-    admission: Admission,
-    missing: set[str],
-) -> Message | Later[Message]:
-    code = admission.refused.get(replica.topic_partition)
-    if code is None and not _still_open(replica, request, admission):
-        # A marker came between the coordinator's answer and this moment: the answer was about what is over now.
-        code = ErrorCode.INVALID_TXN_STATE
-    if code is not None:
-        return _refused(request.topics, _told(code, context.version))
-    unknown = [topic for topic in request.topics if topic.name in missing]
-    if unknown:
-        request = _with_topics(request, [topic for topic in request.topics if topic.name not in missing])
-    # The group's decision is appended before anything else can happen, so the check above still holds.
-    outcome = node.groups.ask(request.group_id, request, context)
-    if isinstance(outcome, Message):
-        return _finish(outcome, unknown, context.version)
-    return outcome.then(lambda reply: _finish(reply, unknown, context.version))
 
 
 def _still_open(replica: Replica, request: TxnOffsetCommitRequest, admission: Admission) -> bool:
@@ -106,7 +114,7 @@ def _still_open(replica: Replica, request: TxnOffsetCommitRequest, admission: Ad
     )
 
 
-def _told(code: ErrorCode, version: int) -> ErrorCode:
+def _for_group_client(code: ErrorCode, version: int) -> ErrorCode:
     """Of the transaction coordinator's troubles the client of a group coordinator hears that it has to wait."""
     if not is_coordinator_away(code, _level(version)):
         return code

@@ -7,12 +7,12 @@ that is due (KIP-1228).
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.later import Later
+from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
 from tidelog.protocol.messages.write_txn_markers_response import (
     WritableTxnMarkerPartitionResult,
@@ -21,37 +21,45 @@ from tidelog.protocol.messages.write_txn_markers_response import (
     WriteTxnMarkersResponse,
 )
 from tidelog.records.control import EndTransactionMarker
-from tidelog.server.coordination.markers import MarkerOutcome, known_at_once, settled
+from tidelog.server.api.declaration import ALTER_CLUSTER, CLUSTER_ACTION, Api, Refusal
+from tidelog.server.coordination.markers import MarkerAppends, MarkerOutcome, known_at_once, settled
 from tidelog.server.routing.context import RequestContext
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+API = Api(
+    key=ApiKey.WRITE_TXN_MARKERS,
+    versions=(1, 2),
+    permissions=(CLUSTER_ACTION, ALTER_CLUSTER),
+    refusal=Refusal(asked_as={"partitions": "partition_indexes"}),
+)
 
 Outcomes = dict[TopicPartition, MarkerOutcome]
 
 
-def handle(
-    node: Node, request: WriteTxnMarkersRequest, context: RequestContext
-) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
-    written = [(marker.producer_id, _write(node, marker)) for marker in request.markers]
-    at_once = [
-        (producer_id, codes) for producer_id, outcomes in written if (codes := known_at_once(outcomes)) is not None
-    ]
-    if len(at_once) == len(written):
-        return _response(at_once)
-    return Later.run(_response_later(written))
+class WriteTxnMarkersHandler:
+    def __init__(self, *, marker_appends: MarkerAppends) -> None:
+        self._marker_appends = marker_appends
 
+    def handle(
+        self, request: WriteTxnMarkersRequest, context: RequestContext
+    ) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
+        written = [(marker.producer_id, self._write(marker)) for marker in request.markers]
+        at_once = [
+            (producer_id, codes) for producer_id, outcomes in written if (codes := known_at_once(outcomes)) is not None
+        ]
+        if len(at_once) == len(written):
+            return _response(at_once)
+        return Later.run(_response_later(written))
 
-def _write(node: Node, marker: WritableTxnMarker) -> Outcomes:
-    producer = ProducerIdentity(marker.producer_id, marker.producer_epoch)
-    end = EndTransactionMarker(commit=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch)
-    return {
-        TopicPartition(topic.name, number): node.marker_appends.append(
-            TopicPartition(topic.name, number), producer, end, transaction_version=marker.transaction_version
-        )
-        for topic in marker.topics
-        for number in topic.partition_indexes
-    }
+    def _write(self, marker: WritableTxnMarker) -> Outcomes:
+        producer = ProducerIdentity(marker.producer_id, marker.producer_epoch)
+        end = EndTransactionMarker(commit=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch)
+        return {
+            TopicPartition(topic.name, number): self._marker_appends.append(
+                TopicPartition(topic.name, number), producer, end, transaction_version=marker.transaction_version
+            )
+            for topic in marker.topics
+            for number in topic.partition_indexes
+        }
 
 
 async def _response_later(written: list[tuple[int, Outcomes]]) -> WriteTxnMarkersResponse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.group import group_values
@@ -14,58 +15,50 @@ from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.metadata.records import TRANSACTION_VERSION_FEATURE
 from tidelog.model.ids import TopicPartition
-from tidelog.model.ports import Clock, Randomness
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.network.client_connection import ConnectionSettings
-from tidelog.network.port import Network
 from tidelog.records.compression import Compression
-from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.coordination.group_shard import ShardLimits
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.markers import MarkerAppends, Markers
 from tidelog.server.coordination.other_brokers import OtherBrokers
-from tidelog.server.coordination.producer_ids import ProducerIds
 from tidelog.server.coordination.replica_log import ReplicaLog
 from tidelog.server.coordination.topics import TopicsOfImage
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.quorum.peers import Peers
-from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replicas.registry import LeadershipListener
 from tidelog.server.replicas.replica import Replica
 
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
 
-def group_coordinator(
-    *,
-    live: LiveConfig,
-    image: Callable[[], ClusterImage],
-    replicas: Replicas,
-    clock: Clock,
-    randomness: Randomness,
-) -> GroupCoordinator:
+
+def group_coordinator(node: Node) -> GroupCoordinator:
     """Coordinates the groups of all partitions of `__consumer_offsets` that this broker leads, from now on."""
-    config = live.current
+    config = node.config
 
     def partition_count() -> int:
-        topic = image().topics.get(CONSUMER_OFFSETS_TOPIC)
-        return live.current.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+        topic = node.image.topics.get(CONSUMER_OFFSETS_TOPIC)
+        return node.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
     groups = GroupCoordinator(
         ReplicaLog(
             CONSUMER_OFFSETS_TOPIC,
-            replicas=replicas,
-            clock=clock,
+            replicas=node.replicas,
+            clock=node.clock,
             compression=Compression(config.offsets_topic_compression_codec),
         ),
-        settings=lambda: group_settings(live.current, image()),
+        settings=lambda: group_settings(node.config, node.image),
         limits=ShardLimits(
             commit_timeout_ms=config.offsets_commit_timeout_ms, load_buffer_bytes=config.offsets_load_buffer_size
         ),
-        topics=lambda: TopicsOfImage(image()),
+        topics=lambda: TopicsOfImage(node.image),
         partition_count=partition_count,
-        clock=clock,
-        randomness=randomness,
+        clock=node.clock,
+        randomness=node.randomness,
     )
-    replicas.became_leader.listen(_of_topic(CONSUMER_OFFSETS_TOPIC, groups.lead))
-    replicas.stopped_leading.listen(_of_topic(CONSUMER_OFFSETS_TOPIC, groups.stop_leading))
+    node.replicas.became_leader.append(_of_topic(CONSUMER_OFFSETS_TOPIC, groups.lead))
+    node.replicas.stopped_leading.append(_of_topic(CONSUMER_OFFSETS_TOPIC, groups.stop_leading))
     return groups
 
 
@@ -104,61 +97,58 @@ def _of_one_group(consumer: ConsumerGroupSettings, values: Mapping[str, int]) ->
     )
 
 
-def transaction_coordinator(
-    *,
-    live: LiveConfig,
-    image: Callable[[], ClusterImage],
-    replicas: Replicas,
-    clock: Clock,
-    marker_appends: MarkerAppends,
-    other_brokers: OtherBrokers,
-    producer_ids: ProducerIds,
-) -> TransactionCoordinator:
+def transaction_coordinator(node: Node) -> TransactionCoordinator:
     """Coordinates the transactional ids of all partitions of `__transaction_state` that this broker leads."""
-    config = live.current
+    config = node.config
 
     def partition_count() -> int:
-        topic = image().topics.get(TRANSACTION_STATE_TOPIC)
-        return live.current.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
+        topic = node.image.topics.get(TRANSACTION_STATE_TOPIC)
+        return node.config.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
 
     def exists(partition: TopicPartition) -> bool:
-        topic = image().topics.get(partition.topic)
+        topic = node.image.topics.get(partition.topic)
         return topic is not None and partition.partition in topic.partitions
 
     transactions = TransactionCoordinator(
-        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=replicas, clock=clock),
+        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=node.replicas, clock=node.clock),
         markers=Markers(
-            marker_appends,
-            leads=lambda partition: isinstance(replicas.leader(*partition), Replica),
+            node.marker_appends,
+            leads=lambda partition: isinstance(node.replicas.leader(*partition), Replica),
             exists=exists,
-            remote=other_brokers,
+            remote=node.other_brokers,
         ),
-        producer_ids=producer_ids,
-        settings=lambda: transaction_settings(live.current, image()),
+        producer_ids=node.producer_ids,
+        settings=lambda: transaction_settings(node.config, node.image),
         limits=ShardLimits(
             commit_timeout_ms=config.request_timeout_ms,
             completion_wait_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
             load_buffer_bytes=config.transaction_state_log_load_buffer_size,
         ),
         partition_count=partition_count,
-        clock=clock,
-        others=other_brokers,
+        clock=node.clock,
+        others=node.other_brokers,
     )
 
     def lead(replica: Replica) -> None:
         if replica.topic_partition.topic == TRANSACTION_STATE_TOPIC:
             transactions.lead(replica.topic_partition.partition, replica.leader_epoch)
 
-    replicas.became_leader.listen(lead)
-    replicas.stopped_leading.listen(_of_topic(TRANSACTION_STATE_TOPIC, transactions.stop_leading))
+    node.replicas.became_leader.append(lead)
+    node.replicas.stopped_leading.append(_of_topic(TRANSACTION_STATE_TOPIC, transactions.stop_leading))
     return transactions
 
 
-def other_brokers(config: BrokerConfig, image: Callable[[], ClusterImage], network: Network) -> OtherBrokers:
+def marker_appends(node: Node) -> MarkerAppends:
+    """For this broker's own coordinator and for those of other brokers."""
+    return MarkerAppends(replicas=node.replicas, clock=node.clock, offsets=node.groups)
+
+
+def other_brokers(node: Node) -> OtherBrokers:
     """Reached over the listener that brokers use among themselves."""
+    config = node.config
 
     def address_of(broker_id: int) -> HostPort | None:
-        broker = image().brokers.get(broker_id)
+        broker = node.image.brokers.get(broker_id)
         listener = config.inter_broker_listener_name
         endpoint = None if broker is None or listener is None else broker.endpoint(listener)
         return None if endpoint is None else HostPort(host=endpoint.host, port=endpoint.port)
@@ -169,9 +159,9 @@ def other_brokers(config: BrokerConfig, image: Callable[[], ClusterImage], netwo
         request_timeout_ms=config.request_timeout_ms,
     )
     return OtherBrokers(
-        markers=Peers(network, address_of, settings),
-        questions=Peers(network, address_of, settings),
-        image=image,
+        markers=Peers(node.ports.network, address_of, settings),
+        questions=Peers(node.ports.network, address_of, settings),
+        image=lambda: node.image,
     )
 
 
@@ -190,7 +180,7 @@ def transaction_settings(config: BrokerConfig, image: ClusterImage) -> Transacti
     )
 
 
-def _of_topic(topic: str, tell: Callable[[int], None]) -> Callable[[Replica], None]:
+def _of_topic(topic: str, tell: Callable[[int], None]) -> LeadershipListener:
     def listener(replica: Replica) -> None:
         if replica.topic_partition.topic == topic:
             tell(replica.topic_partition.partition)

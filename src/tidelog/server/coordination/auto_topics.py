@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tidelog.controller.automatic import automatic_topic
-from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.messages.create_topics_request import CreateTopicsRequest
 from tidelog.protocol.messages.create_topics_response import CreateTopicsResponse
-from tidelog.server.configuration.live import LiveConfig
-from tidelog.server.quorum.channel import ControllerChannel
+
+if TYPE_CHECKING:
+    from tidelog.server.node import Node
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +28,8 @@ MAX_BEING_CREATED = 1000
 class TopicsOnDemand:
     """Creates topics behind the replies that told that they are missing; each name once at a time."""
 
-    def __init__(self, *, live: LiveConfig, image: Callable[[], ClusterImage], controller: ControllerChannel) -> None:
-        self._live = live
-        self._image = image
-        self._controller = controller
+    def __init__(self, node: Node) -> None:
+        self._node = node
         self._being_created: set[str] = set()
         # In the order in which they began, so that a simulation ends them in the same order every time.
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -52,26 +51,27 @@ class TopicsOnDemand:
 
     async def _create(self, names: list[str]) -> None:
         try:
-            await self.create_missing(names)
+            await create_missing(self._node, names)
         except ApiError as error:
             logger.warning("cannot create %s: %s", ", ".join(names), error)
         finally:
             self._being_created.difference_update(names)
 
-    async def create_missing(self, names: list[str]) -> dict[str, ErrorCode]:
-        """Create these topics as the configuration says; the errors of those that cannot be. Raises ApiError."""
-        wanted = [automatic_topic(name, self._live.current) for name in names if name not in self._image().topics]
-        if not wanted:
-            return {}
-        response = await self._controller.ask(CreateTopicsRequest(topics=wanted), CreateTopicsResponse)
-        failed = {}
-        for result in response.topics:
-            if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
-                # Somebody else was faster, which is as good.
-                continue
-            if result.error_code:
-                logger.warning("cannot create %s: %s", result.name, result.error_message)
-                failed[result.name] = ErrorCode(result.error_code)
-            else:
-                logger.info("created %s because a client asked for it", result.name)
-        return failed
+
+async def create_missing(node: Node, names: list[str]) -> dict[str, ErrorCode]:
+    """Create these topics as the configuration says; the errors of those that cannot be. Raises ApiError."""
+    wanted = [automatic_topic(name, node.config) for name in names if name not in node.image.topics]
+    if not wanted:
+        return {}
+    response = await node.controller.ask(CreateTopicsRequest(topics=wanted), CreateTopicsResponse)
+    failed = {}
+    for result in response.topics:
+        if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
+            # Somebody else was faster, which is as good.
+            continue
+        if result.error_code:
+            logger.warning("cannot create %s: %s", result.name, result.error_message)
+            failed[result.name] = ErrorCode(result.error_code)
+        else:
+            logger.info("created %s because a client asked for it", result.name)
+    return failed

@@ -6,6 +6,7 @@ The same for requests that clients send to the controller's own listener and for
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Protocol
 
 from tidelog.model.errors import ApiError, ErrorCode
@@ -13,9 +14,10 @@ from tidelog.protocol.messages.delete_topics_response import DeletableTopicResul
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import Api
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum.envelope import seal_reply, unseal
-from tidelog.server.replies.refusals import refuse
+from tidelog.server.replies.error_replies import refused
 
 logger = logging.getLogger(__name__)
 
@@ -29,32 +31,41 @@ class Controller(Protocol):
         ...
 
 
-async def answer_request(controller: Controller, request: Message, version: int) -> Message:
-    """Always a reply: whatever goes wrong becomes an error in the shape of the API."""
-    try:
-        response = await controller.perform(request)
-    except ApiError as error:
-        response = refuse(request, error)
-    except Exception:
-        # One request that cannot be carried out must not cost the connection that others share with it.
-        logger.exception("%s failed", type(request).__name__)
-        response = refuse(request, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the controller failed; see its log"))
-    if isinstance(response, DeleteTopicsResponse) and version < FIRST_VERSION_WITH_DELETION_DISABLED:
-        return DeleteTopicsResponse(responses=[_in_older_words(result) for result in response.responses])
-    return response
+class ControllerAnswers:
+    """What this node's controller answers, be it the active one or not."""
 
+    def __init__(self, controller: Controller, apis: Mapping[int, Api]) -> None:
+        self._apis = apis
+        self.perform = controller.perform
 
-async def answer_envelope(controller: Controller, envelope: EnvelopeRequest) -> EnvelopeResponse:
-    try:
-        forwarded = unseal(envelope)
-    except ApiError as error:
-        logger.warning("refusing an envelope with %s: %s", error.code.name, error.message)
-        return EnvelopeResponse(error_code=error.code)
-    response = await answer_request(controller, forwarded.request, forwarded.version)
-    if ErrorCode.NOT_CONTROLLER in error_codes(response):
-        # Meant for the broker, which asks the next controller. The client does not know who that is.
-        return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    return seal_reply(forwarded, response)
+    async def answer(self, request: Message, version: int) -> Message:
+        """Always a reply: whatever goes wrong becomes an error in the shape of the API."""
+        api = self._apis[request.SCHEMA.api_key]
+        try:
+            response = await self.perform(request)
+        except ApiError as error:
+            response = refused(api, request, version, error)
+        except Exception:
+            # One request that cannot be carried out must not cost the connection that others share with it.
+            logger.exception("%s failed", type(request).__name__)
+            failure = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the controller failed; see its log")
+            response = refused(api, request, version, failure)
+        if isinstance(response, DeleteTopicsResponse) and version < FIRST_VERSION_WITH_DELETION_DISABLED:
+            return DeleteTopicsResponse(responses=[_in_older_words(result) for result in response.responses])
+        return response
+
+    async def open(self, envelope: EnvelopeRequest) -> EnvelopeResponse:
+        """The answer to what is in the envelope."""
+        try:
+            forwarded = unseal(envelope, self._apis)
+        except ApiError as error:
+            logger.warning("refusing an envelope with %s: %s", error.code.name, error.message)
+            return EnvelopeResponse(error_code=error.code)
+        response = await self.answer(forwarded.request, forwarded.version)
+        if ErrorCode.NOT_CONTROLLER in error_codes(response):
+            # Meant for the broker, which asks the next controller. The client does not know who that is.
+            return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
+        return seal_reply(forwarded, response)
 
 
 def _in_older_words(result: DeletableTopicResult) -> DeletableTopicResult:

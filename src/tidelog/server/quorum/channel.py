@@ -17,8 +17,7 @@ from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
 from tidelog.server.observability.metrics import error_codes
-from tidelog.server.quorum.active_controller import ActiveController
-from tidelog.server.quorum.answers import answer_envelope
+from tidelog.server.quorum.answers import ControllerAnswers
 from tidelog.server.quorum.peers import Peers, UnknownPeer
 from tidelog.server.quorum.runtime import QuorumRuntime
 
@@ -39,7 +38,7 @@ class ControllerChannel:
         *,
         node_id: int,
         quorum: QuorumRuntime,
-        local: ActiveController | None,
+        local: ControllerAnswers | None,
         peers: Peers,
         forwarding: Peers,
         timeout_seconds: float,
@@ -100,7 +99,7 @@ class ControllerChannel:
             if self._local is None:
                 raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is no controller")
             if isinstance(request, EnvelopeRequest):
-                return await answer_envelope(self._local, request)
+                return await self._local.open(request)
             return await self._local.perform(request)
         expected = response_class(request.SCHEMA.api_key)
         peers = self._forwarding if isinstance(request, EnvelopeRequest) else self._peers

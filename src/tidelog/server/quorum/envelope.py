@@ -7,6 +7,7 @@ from the controller itself. So no field that exists only in some versions can be
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -25,23 +26,8 @@ from tidelog.protocol.messages.default_principal_data import DefaultPrincipalDat
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message, covers
+from tidelog.server.api.declaration import Api
 
-# What brokers pass on, and the only APIs that an envelope may hold.
-FORWARDED = frozenset(
-    {
-        ApiKey.CREATE_TOPICS,
-        ApiKey.DELETE_TOPICS,
-        ApiKey.CREATE_PARTITIONS,
-        ApiKey.ALTER_CONFIGS,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        ApiKey.ELECT_LEADERS,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS,
-        ApiKey.UPDATE_FEATURES,
-        ApiKey.UNREGISTER_BROKER,
-        ApiKey.DESCRIBE_QUORUM,
-    }
-)
 # An envelope is larger than the request in it: by its own header, the principal and the address.
 ENVELOPE_ROOM_BYTES = 64 * 1024
 
@@ -73,7 +59,7 @@ def seal(request_data: bytes, principal: Principal, client_host: str) -> Envelop
     )
 
 
-def unseal(envelope: EnvelopeRequest) -> Forwarded:
+def unseal(envelope: EnvelopeRequest, apis: Mapping[int, Api]) -> Forwarded:
     """Raises ApiError with what is wrong with the envelope, in the order in which Kafka looks at it."""
     principal = _principal(envelope.request_principal)
     if len(envelope.client_host_address) not in _ADDRESS_SIZES:
@@ -86,21 +72,21 @@ def unseal(envelope: EnvelopeRequest) -> Forwarded:
         key, version, correlation_id = peek_request(data)
     except ProtocolError as error:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"the header of a forwarded request: {error}") from error
-    if key not in FORWARDED:
+    api = apis.get(key)
+    if api is None or not api.is_forwarded:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"API key {key} is not forwarded in envelopes")
-    api_key = ApiKey(key)
-    kind = request_class(api_key)
-    if not covers(kind.SCHEMA.valid, version):
+    kind = request_class(key)
+    if not covers(api.versions, version):
         raise ApiError(
-            ErrorCode.UNSUPPORTED_VERSION, f"{api_key.title} version {version} is not known to this controller"
+            ErrorCode.UNSUPPORTED_VERSION, f"{api.key.title} version {version} is not known to this controller"
         )
     try:
         header = parse_request_header(data, flexible=covers(kind.SCHEMA.flexible, version))
         request, _ = decode(kind, data, version, header.body_at)
     except ProtocolError as error:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"a forwarded {api_key.title}: {error}") from error
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"a forwarded {api.key.title}: {error}") from error
     return Forwarded(
-        api_key=api_key,
+        api_key=api.key,
         version=version,
         correlation_id=correlation_id,
         client_id=header.client_id,

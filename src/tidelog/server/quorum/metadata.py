@@ -10,7 +10,6 @@ from tidelog.metadata.difference import difference
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.replay import apply
 from tidelog.metadata.snapshot_file import SnapshotContent
-from tidelog.server.notice import Notice
 from tidelog.server.quorum.publishing import ImagePublisher
 from tidelog.server.quorum.quorum_log import QuorumLog
 
@@ -21,11 +20,10 @@ BATCHES_PER_STEP = 100
 class MetadataFollower:
     """Every node has one, whether it votes, leads or only watches.
 
-    `latest` holds everything that is committed; `image` is what this node has acted on so far. `failed` is called when
-    it cannot act on an image.
+    `latest` holds everything that is committed; `image` is what this node has acted on so far.
     """
 
-    def __init__(self, log: QuorumLog, cluster_id: str, failed: Callable[[BaseException], None]) -> None:
+    def __init__(self, log: QuorumLog, cluster_id: str) -> None:
         """Raises CorruptSnapshot, BrokenMetadata, StorageFailure."""
         self._log = log
         self._cluster_id = cluster_id
@@ -36,11 +34,12 @@ class MetadataFollower:
         self.epoch = 0
         self.timestamp_ms = 0
         self.bytes_since_snapshot = 0
-        self.applied: Notice[[]] = Notice()
+        self.on_applied: Callable[[], None] = lambda: None
         latest = log.latest_snapshot
         if latest is not None:
             self._restore(latest, log.load_snapshot(latest))
-        self.publisher = ImagePublisher(self.latest, finished=self._wake, failed=failed)
+        self.publisher = ImagePublisher(self.latest)
+        self.publisher.on_finished = self._wake
 
     @property
     def image(self) -> ClusterImage:
@@ -57,18 +56,14 @@ class MetadataFollower:
             self.publisher.offer(self.latest, delta)
             if number % BATCHES_PER_STEP == BATCHES_PER_STEP - 1:
                 await asyncio.sleep(0)
-        self.applied()
+        self.on_applied()
 
     def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None:
         """The log now begins with a snapshot that was fetched. Raises BrokenMetadata."""
         before = self.latest
         self._restore(snapshot_id, content)
         self.publisher.offer(self.latest, difference(before, self.latest))
-        self.applied()
-
-    def begin_snapshot(self) -> None:
-        """What is committed now is being written down."""
-        self.bytes_since_snapshot = 0
+        self.on_applied()
 
     async def reached(self, offset: int) -> None:
         """Until the record at `offset` is part of `image`, and this node has acted on it."""

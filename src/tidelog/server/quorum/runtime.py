@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tidelog.consensus.effects import (
     NEVER,
@@ -62,7 +62,6 @@ from tidelog.protocol.api import response_class
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.notice import Notice
 from tidelog.server.quorum.peers import Peers, UnknownPeer
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.storage.files.filesystem import (
@@ -108,14 +107,6 @@ class _Chore:
     done: asyncio.Future[None]
 
 
-class StateMachine(Protocol):
-    """Applies what the quorum has committed."""
-
-    async def committed(self, high_watermark: int) -> None: ...
-
-    def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None: ...
-
-
 class DamagedQuorumState(Exception):
     """What this node must remember of elections is lost."""
 
@@ -142,10 +133,6 @@ class QuorumRuntime:
         randomness: Randomness,
         filesystem: FileSystem,
         directory: str,
-        state_machine: StateMachine,
-        leadership_changed: Notice[[Leadership]],
-        heard: Notice[[int]],
-        failed: Callable[[BaseException], None],
     ) -> None:
         self._settings = settings
         self._log = log
@@ -180,11 +167,13 @@ class QuorumRuntime:
         self.high_watermark = 0
         # The same, once those who are told of commits know of it.
         self._told_high_watermark = 0
-        self._state_machine = state_machine
-        self._leadership_changed = leadership_changed
-        # Given with the number of the node that has sent a request.
-        self._heard = heard
-        self._failed = failed
+        # Told, in this order, when they change.
+        self.on_commit: Callable[[int], Awaitable[None]] | None = None
+        self.on_snapshot: Callable[[SnapshotId, SnapshotContent], None] | None = None
+        self.on_leadership: Callable[[Leadership], None] | None = None
+        self.on_failure: Callable[[BaseException], None] | None = None
+        # Told of each request of another node, by its number.
+        self.on_heard: Callable[[int], None] = lambda _: None
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -255,7 +244,7 @@ class QuorumRuntime:
         request = self._wire.read_request(message)
         if isinstance(request, Message):
             return request
-        self._heard(sender_of(request))
+        self.on_heard(sender_of(request))
         token = next(self._tokens)
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[token] = waiting
@@ -335,7 +324,8 @@ class QuorumRuntime:
         self._may_stop.set()
         if self._worker is not None and self._worker is not asyncio.current_task():
             self._worker.cancel()
-        self._failed(failure)
+        if self.on_failure is not None:
+            self.on_failure(failure)
 
     async def _handle(self, event: Event | _AppendWanted | _Chore) -> None:
         if isinstance(event, _Chore):
@@ -460,7 +450,8 @@ class QuorumRuntime:
         if content is None:
             return None, False
         logger.info("fetched a snapshot of the metadata up to offset %d", chunk.snapshot_id.end_offset)
-        self._state_machine.installed(chunk.snapshot_id, content)
+        if self.on_snapshot is not None:
+            self.on_snapshot(chunk.snapshot_id, content)
         return chunk.snapshot_id, False
 
     def _lead(self, leadership: Leadership) -> None:
@@ -470,13 +461,15 @@ class QuorumRuntime:
                 _, committed = self._commit_waits.popleft()
                 if not committed.done():
                     committed.set_exception(_not_controller())
-        self._leadership_changed(leadership)
+        if self.on_leadership is not None:
+            self.on_leadership(leadership)
 
     async def _commit(self, high_watermark: int) -> None:
         self.high_watermark = high_watermark
         self._log.committed(high_watermark)
         # The image first: who waits for a commit expects to see its effect.
-        await self._await_patiently(partial(self._state_machine.committed, high_watermark))
+        if self.on_commit is not None:
+            await self._await_patiently(partial(self.on_commit, high_watermark))
         self._told_high_watermark = high_watermark
         while self._commit_waits and self._commit_waits[0][0] < high_watermark:
             offset, committed = self._commit_waits.popleft()

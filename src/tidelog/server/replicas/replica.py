@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, TopicPartition
-from tidelog.model.invariants import require
 from tidelog.model.ports import Clock
 from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.progress import Eligible, PartitionProgress, everybody_eligible, follower_high_watermark
@@ -87,7 +86,6 @@ class Replica:
         log: Log,
         settings: TopicSettings,
         clock: Clock,
-        flush_wanted: Callable[[Replica], None],
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
@@ -107,8 +105,8 @@ class Replica:
         self.stable_waits: FetchWaits = {}
         self.follower_waits: FetchWaits = {}
         self.offline = False
-        # The log has to be brought to the device before the watermark may move (flush.messages).
-        self._flush_wanted = flush_wanted
+        # Called when the log has to be brought to the device before the watermark may move (flush.messages).
+        self.flush_wanted: Callable[[Replica], None] = lambda _: None
         self._broker_id = broker_id
         self._clock = clock
 
@@ -132,7 +130,8 @@ class Replica:
         if progress is None or leadership.leader_epoch != self.leader_epoch:
             progress = self._begin_to_lead(leadership, rules)
         else:
-            progress.change_rules(min_in_sync=rules.min_in_sync, max_lag_ms=rules.max_lag_ms)
+            progress.min_in_sync = rules.min_in_sync
+            progress.max_lag_ms = rules.max_lag_ms
             # The reply to a proposal may have told more than the image that is looked at here. And the same epoch
             # says nothing new: as long as a proposal is not decided, it may be in force already.
             if leadership.partition_epoch > self.partition_epoch:
@@ -141,7 +140,7 @@ class Replica:
         if progress.record_append(self.log.settled_end_offset, self._now_ms()):
             self._watermark_moved()
         if self.log.settled_end_offset < self.log.log_end_offset:
-            self._flush_wanted(self)
+            self.flush_wanted(self)
 
     def _begin_to_lead(self, leadership: Leadership, rules: LeaderRules) -> PartitionProgress:
         end = self.log.log_end_offset
@@ -200,19 +199,6 @@ class Replica:
         """The replica is not to be used any more: those who wait are told or look again."""
         self.leader_id = NOBODY
         self._stop_leading(reason)
-
-    def take_offline(self) -> None:
-        """The disk under it has failed."""
-        self.offline = True
-        self.stop(ErrorCode.KAFKA_STORAGE_ERROR)
-
-    def reconfigure(self, settings: TopicSettings) -> None:
-        self.settings = settings
-        self.log.reconfigure(settings.log)
-
-    def exchange_log(self, log: Log) -> None:
-        """Go on with a copy of the log in another directory."""
-        self.log = log
 
     def _take_over(self, leadership: Leadership) -> None:
         self.leader_id = leadership.leader
@@ -355,7 +341,7 @@ class Replica:
             if progress.record_append(settled, self._now_ms()):
                 self._watermark_moved(len(data))
             if settled != self.log.log_end_offset:
-                self._flush_wanted(self)
+                self.flush_wanted(self)
             if self.follower_waits:
                 for waiting in list(self.follower_waits):
                     waiting.grown(len(data))
@@ -467,20 +453,6 @@ class Replica:
         if log.cleaned_up_to is None or not log.log_start_offset <= offset < min(upper_bound, log.cleaned_up_to):
             return offset
         return log.look(past_emptied, offset, upper_bound)
-
-    def check_invariants(self) -> None:
-        """Raises InvariantBroken. Not for a replica whose disk has failed."""
-        log, progress = self.log, self.progress
-        log.check_invariants()
-        stable, high_watermark = log.last_stable_offset, log.high_watermark
-        within = log.log_start_offset <= stable <= high_watermark
-        require(within, log, "the last stable offset lies below the high watermark", stable=stable, mark=high_watermark)
-        require(log.latest_epoch <= self.leader_epoch, log, "no record is of a later leader", epoch=self.leader_epoch)
-        if progress is not None:
-            require(self.leader_id == self._broker_id, log, "who leads knows that it does", leader=self.leader_id)
-            progress.check_invariants()
-            ends = progress.high_watermark <= high_watermark and progress.log_end_offset <= log.log_end_offset
-            require(ends, log, "the leader promises no more than its log has", mark=progress.high_watermark)
 
     def _now_ms(self) -> int:
         """For lags: a clock that is set must not make all followers look late."""

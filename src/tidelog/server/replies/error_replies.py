@@ -1,7 +1,8 @@
-"""The reply that says one error wherever its API has room for one, for any request: derived from the schemas.
+"""The reply that says one error for a whole request, in the shape that its API has for that: derived from the schemas.
 
-For requests whose handler has failed. A reply whose schema has an error for the whole of it says it there; otherwise it
-repeats what was asked for, topic by topic and partition by partition, and says it for each.
+A reply whose schema has an error for the whole of it says it there; otherwise it repeats what was asked for, topic by
+topic and partition by partition, and says it for each. What the schemas do not tell, such as names that differ between
+request and reply, the API declares in its `Refusal`.
 """
 
 from __future__ import annotations
@@ -9,41 +10,53 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError
 from tidelog.protocol.api import response_class
-from tidelog.protocol.messages.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
 from tidelog.protocol.schema import Field, Message, covers
+from tidelog.server.api.declaration import Api, Refusal
 
 _ERROR_FIELDS = ("error_code", "partition_error_code")
+_MESSAGE = "error_message"
+# What tells which topic, partition, group or the like a part of a reply is about.
+_IDENTITIES = frozenset(
+    {
+        "feature",
+        "group_id",
+        "group_instance_id",
+        "index",
+        "key",
+        "member_id",
+        "name",
+        "partition",
+        "partition_id",
+        "partition_index",
+        "producer_id",
+        "resource_name",
+        "resource_type",
+        "topic",
+        "topic_id",
+        "topic_name",
+        "transactional_id",
+    }
+)
 
-# Where what a reply lists stands in the request, if it is not under the same name.
-_ASKED_AS = {
-    "responses": ("topic_data", "topics", "topic_names", "resources"),
-    "partition_responses": ("partition_data",),
-    "partitions": ("partition_indexes",),
-    "groups": ("group_ids",),
-    "results": ("topics", "resources", "groups_names", "feature_updates", "creations"),
-    "filter_results": ("filters",),
-    "coordinators": ("coordinator_keys",),
-    "transaction_states": ("transactional_ids",),
-    "results_by_transaction": ("transactions",),
-    "topic_results": ("topics",),
-    "results_by_topic_v3_and_below": ("v3_and_below_topics",),
-    "results_by_partition": ("partitions",),
-    "replica_election_results": ("topic_partitions",),
-    "partition_result": ("partitions",),
-}
-# The same for what is named differently in the two.
-_SCALARS_ASKED_AS = {"partition_index": "partition", "topic_name": "name"}
 
-
-def error_reply(request: Message, version: int, code: ErrorCode) -> Message | None:
+def error_reply(api: Api, request: Message, version: int, error: ApiError) -> Message | None:
     """None if this version of the API has no room for an error in its reply."""
-    kind = response_class(request.SCHEMA.api_key)
-    if _own_error(kind, version) is not None:
-        return kind(error_code=code)  # type: ignore[call-arg]
-    fields = _listed(kind, request, version, code)
-    return kind(**fields) if any(fields.values()) else None
+    kind = response_class(api.key)
+    says = _Saying(api.refusal, version, error)
+    fields = says.error_fields(kind)
+    if not fields or api.refusal.for_each_too:
+        listed = says.listed(kind, request)
+        if not fields and not any(listed.values()):
+            return None
+        fields |= listed
+    return kind(**fields)
+
+
+def refused(api: Api, request: Message, version: int, error: ApiError) -> Message:
+    """The same for an API whose every version has room for an error, or whose request asks for nothing."""
+    return error_reply(api, request, version, error) or response_class(api.key)()
 
 
 class _Shape(NamedTuple):
@@ -53,65 +66,58 @@ class _Shape(NamedTuple):
 
 
 def _shape(kind: type[Message], version: int) -> _Shape:
-    lists = tuple(
-        field
-        for field in kind.SCHEMA.fields
-        if field.kind.startswith("[]") and covers(field.versions, version) and _has_error(kind, field, version)
-    )
-    return _Shape(_own_error(kind, version), lists)
-
-
-def _own_error(kind: type[Message], version: int) -> str | None:
-    for field in kind.SCHEMA.fields:
-        if field.name in _ERROR_FIELDS and covers(field.versions, version):
-            return field.name
-    return None
+    present = [field for field in kind.SCHEMA.fields if covers(field.versions, version)]
+    error = next((field.name for field in present if field.name in _ERROR_FIELDS), None)
+    lists = (field for field in present if field.kind.startswith("[]") and _has_error(kind, field, version))
+    return _Shape(error, tuple(lists))
 
 
 def _has_error(kind: type[Message], field: Field, version: int) -> bool:
     struct = kind.STRUCTS.get(field.kind[2:])
-    if struct is None:
-        return False
-    shape = _shape(struct, version)
-    return shape.error is not None or bool(shape.lists)
+    return struct is not None and any(_shape(struct, version))
 
 
-def _listed(kind: type[Message], asked: Message, version: int, code: ErrorCode) -> dict[str, Any]:
-    return {
-        field.name: [
-            _answer_to(kind.STRUCTS[field.kind[2:]], element, version, code) for element in _asked_for(asked, field)
-        ]
-        for field in _shape(kind, version).lists
-    }
+class _Saying(NamedTuple):
+    refusal: Refusal
+    version: int
+    error: ApiError
 
-
-def _asked_for(asked: Message, field: Field) -> Iterable[Any]:
-    if isinstance(asked, AlterReplicaLogDirsRequest):
-        # The only request that asks by directory and is answered by topic.
-        return [topic for directory in asked.dirs for topic in directory.topics]
-    for name in (field.name, *_ASKED_AS.get(field.name, ())):
-        found = getattr(asked, name, None)
-        if found:
-            return found  # type: ignore[no-any-return]
-    return ()
-
-
-def _answer_to(kind: type[Message], asked: Any, version: int, code: ErrorCode) -> Message:
-    shape = _shape(kind, version)
-    fields: dict[str, Any] = {} if shape.error is None else {shape.error: code}
-    if not isinstance(asked, Message):
-        # A name or a number, for which the reply has one field of that type.
-        wanted = "string" if isinstance(asked, str) else "int32"
-        identity = next(
-            each.name for each in kind.SCHEMA.fields if each.kind == wanted and each.name != "error_message"
+    def error_fields(self, kind: type[Message]) -> dict[str, Any]:
+        name = _shape(kind, self.version).error
+        if name is None:
+            return {}
+        has_message = any(
+            field.name == _MESSAGE and covers(field.versions, self.version) for field in kind.SCHEMA.fields
         )
-        return kind(**{**fields, identity: asked})
-    for field in kind.SCHEMA.fields:
-        if field.kind.startswith("[]") or field.kind in kind.STRUCTS or field.name in fields:
-            continue
-        for name in (field.name, _SCALARS_ASKED_AS.get(field.name, "")):
-            value = getattr(asked, name, None)
-            if value is not None:
-                fields[field.name] = value
-                break
-    return kind(**fields, **_listed(kind, asked, version, code))
+        return {name: self.error.code} | ({_MESSAGE: self.error.message} if has_message else {})
+
+    def listed(self, kind: type[Message], asked: Message) -> dict[str, Any]:
+        return {
+            field.name: [self._answer_to(kind.STRUCTS[field.kind[2:]], each) for each in self._asked_for(asked, field)]
+            for field in _shape(kind, self.version).lists
+        }
+
+    def _asked_for(self, asked: Message, field: Field) -> Iterable[Any]:
+        names = self.refusal.asked_as.get(field.name, field.name)
+        for path in (names,) if isinstance(names, str) else names:
+            found: list[Any] = [asked]
+            for name in path.split("."):
+                found = [each for one in found for each in getattr(one, name, None) or ()]
+            if found:
+                return found
+        return ()
+
+    def _answer_to(self, kind: type[Message], asked: Any) -> Message:
+        fields = self.error_fields(kind)
+        if not isinstance(asked, Message):
+            # A name or a number, for which the reply has one field of that type.
+            wanted = "string" if isinstance(asked, str) else "int32"
+            identity = next(each.name for each in kind.SCHEMA.fields if each.kind == wanted and each.name != _MESSAGE)
+            return kind(**fields, **{identity: asked})
+        for field in kind.SCHEMA.fields:
+            if field.name in _IDENTITIES:
+                name = str(self.refusal.asked_as.get(field.name, field.name))
+                value = getattr(asked, name, None)
+                if value is not None or (hasattr(asked, name) and covers(field.nullable, self.version)):
+                    fields[field.name] = value
+        return kind(**fields, **self.listed(kind, asked))

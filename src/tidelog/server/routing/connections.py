@@ -1,4 +1,4 @@
-"""The connections of a broker: how many there may be, and when an idle one is closed."""
+"""The connections to the listeners of one kind: how many there may be, and when an idle one is closed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,19 @@ class Connections:
     """Counts in `admit` and `release`; limits are Kafka's max.connections and max.connections.per.ip, as they are when
     a connection comes in, and how many descriptors the process has for connections."""
 
-    def __init__(self, *, config: Callable[[], BrokerConfig], descriptors: int, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        *,
+        config: Callable[[], BrokerConfig],
+        descriptors: int,
+        metrics: Metrics,
+        released: Callable[[ServerConnection], None] = lambda connection: None,
+    ) -> None:
+        """`released` is called with each connection that has ended."""
         self._config = config
         self._descriptors = descriptors
         self._metrics = metrics
+        self._released = released
         # In the order in which they came; a set of objects would have another order in every run.
         self._open: dict[ServerConnection, None] = {}
         self._per_host: Counter[str] = Counter()
@@ -65,6 +74,7 @@ class Connections:
             self._per_host[connection.peer_host] -= 1
             if not self._per_host[connection.peer_host]:
                 del self._per_host[connection.peer_host]
+            self._released(connection)
 
     async def close_idle_ones(self) -> None:
         """Runs as long as the broker does."""

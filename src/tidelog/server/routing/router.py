@@ -1,80 +1,117 @@
 """From frames to handlers and back: parses requests, finds the handler, encodes replies, counts.
 
-Rules that every API shares live here: what happens to unknown APIs and versions, how large a frame may be, and which
-requests may be worked on while their predecessor on the same connection still waits.
+Rules that every API shares live here, the same for the listeners of brokers and of controllers: what happens to unknown
+APIs and versions, how large a frame may be, what a request is answered whose handler fails, and which requests may be
+worked on while their predecessor on the same connection still waits.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ports import Clock
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.later import Later
 from tidelog.network.server_connection import Reply, ServerConnection
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.api import ApiKey, request_class
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
 from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
-from tidelog.protocol.messages.produce_request import ProduceRequest
-from tidelog.protocol.schema import Message
-from tidelog.server.api import legacy_produce
-from tidelog.server.api.registry import route
+from tidelog.protocol.schema import Message, covers
+from tidelog.server.api.declaration import Api, FrameSize, advertised_versions
 from tidelog.server.observability.metrics import Metrics, error_codes
+from tidelog.server.quorum.envelope import ENVELOPE_ROOM_BYTES
 from tidelog.server.replies.error_replies import error_reply
+from tidelog.server.routing.connections import Connections
 from tidelog.server.routing.context import RequestContext
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
-    from tidelog.server.routing.connections import Connections
 
 logger = logging.getLogger(__name__)
 
 # Nothing but Produce carries records, so nothing else needs frames of a hundred megabytes. A list of a million
 # partitions still fits.
 MAX_CONTROL_FRAME_BYTES = 16 * 1024 * 1024
-_PRODUCE_KEY = ApiKey.PRODUCE.to_bytes(2, "big")
+
+# A handler may be asynchronous; if it can answer at once it should not be, since a plain call costs no task. A plain
+# function that cannot answer at once returns a `Later`. None means that the request gets no reply.
+Outcome = Message | Later[Message | None] | Coroutine[Any, Any, Message | None] | None
+Handler = Callable[[Any, RequestContext], Outcome]
+
+
+class Route(NamedTuple):
+    """What is needed for one version of one API."""
+
+    api: Api
+    request: type[Message]
+    flexible: bool
+    handle: Handler
 
 
 class Router:
-    """The `RequestService` of a broker."""
+    """The `RequestService` of all listeners of one kind."""
 
-    def __init__(self, node: Node, connections: Connections, metrics: Metrics) -> None:
-        self._node = node
-        self._connections = connections
+    def __init__(
+        self,
+        *,
+        apis: Mapping[ApiKey, Api],
+        handlers: Mapping[ApiKey, Handler],
+        may_pipeline: Callable[[Frame], bool],
+        connections: Connections,
+        metrics: Metrics,
+        clock: Clock,
+        max_frame_bytes: int,
+        ready: asyncio.Event | None = None,
+    ) -> None:
+        """Requests that come before `ready` is set wait for it."""
+        self._apis: Mapping[int, Api] = {int(key): api for key, api in apis.items()}
+        self._handlers = handlers
+        self._versions = advertised_versions(apis.values())
+        self._routes: dict[tuple[int, int], Route] = {}
+        # Whether a request may be begun while its predecessor on the same connection still waits.
+        self.may_pipeline = may_pipeline
+        self.connections = connections
         self._metrics = metrics
-        self._max_frame_bytes = node.config.socket_request_max_bytes
+        self._clock = clock
+        self._ready = ready
+        self._control_bytes = min(max_frame_bytes, MAX_CONTROL_FRAME_BYTES)
+        # A broker takes control requests of this size from its clients; in an envelope they are a little larger.
+        limits = {FrameSize.RECORDS: max_frame_bytes, FrameSize.ENVELOPE: self._control_bytes + ENVELOPE_ROOM_BYTES}
+        self._frame_bytes = {
+            key.to_bytes(2, "big"): limits[api.frame_size]
+            for key, api in apis.items()
+            if api.frame_size is not FrameSize.CONTROL
+        }
+
+    # -- for the connections -------------------------------------------------------------------------------------
 
     def frame_limit(self, first_bytes: memoryview) -> int:
-        # Until both bytes of the API key are there the larger limit applies; the buffer grows with what arrives.
-        if len(first_bytes) < 2 or first_bytes == _PRODUCE_KEY:
-            return self._max_frame_bytes
-        return min(self._max_frame_bytes, MAX_CONTROL_FRAME_BYTES)
-
-    def may_pipeline(self, frame: Frame) -> bool:
-        """Producing: the append is done in order before the waiting for replicas begins."""
-        return bytes(frame[:2]) == _PRODUCE_KEY
+        # Until both bytes of the API key are there the largest limit applies; the buffer grows with what arrives.
+        if len(first_bytes) < 2:
+            return max(self._frame_bytes.values(), default=self._control_bytes)
+        return self._frame_bytes.get(bytes(first_bytes), self._control_bytes)
 
     def connected(self, connection: ServerConnection) -> bool:
-        return self._connections.admit(connection)
+        return self.connections.admit(connection)
 
     def disconnected(self, connection: ServerConnection) -> None:
-        self._connections.release(connection)
+        self.connections.release(connection)
 
     def answer(self, frame: Frame, connection: ServerConnection) -> Reply | Later[Reply]:
-        if not self._node.ready.is_set():
-            return Later.run(self._answer_when_ready(frame, connection))
-        started = self._node.clock.monotonic_ms()
+        if self._ready is not None and not self._ready.is_set():
+            return Later.run(self._answer_when_ready(self._ready, frame, connection))
+        started = self._clock.monotonic_ms()
         api_key, version, correlation_id = peek_request(frame)
-        found = route(api_key, version)
-        if found is None:
+        route = self._routes.get((api_key, version)) or self._route(api_key, version)
+        if route is None:
             return self._answer_unserved(frame, api_key, version, correlation_id)
         # A view that cannot be written to would keep the leader from stamping offsets in place.
         view = memoryview(frame)
-        header = parse_request_header(view, flexible=found.flexible)
-        request, _ = decode(found.request, view, version, header.body_at)
+        header = parse_request_header(view, flexible=route.flexible)
+        request, _ = decode(route.request, view, version, header.body_at)
         context = RequestContext(
             api_key=api_key,
             version=version,
@@ -84,22 +121,35 @@ class Router:
             frame=frame,
         )
         try:
-            outcome = found.handle(self._node, request, context)
+            outcome = route.handle(request, context)
         except Exception:
-            outcome = self._failed(request, context)
+            outcome = self._failed(route.api, request, context)
         if outcome is None or isinstance(outcome, Message):
-            return self._reply(context, request, started, outcome)
+            return self._reply(route.api, context, request, started, outcome)
         later = outcome if isinstance(outcome, Later) else Later.run(outcome)
-        return later.otherwise(lambda _: self._failed(request, context)).then(
-            partial(self._reply, context, request, started)
+        return later.otherwise(lambda _: self._failed(route.api, request, context)).then(
+            partial(self._reply, route.api, context, request, started)
         )
 
-    async def _answer_when_ready(self, frame: Frame, connection: ServerConnection) -> Reply:
-        await self._node.ready.wait()
+    # -- the steps of an answer ----------------------------------------------------------------------------------
+
+    def _route(self, api_key: int, version: int) -> Route | None:
+        """None for an API or version that is not served here. The class of a request is imported when one comes."""
+        api = self._apis.get(api_key)
+        if api is None or not covers(api.versions, version):
+            return None
+        request = request_class(api_key)
+        flexible = covers(request.SCHEMA.flexible, version)
+        route = Route(api, request, flexible, self._handlers[api.key])
+        self._routes[api_key, version] = route
+        return route
+
+    async def _answer_when_ready(self, ready: asyncio.Event, frame: Frame, connection: ServerConnection) -> Reply:
+        await ready.wait()
         reply = self.answer(frame, connection)
         return await reply if isinstance(reply, Later) else reply
 
-    def _failed(self, request: Message, context: RequestContext) -> Message:
+    def _failed(self, api: Api, request: Message, context: RequestContext) -> Message:
         """Called while an exception is handled: it costs this request, not the connection and what else is on it."""
         logger.exception(
             "%s version %d of client %r from %s failed",
@@ -108,42 +158,38 @@ class Router:
             context.client_id,
             context.client_host,
         )
-        return self._error_reply(request, context.version)
-
-    def _error_reply(self, request: Message, version: int) -> Message:
-        response = error_reply(request, version, ErrorCode.UNKNOWN_SERVER_ERROR)
-        if response is None or (isinstance(request, ProduceRequest) and request.acks == 0):
+        error = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "this node failed to answer; see its log")
+        response = error_reply(api, request, context.version, error)
+        if response is None or not api.is_answered(request):
             # A client that cannot be told finds out by the connection, as with Kafka.
             raise ProtocolError(f"{type(request).__name__} has failed, and its reply has no room to say so")
         return response
 
-    def _reply(self, context: RequestContext, request: Message, started: float, response: Message | None) -> Reply:
+    def _reply(
+        self, api: Api, context: RequestContext, request: Message, started: float, response: Message | None
+    ) -> Reply:
         pieces: Reply = None
         sent = 0
         if response is not None:
             try:
                 pieces = response_frame(context.api_key, context.version, context.correlation_id, response)
             except Exception:
-                response = self._failed(request, context)
+                response = self._failed(api, request, context)
                 pieces = response_frame(context.api_key, context.version, context.correlation_id, response)
             sent = sum(map(len, pieces))
-        elapsed_ms = self._node.clock.monotonic_ms() - started
+        elapsed_ms = self._clock.monotonic_ms() - started
         self._metrics.request_done(context.api_key, context.version, elapsed_ms, len(context.frame), sent)
         for code in error_codes(response):
             self._metrics.error(context.api_key, code)
         return pieces
 
     def _answer_unserved(self, frame: Frame, api_key: int, version: int, correlation_id: int) -> Reply:
+        self._metrics.error(api_key, ErrorCode.UNSUPPORTED_VERSION)
         if api_key == ApiKey.API_VERSIONS:
             # A newer client: it reads the ranges from a version 0 body and asks again (KIP-511).
-            module = route(ApiKey.API_VERSIONS, 0)
-            assert module is not None
-            versions = self._node.advertised_versions()
-            response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=versions)
-            self._metrics.error(api_key, ErrorCode.UNSUPPORTED_VERSION)
+            response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=self._versions)
             return response_frame(ApiKey.API_VERSIONS, 0, correlation_id, response)
-        if api_key == ApiKey.PRODUCE and 0 <= version <= 2:
-            self._metrics.error(api_key, ErrorCode.UNSUPPORTED_VERSION)
-            return legacy_produce.refuse(frame, version, correlation_id)
-        self._metrics.error(api_key, ErrorCode.UNSUPPORTED_VERSION)
+        api = self._apis.get(api_key)
+        if api is not None and api.refuse_older is not None and covers(api.advertised, version):
+            return api.refuse_older(frame, version, correlation_id)
         raise ProtocolError(f"API key {api_key} version {version} is not served")

@@ -11,7 +11,6 @@ from tidelog.config.broker import BrokerConfig
 from tidelog.model.ids import Uuid
 from tidelog.server.ports import Ports
 from tidelog.server.startup import RunningNode, start_unless
-from tidelog.simulation.checks.invariants import InvariantWatch
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.clock import SeededRandomness, SimulatedClock, draw_from
 from tidelog.simulation.machines.disk import Disk
@@ -26,14 +25,12 @@ from tidelog.storage.directories.meta_properties import MetaProperties
 STOP_SECONDS = 30.0
 RETRY_START_SECONDS = 1.0
 
-# Called with the number and the epoch of a broker that was fenced because its process is gone.
-BrokerGone = Callable[[int, int], None]
-NodeFactory = Callable[[Mapping[str, str], Ports, BrokerGone], RunningNode]
+NodeFactory = Callable[[Mapping[str, str], Ports], RunningNode]
 
 
-def real_node(properties: Mapping[str, str], ports: Ports, broker_gone: BrokerGone) -> RunningNode:
+def real_node(properties: Mapping[str, str], ports: Ports) -> RunningNode:
     """The broker as users run it."""
-    return RunningNode(BrokerConfig.from_properties(properties), ports, broker_gone)
+    return RunningNode(BrokerConfig.from_properties(properties), ports)
 
 
 class Surroundings(Protocol):
@@ -144,9 +141,7 @@ class SimulatedNode:
         self.spoiled = bool(self.disk.failing) or self.disk.full
         self.gone = asyncio.Event()
         world = self._world
-        process = self.process = Process(
-            f"{self.host}.{self._starts}", self.host, after_event=InvariantWatch(lambda: self.running).check
-        )
+        process = self.process = Process(f"{self.host}.{self._starts}", self.host)
         world.fabric.machine_started(self.host)
         self.filesystem = ProcessFileSystem(self.disk, process, world.trace)
         ports = Ports(
@@ -160,7 +155,8 @@ class SimulatedNode:
         world.loop.create_task(self._serve(process, ports, self._stop), context=process.context.copy())
 
     async def _serve(self, process: Process, ports: Ports, stop: asyncio.Event) -> None:
-        running = self._begun = self._factory(self.properties, ports, self._world.broker_fenced_as_gone)
+        running = self._begun = self._factory(self.properties, ports)
+        running.on_broker_gone = self._world.broker_fenced_as_gone
         try:
             started = await start_unless(stop, running)
         except Exception as error:

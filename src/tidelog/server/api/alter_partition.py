@@ -1,0 +1,11 @@
+"""AlterPartition: a leader proposes another in-sync set (KIP-497). Decided in `tidelog.controller.in_sync`.
+
+Version 3 names the epochs of the brokers in it (KIP-903).
+"""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
+
+API = Api(key=ApiKey.ALTER_PARTITION, versions=(2, 3), permissions=(CLUSTER_ACTION,), listeners=CONTROLLERS)

@@ -1,0 +1,22 @@
+"""AlterPartitionReassignments: replicas move to other brokers (KIP-455). Decided in `tidelog.controller.reassignment`.
+
+Version 1 can forbid another replication factor (KIP-860).
+"""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
+
+API = Api(
+    key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    versions=(0, 1),
+    permissions=(ALTER_CLUSTER,),
+    listeners=BOTH,
+    forwarding=Forwarding.ALL,
+    refusal=Refusal(asked_as={"responses": "topics"}, for_each_too=True),
+    differences=(
+        "A partition that is named twice is refused with INVALID_REQUEST the second time; Kafka takes the last of "
+        "them.",
+    ),
+)

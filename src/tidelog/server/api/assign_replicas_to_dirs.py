@@ -1,0 +1,10 @@
+"""AssignReplicasToDirs: a broker tells in which directories its replicas are (KIP-858). Decided in
+`tidelog.controller.directories`.
+"""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
+
+API = Api(key=ApiKey.ASSIGN_REPLICAS_TO_DIRS, versions=(0, 0), permissions=(CLUSTER_ACTION,), listeners=CONTROLLERS)

@@ -1,0 +1,33 @@
+"""BrokerHeartbeat: a broker is there, wants to be unfenced, or to go (KIP-631). Decided in
+`tidelog.controller.heartbeats`.
+
+Version 1 names the directories that have failed (KIP-858).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tidelog.network.server_connection import ServerConnection
+from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from tidelog.protocol.schema import Message
+from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
+from tidelog.server.routing.context import RequestContext
+from tidelog.server.routing.forwarding import ToController
+
+API = Api(key=ApiKey.BROKER_HEARTBEAT, versions=(0, 2), permissions=(CLUSTER_ACTION,), listeners=CONTROLLERS)
+
+
+class BrokerHeartbeatHandler:
+    def __init__(
+        self, *, came: Callable[[BrokerHeartbeatRequest, ServerConnection], None], controller: ToController
+    ) -> None:
+        """`came` learns over which connection a broker sends its heartbeats, before anything is decided."""
+        self._came = came
+        self._controller = controller
+
+    def handle(self, request: BrokerHeartbeatRequest, context: RequestContext) -> Coroutine[Any, Any, Message]:
+        self._came(request, context.connection)
+        return self._controller.forward(API, request, context)

@@ -1,0 +1,17 @@
+"""CreateTopics: new topics, with partitions and properties as asked for. Decided in `tidelog.controller.topics`.
+
+Version 4 takes the cluster's defaults, 5 returns the properties, 7 the topic's id.
+"""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import BOTH, CREATE_CLUSTER, CREATE_TOPIC, Api, Forwarding
+
+API = Api(
+    key=ApiKey.CREATE_TOPICS,
+    versions=(2, 7),
+    permissions=(CREATE_TOPIC, CREATE_CLUSTER),
+    listeners=BOTH,
+    forwarding=Forwarding.ALL,
+)

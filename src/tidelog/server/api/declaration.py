@@ -1,0 +1,150 @@
+"""What an API declares about itself: one `Api` in the module of its handler, from which everything else is derived.
+
+Which versions are advertised and accepted, on which listeners, what brokers pass on to the controller, how a request is
+refused, and the page `docs/reference/compatibility.md`: all of that comes from these values. The docstring of each
+module says what its API does and what its versions brought.
+
+The permissions are those that Kafka's authorizer checks. They are data only: there is no authorizer yet, and nothing
+here is enforced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+from tidelog.network.frame_receiver import Frame
+from tidelog.network.server_connection import Reply
+from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages.api_versions_response import ApiVersion
+from tidelog.protocol.schema import Versions
+from tidelog.server.replies.authorized_operations import Operation
+
+
+class ListenerKind(Enum):
+    """Who listens: a broker for clients and other brokers, or a controller for the quorum, brokers and clients."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+BROKERS = frozenset({ListenerKind.BROKER})
+CONTROLLERS = frozenset({ListenerKind.CONTROLLER})
+BOTH = BROKERS | CONTROLLERS
+
+
+class Forwarding(Enum):
+    """What a broker passes on to the active controller (KIP-590)."""
+
+    NOTHING = "no"
+    # What does not concern only the broker that is asked.
+    A_PART = "partly"
+    ALL = "yes"
+
+
+class FrameSize(Enum):
+    """What a request may carry, which decides how large its frame may be."""
+
+    CONTROL = "control"
+    RECORDS = "records"
+    ENVELOPE = "another request"
+
+
+class Resource(Enum):
+    TOPIC = "topic"
+    GROUP = "group"
+    CLUSTER = "cluster"
+    TRANSACTIONAL_ID = "transactional id"
+
+
+class Permission(NamedTuple):
+    """What a caller needs. Where several are declared, each is for a part of what a request may ask for."""
+
+    operation: Operation
+    resource: Resource
+
+
+def _on(resource: Resource, *operations: Operation) -> tuple[Permission, ...]:
+    return tuple(Permission(operation, resource) for operation in operations)
+
+
+READ_TOPIC, WRITE_TOPIC, CREATE_TOPIC, DELETE_TOPIC, ALTER_TOPIC, DESCRIBE_TOPIC = _on(
+    Resource.TOPIC,
+    Operation.READ,
+    Operation.WRITE,
+    Operation.CREATE,
+    Operation.DELETE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+)
+READ_GROUP, DELETE_GROUP, DESCRIBE_GROUP = _on(Resource.GROUP, Operation.READ, Operation.DELETE, Operation.DESCRIBE)
+WRITE_TRANSACTIONAL_ID, DESCRIBE_TRANSACTIONAL_ID, TWO_PHASE_COMMIT = _on(
+    Resource.TRANSACTIONAL_ID, Operation.WRITE, Operation.DESCRIBE, Operation.TWO_PHASE_COMMIT
+)
+CREATE_CLUSTER, ALTER_CLUSTER, DESCRIBE_CLUSTER, CLUSTER_ACTION, IDEMPOTENT_WRITE = _on(
+    Resource.CLUSTER,
+    Operation.CREATE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.CLUSTER_ACTION,
+    Operation.IDEMPOTENT_WRITE,
+)
+DESCRIBE_CONFIGS = tuple(
+    Permission(Operation.DESCRIBE_CONFIGS, each) for each in (Resource.CLUSTER, Resource.TOPIC, Resource.GROUP)
+)
+ALTER_CONFIGS = tuple(
+    Permission(Operation.ALTER_CONFIGS, each) for each in (Resource.CLUSTER, Resource.TOPIC, Resource.GROUP)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """How a reply says one error for a whole request, where the schemas do not tell (`replies/error_replies.py`)."""
+
+    # Where what a reply lists or names stands in the request: one attribute, a path of them, or the first of several
+    # that is filled. Without an entry it has the same name there.
+    asked_as: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    # Whether an error of the whole reply is repeated for each thing that was asked for.
+    for_each_too: bool = False
+
+
+def _always(request: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    key: ApiKey
+    # Both included. A version stands here only if it is implemented whole.
+    versions: Versions
+    permissions: tuple[Permission, ...]
+    listeners: frozenset[ListenerKind] = BROKERS
+    forwarding: Forwarding = Forwarding.NOTHING
+    frame_size: FrameSize = FrameSize.CONTROL
+    refusal: Refusal = Refusal()
+    # Lower than the first version, if older ones are advertised, and how these are refused: given a frame, its version
+    # and correlation id, the reply that such clients understand.
+    advertised_from: int | None = None
+    refuse_older: Callable[[Frame, int, int], Reply] | None = None
+    # Whether a request gets a reply.
+    is_answered: Callable[[Any], bool] = _always
+    # Those of Apache Kafka 4.3, where they are not the same.
+    kafka_versions: Versions | None = None
+    # From Kafka, one sentence each.
+    differences: tuple[str, ...] = ()
+
+    @property
+    def advertised(self) -> Versions:
+        first, last = self.versions
+        return (first if self.advertised_from is None else self.advertised_from), last
+
+    @property
+    def is_forwarded(self) -> bool:
+        return self.forwarding is not Forwarding.NOTHING
+
+
+def advertised_versions(apis: Iterable[Api]) -> list[ApiVersion]:
+    """What ApiVersions tells."""
+    return [ApiVersion(api_key=api.key, min_version=api.advertised[0], max_version=api.advertised[1]) for api in apis]

@@ -1,0 +1,18 @@
+"""DeleteTopics: decided in `tidelog.controller.topics`.
+
+Version 5 has messages, 6 takes ids as well as names. Versions before 3 do not know TOPIC_DELETION_DISABLED.
+"""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import BOTH, DELETE_TOPIC, DESCRIBE_TOPIC, Api, Forwarding, Refusal
+
+API = Api(
+    key=ApiKey.DELETE_TOPICS,
+    versions=(1, 6),
+    permissions=(DELETE_TOPIC, DESCRIBE_TOPIC),
+    listeners=BOTH,
+    forwarding=Forwarding.ALL,
+    refusal=Refusal(asked_as={"responses": ("topic_names", "topics")}),
+)

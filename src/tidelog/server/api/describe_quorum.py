@@ -1,0 +1,18 @@
+"""DescribeQuorum: who votes, who leads, and how far each has read (KIP-595).
+
+Version 1 tells when each was heard of (KIP-836), 2 the addresses of the voters (KIP-853).
+"""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
+
+API = Api(
+    key=ApiKey.DESCRIBE_QUORUM,
+    versions=(0, 2),
+    permissions=(DESCRIBE_CLUSTER,),
+    listeners=BOTH,
+    forwarding=Forwarding.ALL,
+    differences=("A node that is alone has no listener for controllers, so it shows no address of one.",),
+)

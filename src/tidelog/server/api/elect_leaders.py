@@ -1,0 +1,21 @@
+"""ElectLeaders: the preferred replica leads again, or any that is alive (KIP-460). Decided in
+`tidelog.controller.leader_election`.
+
+Version 0 only knows preferred leaders, and has no error for the whole reply.
+"""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
+
+API = Api(
+    key=ApiKey.ELECT_LEADERS,
+    versions=(0, 2),
+    permissions=(ALTER_CLUSTER,),
+    listeners=BOTH,
+    forwarding=Forwarding.ALL,
+    refusal=Refusal(
+        asked_as={"replica_election_results": "topic_partitions", "partition_result": "partitions"}, for_each_too=True
+    ),
+)

@@ -1,0 +1,14 @@
+"""ListPartitionReassignments: what is being moved (KIP-455). Decided in `tidelog.controller.reassignment`."""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
+
+API = Api(
+    key=ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    versions=(0, 0),
+    permissions=(DESCRIBE_CLUSTER,),
+    listeners=BOTH,
+    forwarding=Forwarding.ALL,
+)

@@ -1,0 +1,14 @@
+"""UnregisterBroker: forgets a broker that will not come back (KIP-631). Decided in `tidelog.controller.brokers`."""
+
+from __future__ import annotations
+
+from tidelog.protocol.api import ApiKey
+from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding
+
+API = Api(
+    key=ApiKey.UNREGISTER_BROKER,
+    versions=(0, 0),
+    permissions=(ALTER_CLUSTER,),
+    listeners=BOTH,
+    forwarding=Forwarding.ALL,
+)
