@@ -9,19 +9,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
-from tidelog.config.definitions import ConfigDefinition, ConfigType, InvalidConfig, by_name, read_overrides
-from tidelog.config.fields import field_name
-
-# A property of a group, and the part of the names of the broker's default and bounds.
-_BROKERS = {
-    "consumer.session.timeout.ms": "session.timeout.ms",
-    "consumer.heartbeat.interval.ms": "heartbeat.interval.ms",
-    "consumer.assignment.interval.ms": "assignment.interval.ms",
-}
+from tidelog.config.definitions import Between, ConfigDefinition, ConfigType, InvalidConfig, by_name, read_overrides
 
 # The broker property that gives each its default.
 GROUP_SYNONYMS: Mapping[str, str] = MappingProxyType(
-    {name: f"group.consumer.{rest}" for name, rest in _BROKERS.items()}
+    {
+        "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
+        "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
+        "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
+    }
 )
 GROUP_DEFINITIONS = by_name(
     ConfigDefinition(
@@ -37,9 +33,13 @@ GROUP_DEFINITIONS = by_name(
 def group_problems(overrides: Mapping[str, str], broker: BrokerConfig) -> list[str]:
     """Why these cannot be the properties of a group, one sentence each; empty if they can."""
     read, problems = read_overrides("groups", GROUP_DEFINITIONS, overrides)
-    for name, value in read.items():
-        assert isinstance(value, int)
-        problems.extend(_bound_problems(name, value, broker))
+    bounds = _bounds(broker)
+    problems.extend(
+        f"{name} must {bounds[name].describe()}, but is {value}; the bounds are the brokers' "
+        f"{GROUP_SYNONYMS[name].replace('group.consumer.', 'group.consumer.min.')} and .max."
+        for name, value in read.items()
+        if not bounds[name].allows(value)
+    )
     if not problems:
         values = group_values(overrides, broker)
         session, beat = values["consumer.session.timeout.ms"], values["consumer.heartbeat.interval.ms"]
@@ -50,25 +50,32 @@ def group_problems(overrides: Mapping[str, str], broker: BrokerConfig) -> list[s
     return problems
 
 
-def group_values(overrides: Mapping[str, str], broker: BrokerConfig) -> dict[str, int]:
+def group_values(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str, int]:
     """The value of every property. Overrides that cannot be read were written by another version and do not count."""
-    values: dict[str, int] = {}
-    for name, definition in GROUP_DEFINITIONS.items():
-        values[name] = getattr(broker, field_name(GROUP_SYNONYMS[name]))
-        if name in overrides:
-            try:
-                value = definition.parse(overrides[name])
-            except InvalidConfig:
-                continue
-            assert isinstance(value, int)
-            values[name] = value
+    values = {
+        "consumer.session.timeout.ms": config.group_consumer_session_timeout_ms,
+        "consumer.heartbeat.interval.ms": config.group_consumer_heartbeat_interval_ms,
+        "consumer.assignment.interval.ms": config.group_consumer_assignment_interval_ms,
+    }
+    for name in values.keys() & overrides.keys():
+        try:
+            value = GROUP_DEFINITIONS[name].parse(overrides[name])
+        except InvalidConfig:
+            continue
+        assert isinstance(value, int)
+        values[name] = value
     return values
 
 
-def _bound_problems(name: str, value: int, broker: BrokerConfig) -> list[str]:
-    low, high = (f"group.consumer.{bound}.{_BROKERS[name]}" for bound in ("min", "max"))
-    if value < getattr(broker, field_name(low)):
-        return [f"{name}={value} must be at least {low}={getattr(broker, field_name(low))}"]
-    if value > getattr(broker, field_name(high)):
-        return [f"{name}={value} must be at most {high}={getattr(broker, field_name(high))}"]
-    return []
+def _bounds(config: BrokerConfig) -> Mapping[str, Between]:
+    return {
+        "consumer.session.timeout.ms": Between(
+            config.group_consumer_min_session_timeout_ms, config.group_consumer_max_session_timeout_ms
+        ),
+        "consumer.heartbeat.interval.ms": Between(
+            config.group_consumer_min_heartbeat_interval_ms, config.group_consumer_max_heartbeat_interval_ms
+        ),
+        "consumer.assignment.interval.ms": Between(
+            config.group_consumer_min_assignment_interval_ms, config.group_consumer_max_assignment_interval_ms
+        ),
+    }

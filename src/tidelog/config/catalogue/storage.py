@@ -6,7 +6,7 @@ The defaults of topic properties are in `tidelog.config.catalogue.topic_defaults
 from __future__ import annotations
 
 from tidelog.config.definitions import NOT_NEGATIVE, POSITIVE, Only
-from tidelog.config.fields import ON_USE, boolean, double, integer, long, section
+from tidelog.config.fields import ON_CHANGE, ON_USE, boolean, double, integer, long, section
 from tidelog.config.topic import DAY_MS, NO_TIERED_STORAGE
 
 
@@ -42,7 +42,7 @@ class StorageSection:
         1.7976931348623157e308, "How fast the cleaner may read and write, in bytes per second.", None, ON_USE
     )
     producer_id_expiration_ms: int = integer(
-        DAY_MS, "After how long without a record a partition forgets an idempotent producer.", POSITIVE, ON_USE
+        DAY_MS, "After how long without a record a partition forgets an idempotent producer.", POSITIVE, ON_CHANGE
     )
     producer_id_expiration_check_interval_ms: int = integer(
         600_000, "How often partitions look for producers to forget.", POSITIVE
