@@ -159,7 +159,7 @@ async def _consume_tidelog(servers: str, topic: str, count: int) -> float:
     meter = _Meter(count)
     async with tidelog.Consumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
         async for record in consumer:
-            assert len(record.value) == len(VALUE)
+            assert len(record.value or b"") == len(VALUE)
             if meter.saw(1):
                 break
         return meter.rate()
@@ -173,7 +173,7 @@ async def _consume_tidelog_lists(servers: str, topic: str, count: int) -> float:
         while True:
             records = await consumer.poll(max_records=POLL)
             for record in records:
-                assert len(record.value) == len(VALUE)
+                assert len(record.value or b"") == len(VALUE)
             if records and meter.saw(len(records)):
                 return meter.rate()
 
@@ -209,7 +209,7 @@ async def _consume_aiokafka(servers: str, topic: str, count: int) -> float:
     await consumer.start()
     try:
         async for record in consumer:
-            assert len(record.value) == len(VALUE)
+            assert len(record.value or b"") == len(VALUE)
             if meter.saw(1):
                 break
         return meter.rate()
@@ -228,7 +228,7 @@ async def _consume_aiokafka_lists(servers: str, topic: str, count: int) -> float
             found = await consumer.getmany(timeout_ms=1000, max_records=POLL)
             for records in found.values():
                 for record in records:
-                    assert len(record.value) == len(VALUE)
+                    assert len(record.value or b"") == len(VALUE)
                 if meter.saw(len(records)):
                     return meter.rate()
     finally:
@@ -241,7 +241,7 @@ def _consume_kafka_python(servers: str, topic: str, count: int) -> float:
     meter = _Meter(count)
     consumer = KafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest", enable_auto_commit=False)
     for record in consumer:
-        assert len(record.value) == len(VALUE)
+        assert len(record.value or b"") == len(VALUE)
         if meter.saw(1):
             break
     rate = meter.rate()
@@ -266,7 +266,7 @@ def _consume_confluent(servers: str, topic: str, count: int) -> float:
         while True:
             messages = consumer.consume(POLL, timeout=10)
             for message in messages:
-                assert len(message.value()) == len(VALUE)
+                assert len(message.value() or b"") == len(VALUE)
             if messages and meter.saw(len(messages)):
                 return meter.rate()
     finally:

@@ -132,7 +132,7 @@ def _latencies(target: MeasuredBroker, *, until: Callable[[], bool]) -> list[flo
     producer = Producer({"bootstrap.servers": target.bootstrap_servers, "acks": "all", "linger.ms": 0})
     producer.produce("latency", b"x" * 1000)
     producer.flush(30)
-    found = []
+    found: list[float] = []
     checked_at = 0.0
     while True:
         now = time.perf_counter()

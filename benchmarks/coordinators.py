@@ -252,10 +252,9 @@ def _with_tidelog(target: MeasuredBroker) -> tuple[list[float], list[float]]:
 
     async def run() -> tuple[list[float], list[float]]:
         topic = f"transactions-{uuid.uuid4().hex[:8]}"
-        options = {"bootstrap_servers": target.bootstrap_servers, "acks": "all"}
         async with (
-            tidelog.Producer(**options) as plain,
-            tidelog.Producer(**options, transactional_id=topic) as transactional,
+            tidelog.Producer(target.bootstrap_servers, acks="all") as plain,
+            tidelog.Producer(target.bootstrap_servers, acks="all", transactional_id=topic) as transactional,
         ):
             await transactional.init_transactions()
 

@@ -27,6 +27,7 @@ from tidelog.model.ids import TopicPartition
 from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
 from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
+from tidelog.protocol.messages.transaction_log_key import TransactionLogKey
 
 OLD_TRANSACTIONS = "kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
 NEW_TRANSACTIONS = "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"
@@ -41,7 +42,7 @@ def _shown(formatter: str, topic: str, key: bytes | None, value: bytes | None) -
 
 
 def _shown_record(formatter: str, record: CoordinatorRecord) -> str:
-    if isinstance(record.key, transaction_records.TransactionLogKey):
+    if isinstance(record.key, TransactionLogKey):
         return _shown(formatter, "__transaction_state", *transaction_records.encode_record(record))
     return _shown(formatter, "__consumer_offsets", *group_records.encode_record(record))
 

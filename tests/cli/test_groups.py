@@ -9,14 +9,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from confluent_kafka import Consumer
 from support.clients.confluent import ConfluentClient
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, Message
 from support.clients.json_lines import JavaClient
 from support.tidelog_command import Command
 from support.tidelog_process import TidelogBroker
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tidelog.cli.main import app
 

@@ -109,7 +109,7 @@ def test_unknown_formats_are_named() -> None:
         make_formatter("xml", {})
 
 
-_TEXT = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\t\n\r,:"), min_size=1)
+_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r,:"), min_size=1)
 
 
 @given(key=_TEXT, value=_TEXT, headers=st.lists(st.tuples(_TEXT, _TEXT), min_size=1, max_size=3))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from support.clients.confluent import ConfluentClient
 from support.clients.json_lines import JavaClient
 from support.raw_client import raw_client
@@ -17,7 +16,7 @@ from support.raw_transactions import RawProducer
 from support.tidelog_command import run_tidelog
 from support.tidelog_process import TidelogBroker, running_tidelog
 from support.transactional.confluent import ConfluentTransactions
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tidelog.cli.main import app
 

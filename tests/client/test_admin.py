@@ -127,10 +127,10 @@ async def test_offsets_of_an_empty_topic(admin: Admin, unique: str) -> None:
     missing = TopicPartition(unique, 7)
     nowhere = TopicPartition(f"{unique}-missing", 0)
     results = await admin.list_offsets({first: EARLIEST, second: LATEST, missing: LATEST, nowhere: LATEST})
-    assert isinstance(results[first], OffsetAndTimestamp)
-    assert results[first].offset == 0
-    assert isinstance(results[second], OffsetAndTimestamp)
-    assert results[second].offset == 0
+    for partition in (first, second):
+        found = results[partition]
+        assert isinstance(found, OffsetAndTimestamp)
+        assert found.offset == 0
     assert code_of(results[missing]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert code_of(results[nowhere]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     newest = Admin.raise_any(await admin.list_offsets({first: MAX_TIMESTAMP}))[first]

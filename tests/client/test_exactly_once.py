@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from support.client_reading import read_all
@@ -49,7 +49,7 @@ class Topics:
                 await producer.send(self.input, b"%d" % number, partition=number % PARTITIONS)
         self.count += count
 
-    def loop(self, name: str, process: Process | None = None, **options: object) -> ExactlyOnceLoop:
+    def loop(self, name: str, process: Process | None = None, **options: Any) -> ExactlyOnceLoop:
         consumer = {"max.poll.records": 25, **{key: value for key, value in options.items() if key != "servers"}}
         return ExactlyOnceLoop(
             self.input,
@@ -57,7 +57,7 @@ class Topics:
             group_id=self.group,
             transactional_id=f"{self.group}-{name}",
             process=process or self.copy,
-            consumer=consumer,  # type: ignore[arg-type]
+            consumer=consumer,
             producer={"retry.backoff.ms": 20, "linger.ms": 0},
         )
 
@@ -96,7 +96,7 @@ async def topics(servers: str, unique: str) -> Topics:
 
 
 class NoNetwork(AsyncioNetwork):
-    async def connect(self, *arguments: object, **options: object) -> NoReturn:  # type: ignore[override]
+    async def connect(self, *arguments: object, **options: object) -> NoReturn:
         raise ConnectionRefusedError("the process is dead")
 
 
@@ -122,7 +122,8 @@ async def crash(loop: ExactlyOnceLoop, task: asyncio.Task[None]) -> None:
 
 async def test_the_output_equals_the_input(topics: Topics, group_protocol: str) -> None:
     await topics.fill(300)
-    async with topics.loop("one", **{"group.protocol": group_protocol}) as loop:
+    options: dict[str, Any] = {"group.protocol": group_protocol}
+    async with topics.loop("one", **options) as loop:
         committed = 0
         async with asyncio.timeout(60):
             while committed < 300:
@@ -197,8 +198,8 @@ async def test_zombie_a_member_that_was_away_too_long_cannot_commit(topics: Topi
             await released.wait()
 
     await topics.fill(100)
-    group = {"group.protocol": group_protocol}
-    away = {"max.poll.interval.ms": 300, **group}
+    group: dict[str, Any] = {"group.protocol": group_protocol}
+    away: dict[str, Any] = {"max.poll.interval.ms": 300, **group}
     async with topics.loop("zombie", hangs_once, **away) as zombie, topics.loop("other", **group) as other:
         # It never reads again after this, so it is not the one that finishes the work.
         hanging = asyncio.create_task(zombie.step())

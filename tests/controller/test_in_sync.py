@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def only(image: ClusterImage) -> PartitionImage:
 
 
 @pytest.fixture
-def cluster(make_cluster: Any) -> ClusterImage:
+def cluster(make_cluster: Callable[..., ClusterImage]) -> ClusterImage:
     return make_cluster(1, 2, 3, partitions=({"replicas": (1, 2, 3), "isr": (1, 2), "leader": 1},))
 
 
@@ -112,7 +113,9 @@ def test_a_broker_of_another_epoch_is_not_listened_to(cluster: ClusterImage, epo
 
 
 @pytest.mark.parametrize("state", [{"fenced": (3,)}, {"stopping": (3,)}])
-def test_a_broker_that_is_fenced_or_stopping_does_not_come_in(make_cluster: Any, state: dict[str, Any]) -> None:
+def test_a_broker_that_is_fenced_or_stopping_does_not_come_in(
+    make_cluster: Callable[..., ClusterImage], state: dict[str, Any]
+) -> None:
     image = make_cluster(1, 2, 3, partitions=({"replicas": (1, 2, 3), "isr": (1, 2), "leader": 1},), **state)
     (answer,), after = ask(image, change(1, 2, 3))
     assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
@@ -138,7 +141,7 @@ def test_the_same_partition_twice_is_changed_once(cluster: ClusterImage) -> None
     assert only(after).isr == (1,)
 
 
-def test_a_leader_tells_that_it_has_recovered(make_cluster: Any) -> None:
+def test_a_leader_tells_that_it_has_recovered(make_cluster: Callable[..., ClusterImage]) -> None:
     image = make_cluster(1, 2, partitions=({"replicas": (1, 2), "isr": (1,), "leader": 1, "leader_recovery_state": 1},))
     (answer,), after = ask(image, change(1, leader_recovery_state=1))
     assert (answer.error_code, only(after).leader_recovery) == (0, LeaderRecovery.RECOVERING)
@@ -146,7 +149,7 @@ def test_a_leader_tells_that_it_has_recovered(make_cluster: Any) -> None:
     assert (answer.leader_recovery_state, only(after).leader_recovery) == (0, LeaderRecovery.RECOVERED)
 
 
-def test_the_last_replica_that_comes_in_completes_a_reassignment(make_cluster: Any) -> None:
+def test_the_last_replica_that_comes_in_completes_a_reassignment(make_cluster: Callable[..., ClusterImage]) -> None:
     image = make_cluster(
         1,
         2,
@@ -170,7 +173,9 @@ def test_the_last_replica_that_comes_in_completes_a_reassignment(make_cluster: A
     assert answer.leader_epoch == 6
 
 
-def test_a_leader_that_completes_its_own_removal_is_told_of_the_new_leader(make_cluster: Any) -> None:
+def test_a_leader_that_completes_its_own_removal_is_told_of_the_new_leader(
+    make_cluster: Callable[..., ClusterImage],
+) -> None:
     image = make_cluster(
         1,
         2,

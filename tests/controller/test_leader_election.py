@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -32,7 +32,7 @@ def elect(
 
 
 @pytest.fixture
-def cluster(make_cluster: Any) -> ClusterImage:
+def cluster(make_cluster: Callable[..., ClusterImage]) -> ClusterImage:
     return make_cluster(
         1,
         2,
@@ -93,7 +93,9 @@ def test_a_partition_that_is_named_twice_is_elected_once(cluster: ClusterImage) 
     assert after.topics["t"].partitions[0].leader_epoch == 6
 
 
-def test_balancing_moves_what_preferred_elections_would_up_to_a_limit(make_cluster: Any) -> None:
+def test_balancing_moves_what_preferred_elections_would_up_to_a_limit(
+    make_cluster: Callable[..., ClusterImage],
+) -> None:
     image = make_cluster(1, 2, partitions=({"replicas": (1, 2), "isr": (1, 2), "leader": 2},) * 3)
     decision = balance_leaders(image, limit=2)
     assert decision.reply

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -82,7 +82,7 @@ def shape(image: ClusterImage) -> tuple[tuple[int, ...], tuple[int, ...], tuple[
 
 
 @pytest.fixture
-def cluster(make_cluster: Any) -> ClusterImage:
+def cluster(make_cluster: Callable[..., ClusterImage]) -> ClusterImage:
     return make_cluster(1, 2, 3, 4, 5, 6, partitions=({"replicas": (1, 2, 3), "isr": (1, 2, 3), "leader": 1},))
 
 

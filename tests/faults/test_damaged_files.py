@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from support.damaged_files import TOPICS, Damage, Stored, draw_damage, node_on, read_partition, write_corpus
-from support.raw_client import raw_client
+from support.raw_client import RawClient, raw_client
 
 from tidelog.model.errors import ErrorCode
 from tidelog.server.startup import StartFailure
@@ -110,7 +110,7 @@ async def outcome(original: Path, directory: Path, damage: Damage, stored: Store
 
 
 async def compare(
-    client: object, topic: str, stored: dict[int, bytes], damage: Damage, told: Told, found: list[str]
+    client: RawClient, topic: str, stored: dict[int, bytes], damage: Damage, told: Told, found: list[str]
 ) -> str | None:
     end_offset = max(stored) + 1
     reading = await read_partition(client, topic, end_offset, committed=True)

@@ -11,6 +11,7 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from support.present import present
 from support.tidelog_process import TidelogBroker, running_tidelog
 
 DESCRIPTORS = 256
@@ -24,16 +25,16 @@ def create(broker: TidelogBroker, name: str, partitions: int) -> None:
 
 def produce_to_all(broker: TidelogBroker, topic: str, value: str) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 60_000})
-    errors: list[object] = []
+    outcomes: list[object] = []
     for number in range(PARTITIONS):
         producer.produce(
             topic,
             f"{value} {number}".encode(),
             partition=number,
-            on_delivery=lambda error, _: error and errors.append(error),
+            on_delivery=lambda error, _: outcomes.append(error),
         )
     assert producer.flush(90) == 0
-    assert errors == []
+    assert outcomes == [None] * PARTITIONS
 
 
 def read_all(broker: TidelogBroker, topic: str, count: int) -> dict[int, list[bytes]]:
@@ -44,7 +45,7 @@ def read_all(broker: TidelogBroker, topic: str, count: int) -> dict[int, list[by
     while sum(map(len, found.values())) < count and time.monotonic() < deadline:
         for message in consumer.consume(500, timeout=1):
             assert message.error() is None, message.error()
-            found.setdefault(message.partition(), []).append(message.value())
+            found.setdefault(present(message.partition()), []).append(present(message.value()))
     consumer.close()
     return found
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from server.conftest import create_topic
@@ -24,6 +25,7 @@ from tidelog.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tidelog.records.batch import Buffer
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.server.broker import single_node_properties
 from tidelog.server.startup import RunningNode, StartFailure, system_ports
@@ -81,7 +83,7 @@ class BadFile:
         self._disk.check(self._path, "read")
         return self._file.read(position, size)
 
-    def write(self, position: int, data: bytes) -> None:
+    def write(self, position: int, data: Buffer) -> None:
         try:
             self._disk.check(self._path, "write")
         except OSError:
@@ -248,7 +250,7 @@ async def test_compaction_on_a_failing_disk_stops_there_and_goes_on_elsewhere(di
     def keyed(number: int) -> bytes:
         return encode_batch([(int(time.time() * 1000), b"k%d" % (number % 3), b"." * 300, ())])
 
-    compacted = {
+    compacted: dict[str, Any] = {
         "cleanup_policy": "compact",
         "internal_segment_bytes": "5000",
         "min_cleanable_dirty_ratio": "0.01",

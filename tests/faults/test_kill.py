@@ -6,12 +6,14 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from support.present import present
 from support.processes import free_port, running_server, wait_until
 from support.tidelog_process import tidelog_command
 
@@ -43,6 +45,9 @@ class Load:
         self.acknowledged: dict[bytes, tuple[int, int]] = {}
         self.failed: list[str] = []
         self.sent = 0
+
+    def has_reached(self, count: int) -> bool:
+        return len(self.acknowledged) > count
 
     def start(self) -> None:
         self._thread.start()
@@ -85,8 +90,9 @@ def read_all(bootstrap_servers: str, topic: str) -> dict[tuple[int, int], bytes]
             assert time.monotonic() < deadline, f"partition {partition} stops at {position} of {end}"
             for message in consumer.consume(5000, timeout=1):
                 assert message.error() is None
-                found[partition, message.offset()] = message.value()
-                position = message.offset() + 1
+                offset = present(message.offset())
+                found[partition, offset] = present(message.value())
+                position = offset + 1
     consumer.close()
     return found
 
@@ -111,9 +117,8 @@ def test_acknowledged_records_survive_kill_9_under_load(tmp_path: Path) -> None:
                 created[topic].result(20)
                 load = Load(bootstrap_servers, topic)
                 load.start()
-            before = len(load.acknowledged)
             wait_until(
-                lambda seen=before, load=load: len(load.acknowledged) > seen + 500,
+                partial(load.has_reached, len(load.acknowledged) + 500),
                 what="progress after the restart",
             )
             time.sleep(random.uniform(0, 0.3))

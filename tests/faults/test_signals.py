@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -103,6 +104,10 @@ def test_a_signal_at_any_moment_of_the_start_leaves_a_node_that_needs_no_recover
     node.check()
 
 
+def has_ended(process: psutil.Process) -> bool:
+    return not process.is_running()
+
+
 def wait_until_announced(node: Node) -> float:
     wait_until(lambda: "Ctrl-C" in node.output.read_text(), within_seconds=END_SECONDS, what="the announcement")
     return time.monotonic()
@@ -142,6 +147,6 @@ def test_a_cluster_that_is_ended_while_it_starts_leaves_no_node_behind(tmp_path:
     up.send_signal(number)
     assert up.wait(END_SECONDS) == 0, tail(output)
     for child in children:
-        wait_until(lambda child=child: not child.is_running(), within_seconds=END_SECONDS, what="the end of the node")
+        wait_until(partial(has_ended, child), within_seconds=END_SECONDS, what="the end of the node")
     for log in (tmp_path / "data").glob("*.log"):
         assert "Traceback" not in log.read_text()

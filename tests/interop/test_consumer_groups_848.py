@@ -14,6 +14,7 @@ from support.apache_kafka import running_apache_kafka
 from support.clients.confluent import ConfluentClient
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, Message
 from support.group_members.java import JavaMembers
+from support.present import present
 from support.tidelog_process import running_tidelog
 
 PARTITIONS = 4
@@ -72,7 +73,10 @@ class ConfluentMember:
         self._consumer.subscribe([subscription])
 
     def poll(self) -> list[tuple[int, bytes]]:
-        return [(message.partition(), message.value()) for message in self._consumer.consume(100, timeout=0.1)]
+        return [
+            (present(message.partition()), present(message.value()))
+            for message in self._consumer.consume(100, timeout=0.1)
+        ]
 
     def assignment(self) -> set[tuple[str, int]]:
         return {(partition.topic, partition.partition) for partition in self._consumer.assignment()}

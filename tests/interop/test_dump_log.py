@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.apache_kafka import TOOL_TIMEOUT_SECONDS, java_command, running_apache_kafka
@@ -65,7 +66,7 @@ def run_theirs(jars: Path, directory: LogDirectory, files: list[str], *options: 
     return done.stdout, _without_false_alarms(complaints)
 
 
-def run_ours(files: list[str], options: dict[str, bool]) -> tuple[bytes, list[str]]:
+def run_ours(files: list[str], options: dict[str, Any]) -> tuple[bytes, list[str]]:
     lines: list[str] = []
     complaints: list[str] = []
     dump(files, write=lines.append, write_error=complaints.append, **options)

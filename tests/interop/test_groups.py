@@ -13,6 +13,7 @@ from confluent_kafka import Consumer
 from kafka import KafkaConsumer
 from support.clients.confluent import ConfluentClient
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, Message
+from support.present import present
 
 PARTITIONS = 4
 
@@ -43,7 +44,10 @@ class ConfluentMember:
         self._consumer.subscribe([topic])
 
     def poll(self) -> list[tuple[int, bytes]]:
-        return [(message.partition(), message.value()) for message in self._consumer.consume(100, timeout=0.1)]
+        return [
+            (present(message.partition()), present(message.value()))
+            for message in self._consumer.consume(100, timeout=0.1)
+        ]
 
     def assignment(self) -> set[int]:
         return {partition.partition for partition in self._consumer.assignment()}

@@ -16,6 +16,7 @@ from support.apache_kafka import running_apache_kafka
 from support.client_reading import read_all
 from support.clients.contract import ForeignClient
 from support.malformed_batches import TOPICS, all_cases
+from support.present import present
 from support.raw_client import raw_client
 from support.tidelog_process import running_tidelog
 from support.verdicts import ask_verdicts, unintended
@@ -63,7 +64,7 @@ def offsets_read_by_librdkafka(servers: str, topic: str, count: int) -> list[int
         while len(offsets) < count and time.monotonic() < deadline:
             for message in consumer.consume(1000, 1.0):
                 assert message.error() is None, message.error()
-                offsets.append(message.offset())
+                offsets.append(present(message.offset()))
     finally:
         consumer.close()
     return offsets

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from support.raw_transactions import READ_COMMITTED, READ_UNCOMMITTED, RawProduc
 from support.tidelog_process import running_tidelog
 
 from tidelog.client.consumer import Consumer
+from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.model import ids
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from tidelog.protocol.messages.incremental_alter_configs_request import (
@@ -58,7 +60,7 @@ class Batch(NamedTuple):
     segment: int
     base_offset: int
     last_offset: int
-    count: int
+    record_count: int
     producer: str
     epoch: int
     base_sequence: int
@@ -85,9 +87,9 @@ class Side:
         assert reply.topics[0].error_code == 0, reply
         # Ids, and the topic of the coordinator, may have to be waited for.
         for name in ("first", "second"):
-            await eventually(lambda name=name: self._begin_idempotent(name), within_seconds=WAIT_SECONDS)
+            await eventually(partial(self._begin_idempotent, name), within_seconds=WAIT_SECONDS)
         for name in ("committing", "aborting"):
-            await eventually(lambda name=name: self._begin_transactional(name), within_seconds=WAIT_SECONDS)
+            await eventually(partial(self._begin_transactional, name), within_seconds=WAIT_SECONDS)
 
     async def _begin_idempotent(self, name: str) -> None:
         given = await self.client.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1), 4)
@@ -124,8 +126,7 @@ class Side:
             base_sequence=sequence if producer_id >= 0 else -1,
             transactional=name in self.transactional,
         )
-        request = produce_request(TOPIC, data)
-        request.transactional_id = name if name in self.transactional else None
+        request = produce_request(TOPIC, data, transactional_id=name if name in self.transactional else None)
         reply = await self.client.ask(request, 10)
         assert reply.responses[0].partition_responses[0].error_code == 0, reply
         self.sequences[name] = sequence + len(records)
@@ -257,7 +258,7 @@ async def test_both_leave_the_same_batches(jars: Path, tmp_path: Path) -> None:
         second = await compact(sides)
         for left in (first, second):
             assert len({batch.segment for batch in left}) > 2
-            empty = [batch for batch in left if batch.count == 0]
+            empty = [batch for batch in left if batch.record_count == 0]
             # The last batches of some producers, and perhaps that of the round; there are hundreds of others.
             assert 0 < len(empty) <= 5
             assert any(batch.has_delete_horizon for batch in left)
@@ -306,7 +307,7 @@ async def first_records_by_tidelog(bootstrap_servers: str, end: int) -> list[int
         for start in range(end + 1):
             consumer.seek(partition, start)
             async with asyncio.timeout(WAIT_SECONDS):
-                records = []
+                records: list[ConsumerRecord] = []
                 while not records and await consumer.position(partition) < end:
                     records = await consumer.poll(timeout_ms=200, max_records=1)
             found.append(records[0].offset if records else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_random_cuts_give_the_same_frames() -> None:
 def test_a_frame_that_has_come_whole_does_not_change_when_the_next_one_arrives() -> None:
     area = StagingArea(4096)
     first, second = FrameReceiver(area, lambda _: 1000), FrameReceiver(area, lambda _: 1000)
-    kept: list[bytearray] = []
+    kept: list[Any] = []
     for each, content in ((first, b"a" * 100), (second, b"b" * 100)):
         data = framed(content)
         each.buffer()[: len(data)] = data

@@ -20,7 +20,12 @@ SOURCES = Path(tidelog.__file__).parent
 async def test_what_is_made_of_the_result_is_made_when_it_is_taken() -> None:
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     seen: list[int] = []
-    later = Later[int](future).then(lambda number: number + 1).then(lambda number: seen.append(number) or str(number))
+
+    def note(number: int) -> str:
+        seen.append(number)
+        return str(number)
+
+    later = Later[int](future).then(lambda number: number + 1).then(note)
     future.set_result(1)
     await asyncio.sleep(0)
     assert seen == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,8 +34,9 @@ new_records = st.tuples(timestamps, payloads, payloads, header_lists)
 record_lists = st.lists(new_records, min_size=1, max_size=60)
 
 
-def numbers(buffer: object, kind: str) -> list[int]:
-    return memoryview(buffer).cast("B").cast(kind).tolist()  # type: ignore[arg-type, call-overload]
+def numbers(buffer: Any, kind: Any) -> list[int]:
+    found: list[int] = memoryview(buffer).cast("B").cast(kind).tolist()
+    return found
 
 
 def cells(column: BinaryColumn, count: int) -> list[bytes | None]:
@@ -165,7 +167,7 @@ def test_damage_shows_in_columns_where_it_shows_in_records(data: st.DataObject, 
 
 def binary(values: list[bytes | None], *, before: int = 0) -> BinaryColumn:
     """As Arrow has it in a slice: `before` rows come before the first."""
-    values = [b"other"] * before + values
+    values = [*[b"other"] * before, *values]
     bounds = [0]
     validity = bytearray((len(values) + 7) // 8)
     for row, value in enumerate(values):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tidelog.records.batch import LOG_APPEND_TIME, CorruptBatch, parse_header
 from tidelog.records.compression import Compression
-from tidelog.records.record import decode_batch, encode_batch, read_payload
+from tidelog.records.record import NewRecord, decode_batch, encode_batch, read_payload
 from tidelog.records.spans import encode_spans, iterate_spans
 
 sizes = st.one_of(st.binary(max_size=8), st.integers(60, 200).map(bytes), st.integers(16_000, 17_000).map(bytes))
@@ -19,7 +19,7 @@ new_records = st.lists(
 
 
 @given(records=new_records, base_offset=st.integers(0, 1 << 40))
-def test_spans_say_what_decoding_says(records: list, base_offset: int) -> None:
+def test_spans_say_what_decoding_says(records: list[NewRecord], base_offset: int) -> None:
     batch = encode_batch(records, base_offset=base_offset)
     header = parse_header(batch)
     payload = read_payload(header, batch)
@@ -39,7 +39,7 @@ def test_spans_say_what_decoding_says(records: list, base_offset: int) -> None:
     chosen=st.data(),
 )
 def test_copying_some_spans_keeps_those_records_and_the_offset_range(
-    records: list, codec: Compression, timestamp_type: int, chosen: st.DataObject
+    records: list[NewRecord], codec: Compression, timestamp_type: int, chosen: st.DataObject
 ) -> None:
     batch = encode_batch(
         records,
@@ -69,7 +69,7 @@ def test_copying_some_spans_keeps_those_records_and_the_offset_range(
 
 
 @given(records=new_records, cut=st.integers(1, 50))
-def test_payload_that_is_cut_short_is_refused(records: list, cut: int) -> None:
+def test_payload_that_is_cut_short_is_refused(records: list[NewRecord], cut: int) -> None:
     batch = encode_batch(records)
     header = parse_header(batch)
     payload = read_payload(header, batch)

@@ -109,7 +109,7 @@ async def test_topics_configs_and_records_survive_a_restart(tmp_path: Path) -> N
 
 
 async def test_a_restart_begins_a_new_leader_epoch(tmp_path: Path) -> None:
-    epochs = []
+    epochs: list[int] = []
     for _ in range(3):
         async with tidelog.Broker(data_dir=str(tmp_path)) as broker, raw_client(broker.bootstrap_servers) as client:
             if not epochs:

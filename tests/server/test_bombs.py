@@ -27,7 +27,7 @@ from tidelog.records.validation import PROMPT_BYTES
 NOW = 1_700_000_000_000
 UNPACKED = 24 << 20
 PACKING = list(Compression)[1:]
-KINDS: dict[str, dict[str, str]] = {
+KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "compacted": {"cleanup_policy": "compact"},
     "stamped": {"message_timestamp_type": "LogAppendTime"},
@@ -126,7 +126,11 @@ async def test_batches_behind_a_bomb_on_the_same_connection_keep_their_order(cli
 async def test_compaction_survives_bombs(codec: Compression) -> None:
     """The first bomb is superseded by the second, which stays whole."""
     properties = {"log.cleaner.backoff.ms": "20"}
-    config = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01", "max_message_bytes": "4000000"}
+    config: dict[str, Any] = {
+        "cleanup_policy": "compact",
+        "min_cleanable_dirty_ratio": "0.01",
+        "max_message_bytes": "4000000",
+    }
     async with tidelog.Broker(properties=properties) as running, raw_client(running.bootstrap_servers) as client:
         await create_topic(client, "t", **config)
         replica = running.running.node.replicas.get("t", 0)

@@ -7,10 +7,12 @@ import dataclasses
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
 from server.conftest import create_topic
+from support.present import present
 from support.raw_client import RawClient, raw_client
 
 import tidelog
@@ -30,8 +32,9 @@ from tidelog.protocol.messages.offset_fetch_request import (
 from tidelog.records.batch import iterate_headers, parse_header
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.server.upkeep.cleaning import Throttle
+from tidelog.storage.log.log import Log
 
-COMPACTED = {
+COMPACTED: dict[str, Any] = {
     "cleanup_policy": "compact",
     "internal_segment_bytes": "20000",
     "min_cleanable_dirty_ratio": "0.1",
@@ -52,7 +55,7 @@ async def wait_until(condition: Callable[[], bool], within_seconds: float = 20) 
         await asyncio.sleep(0.01)
 
 
-def keyed(*pairs: tuple[bytes, bytes | None], **options: int) -> bytes:
+def keyed(*pairs: tuple[bytes, bytes | None], **options: Any) -> bytes:
     return encode_batch([(int(time.time() * 1000), key, value, ()) for key, value in pairs], **options)
 
 
@@ -77,7 +80,7 @@ async def read_all(client: RawClient, topic_id: bytes) -> dict[int, tuple[bytes 
         offset = headers[-1].next_offset
 
 
-def log_of(broker: tidelog.Broker, topic: str):
+def log_of(broker: tidelog.Broker, topic: str) -> Log:
     replica = broker.running.node.replicas.get(topic, 0)
     assert replica is not None
     return replica.log
@@ -132,7 +135,7 @@ async def test_what_is_compacted_survives_a_restart(tmp_path: Path) -> None:
         assert (log.cleaned_up_to, log.size) == (cleaned_up_to, size)
         async with raw_client(broker.bootstrap_servers) as client:
             found = await read_all(client, topic_id)
-            assert {key: value[:3] for key, value in found.values()} == {
+            assert {key: present(value)[:3] for key, value in found.values()} == {
                 b"k%d" % (number % 5): b"%d" % number for number in range(295, 300)
             }
 

@@ -78,7 +78,7 @@ CHOSEN = {"log.cleaner.io.max.bytes.per.second": "1.0e9", "log.cleaner.backoff.m
 @pytest.fixture
 async def broker(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tidelog.Broker]:
     planted = dataclasses.replace(BROKER_DEFINITIONS[PLANTED], update_mode=UpdateMode.ON_USE)
-    monkeypatch.setitem(BROKER_DEFINITIONS, PLANTED, planted)  # type: ignore[arg-type]
+    monkeypatch.setitem(BROKER_DEFINITIONS, PLANTED, planted)
     monkeypatch.setattr("tidelog.server.broker.BrokerConfig", TracedConfig)
     async with tidelog.Broker(properties={"log.cleaner.backoff.ms": "20"}) as running:
         yield running

@@ -26,7 +26,7 @@ def fetch(topic_id: bytes, *partitions: FetchPartition, **fields: Any) -> FetchR
     return FetchRequest(topics=[FetchTopic(topic_id=topic_id, partitions=partitions)], **given)
 
 
-def wanted(offset: int = 0, partition: int = 0, max_bytes: int = 1 << 20, **fields: int) -> FetchPartition:
+def wanted(offset: int = 0, partition: int = 0, max_bytes: int = 1 << 20, **fields: Any) -> FetchPartition:
     return FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes, **fields)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from server.conftest import create_topic
 from support.eventually import eventually
+from support.present import present
 from support.raw_client import RawClient, raw_client
 
 from tidelog.config.broker import BrokerConfig
@@ -58,7 +59,7 @@ class FullDisk(LocalFileSystem):
     def open(self, path: str, *, create: bool = False) -> File:
         if self.full and create and not os.path.exists(path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return _MeteredFile(self, super().open(path, create=create))  # type: ignore[return-value]
+        return _MeteredFile(self, super().open(path, create=create))
 
 
 async def start(directory: Path, filesystem: LocalFileSystem | None = None, **properties: str) -> RunningNode:
@@ -91,7 +92,7 @@ async def read_all(client: RawClient, topic: str, end: int) -> list[bytes]:
         )
         (answer,) = (await client.ask(request, 11)).responses[0].partitions
         assert answer.error_code == 0, answer
-        found = [record.value for record in decode_all(bytes(answer.records)) if record.offset >= len(values)]
+        found = [present(record.value) for record in decode_all(bytes(answer.records)) if record.offset >= len(values)]
         assert found, f"nothing at offset {len(values)}"
         values += found
     return values
@@ -164,7 +165,7 @@ async def test_scenario_23_a_really_full_disk_is_read_and_written_again_when_the
         assert answer.base_offset == len(stored)
         assert await read_all(client, "events", len(stored) + 1) == [*stored, b"goes on"]
     assert "No space left on device (errno 28); nothing can be written there until there is room again" in caplog.text
-    assert node.node.metrics.registry.get_sample_value("tidelog_disk_full_total") >= 21
+    assert present(node.node.metrics.registry.get_sample_value("tidelog_disk_full_total")) >= 21
     await node.stop()
     node = await start(small_disk / "data")
     async with raw_client(address(node)) as client:
@@ -194,7 +195,7 @@ async def test_no_part_of_a_refused_batch_stays(full_disk: tuple[RunningNode, Fu
     async with raw_client(address(node)) as client:
         await create_topic(client, "events")
         assert (await client.produce("events", b"first")).error_code == 0
-        log = node.node.replicas.get("events", 0).log
+        log = present(node.node.replicas.get("events", 0)).log
         path = Path(log.directory) / f"{0:020d}.log"
         size = path.stat().st_size
         disk.full = True
@@ -213,7 +214,7 @@ async def test_roll_of_a_segment_is_refused_and_done_later(full_disk: tuple[Runn
         await create_topic(client, "events", index_interval_bytes="1")
         for number in range(30):
             assert (await client.produce("events", b"%d" % number)).error_code == 0
-        log = node.node.replicas.get("events", 0).log
+        log = present(node.node.replicas.get("events", 0)).log
         log.config = replace(log.config, segment_bytes=log.size + 1)
         disk.full = True
         for _ in range(3):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from server.conftest import create_topic
 from server.test_produce import producer_id, read
+from support.present import present
 from support.raw_client import RawClient, produce_request, raw_client
 
 import tidelog
@@ -17,7 +19,7 @@ from tidelog.records.record import encode_batch
 LARGEST_SEQUENCE = 2**31 - 1
 WAIT_SECONDS = 30
 
-COMPACTED = {
+COMPACTED: dict[str, Any] = {
     "cleanup_policy": "compact",
     "internal_segment_bytes": "2000",
     "min_cleanable_dirty_ratio": "0.01",
@@ -31,7 +33,7 @@ TRANSACTIONS = 40
 async def test_scenario_9_five_requests_arriving_as_3_5_4_are_stored_once_and_in_order(client: RawClient) -> None:
     """A client with five requests in flight whose first was lost: it sends all of them again, in order."""
     topic_id = await create_topic(client, "t")
-    given = {"producer_id": await producer_id(client), "producer_epoch": 0}
+    given: dict[str, Any] = {"producer_id": await producer_id(client), "producer_epoch": 0}
     requests = {
         number: produce_request("t", encode_batch([(1, None, b"%d" % number, ())], base_sequence=number, **given))
         for number in range(6)
@@ -56,7 +58,7 @@ async def test_scenario_9_five_requests_arriving_as_3_5_4_are_stored_once_and_in
 
 async def test_scenario_13_the_sequence_number_goes_on_with_0_after_the_largest(client: RawClient) -> None:
     topic_id = await create_topic(client, "t")
-    given = {"producer_id": await producer_id(client), "producer_epoch": 0}
+    given: dict[str, Any] = {"producer_id": await producer_id(client), "producer_epoch": 0}
     near_the_end = LARGEST_SEQUENCE - 3
     first = await client.produce("t", b"0", b"1", base_sequence=near_the_end, **given)
     # Four records, of which the last two have the sequence numbers 0 and 1.
@@ -121,16 +123,16 @@ def _read_committed(bootstrap_servers: str) -> dict[str, str]:
         }
     )
     consumer.assign([TopicPartition("t", 0, 0)])
-    found = {}
+    found: dict[str, str] = {}
     try:
         while True:
             message = consumer.poll(WAIT_SECONDS)
             assert message is not None, "the end was not reached"
             if message.error() is not None:
                 return found
-            value = message.value().decode()
+            value = present(message.value()).decode()
             assert int(value.partition("-")[0]) % 2 == 0, f"aborted, and shown: {value} at {message.offset()}"
-            found[message.key().decode()] = value
+            found[present(message.key()).decode()] = value
     finally:
         consumer.close()
 

@@ -218,7 +218,7 @@ def test_a_record_that_was_never_answered_may_be_there_or_not() -> None:
 
 def test_a_group_member_may_read_again_after_an_assignment() -> None:
     events, final = good_history()
-    again = [Positioned(9, "reader", PARTITION, -1, Isolation.UNCOMMITTED), read(1, 1), read(2, 2)]
+    again: list[Event] = [Positioned(9, "reader", PARTITION, -1, Isolation.UNCOMMITTED), read(1, 1), read(2, 2)]
     assert found([*events, *again], final) == set()
 
 
@@ -257,7 +257,7 @@ def test_a_record_of_an_open_transaction_must_not_be_seen() -> None:
 
 def test_a_transaction_that_nobody_tried_to_commit_stays_hidden() -> None:
     events, final = transaction_history(Outcome.UNKNOWN, visible=(0, 1))
-    without_ending = [event for event in events if not isinstance(event, Ending | Ended)]
+    without_ending: list[Event] = [event for event in events if not isinstance(event, Ending | Ended)]
     assert found(without_ending, final) == {"I3"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -46,7 +47,12 @@ def test_a_dead_process_has_no_effect() -> None:
     machine = Machine()
     file = machine.files.open("/data/file", create=True)
     machine.process.kill()
-    for act in (lambda: file.write(0, b"x"), file.sync, lambda: machine.files.remove("/data/file")):
+    acts: list[Callable[[], object]] = [
+        lambda: file.write(0, b"x"),
+        file.sync,
+        lambda: machine.files.remove("/data/file"),
+    ]
+    for act in acts:
         with pytest.raises(ProcessKilled):
             act()
     machine.boot()

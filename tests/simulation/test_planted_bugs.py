@@ -160,7 +160,8 @@ def count_an_in_sync_set_that_was_not_granted(patch: pytest.MonkeyPatch) -> None
 def forget_producers_on_fail_over(patch: pytest.MonkeyPatch) -> None:
     def begin(original: Any, self: Replica, leadership: Leadership, rules: LeaderRules) -> PartitionProgress:
         self.log.producer_states.reset(self.log.log_end_offset)
-        return original(self, leadership, rules)
+        progress: PartitionProgress = original(self, leadership, rules)
+        return progress
 
     wrap(patch, Replica, "_begin_to_lead", begin)
 

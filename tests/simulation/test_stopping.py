@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 from support.simulated_cluster import SimulatedCluster, play
@@ -24,6 +25,10 @@ VALUES = [b"one", b"two", b"three"]
 
 def files(cluster: SimulatedCluster, node: SimulatedNode) -> ProcessFileSystem:
     return ProcessFileSystem(node.disk, Process("looks", node.host), cluster.world.trace)
+
+
+def somebody_leads(cluster: SimulatedCluster, partition: TopicPartition) -> bool:
+    return any(cluster.leads(each, partition) for each in (1, 2, 3))
 
 
 def clean_epoch(cluster: SimulatedCluster, node: SimulatedNode) -> int | None:
@@ -127,7 +132,7 @@ def test_three_nodes_that_stop_at_once_do_not_wait_for_a_quorum_that_is_gone(see
         for number in (1, 2, 3):
             partition = TopicPartition(f"led-by-{number}", 0)
             await cluster.until(
-                lambda partition=partition: any(cluster.leads(each, partition) for each in (1, 2, 3)),
+                partial(somebody_leads, cluster, partition),
                 f"somebody leads {partition}",
             )
 

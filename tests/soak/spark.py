@@ -264,8 +264,8 @@ def main() -> int:
     except (subprocess.SubprocessError, OSError) as problem:
         print(f"the run failed: {problem}", file=sys.stderr)
         return 1
-    for problem in soak.problems:
-        print(f"PROBLEM: {problem}")
+    for found in soak.problems:
+        print(f"PROBLEM: {found}")
     print("each row came once and in order; memory and rate are steady" if not soak.problems else "it does not hold")
     return 1 if soak.problems else 0
 

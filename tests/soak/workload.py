@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from support.present import present
 from support.transaction_workload import STEP_SECONDS, Application, Writer
 
 import tidelog
@@ -151,7 +152,8 @@ class CommittedReader(Application):
             for message in consumer.consume(500, 0.2):
                 if message.error() is not None:
                     continue
-                partition, offset, number = message.partition(), message.offset(), int(message.value())
+                partition, offset = present(message.partition()), present(message.offset())
+                number = int(present(message.value()))
                 if (offset, number) <= last[partition] or number <= last[partition][1]:
                     self.violations.append(
                         f"{self._topic}-{partition}: {number} at {offset} came after {last[partition]}"
@@ -205,8 +207,8 @@ class GroupReader(Application):
             if first:
                 first = False
                 for message in messages:
-                    before = self.committed.get(message.partition(), 0)
-                    if message.offset() < before:
+                    before = self.committed.get(present(message.partition()), 0)
+                    if present(message.offset()) < before:
                         self.violations.append(
                             f"{self._topic}-{message.partition()}: {before} was committed, but {message.offset()} came"
                         )

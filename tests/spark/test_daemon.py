@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -37,13 +39,13 @@ def test_loading_the_daemon_starts_no_thread(threads_of_a_task: str, loaded: str
 
 
 def test_workers_are_forked_with_the_client_in_them(spark: SparkSession) -> None:
-    def loaded(batches: object) -> object:
+    def loaded(batches: Iterator[Any]) -> Iterator[Any]:
         import sys
 
         import pyarrow as pa
 
         found = {"tidelog.client.producer.producer", "tidelog.spark.sink.encode"} <= sys.modules.keys()
-        for _ in batches:  # type: ignore[attr-defined]
+        for _ in batches:
             yield pa.RecordBatch.from_pydict({"found": [found]})
 
     rows = spark.range(1).mapInArrow(loaded, "found boolean").collect()
@@ -52,12 +54,12 @@ def test_workers_are_forked_with_the_client_in_them(spark: SparkSession) -> None
 
 
 def test_garbage_collections_of_workers_leave_out_what_is_loaded(spark: SparkSession) -> None:
-    def objects(batches: object) -> object:
+    def objects(batches: Iterator[Any]) -> Iterator[Any]:
         import gc
 
         import pyarrow as pa
 
-        for _ in batches:  # type: ignore[attr-defined]
+        for _ in batches:
             yield pa.RecordBatch.from_pydict({"collected": [len(gc.get_objects())], "kept": [gc.get_freeze_count()]})
 
     (row,) = spark.range(1).coalesce(1).mapInArrow(objects, "collected long, kept long").collect()

@@ -159,7 +159,7 @@ def nobody() -> str:
     return f"127.0.0.1:{free_port()}"
 
 
-SOURCE: dict[str, Callable[[Here], None]] = {
+SOURCE: dict[str, Callable[[Here], object]] = {
     "... is not an option of the tidelog source; did you mean ...?": lambda here: here.read(subscribes="t"),
     "kafka.bootstrap.servers is missing": lambda here: here.read(subscribe="t", kafka__bootstrap__servers=None),
     "exactly one of subscribe, subscribePattern, assign says what to read; given are ...": lambda here: here.read(
@@ -198,7 +198,7 @@ SOURCE: dict[str, Callable[[Here], None]] = {
 
 _LARGE = "x" * 5000
 
-SINK: dict[str, Callable[[Here], None]] = {
+SINK: dict[str, Callable[[Here], object]] = {
     "... is not a property of the sink; did you mean ...?": lambda here: here.writer(atomicty="batch"),
     "kafka.acks cannot be set: ...": lambda here: here.writer(kafka__acks="1"),
     "there is no column `value` (the columns are: ...)": lambda here: here.writer(
@@ -269,7 +269,7 @@ def fenced() -> None:
     raise explain("micro-batch 3", sink_options({"kafka.bootstrap.servers": "127.0.0.1:1"}), FencedError("taken over"))
 
 
-EXACTLY_ONCE: dict[str, Callable[[Here], None]] = {
+EXACTLY_ONCE: dict[str, Callable[[Here], object]] = {
     "the checkpoint is older than what was written": lambda here: marked(micro_batch(2), note(3)),
     "the query does not give the same rows for the same input": lambda here: marked(micro_batch(content="y"), note()),
     "does not begin where the last one in the topics ended": lambda here: marked(
@@ -341,7 +341,7 @@ def mirrored(batch: int = 3, **changed: Any) -> Noted:
     return replace(Noted(query_id="a", batch=batch, reads=reads("b", "c")), **changed)
 
 
-PIPELINES: dict[str, Callable[[Here], None]] = {
+PIPELINES: dict[str, Callable[[Here], object]] = {
     "this database has lost what was committed at transaction ...": lambda here: stands(Standing.LOST),
     "this is another PostgreSQL server": lambda here: stands(Standing.OTHER_SYSTEM),
     "was dropped and recreated": lambda here: stands(Standing.OTHER_TABLE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def test_a_drawing_is_the_same_in_every_process() -> None:
 @every_machine
 def test_every_state_is_in_the_table_with_a_sentence(machine: Transitions[Any, Any]) -> None:
     (kind,) = {type(state) for state in machine.states}
+    assert issubclass(kind, Enum)
 
     assert set(machine.states) == set(kind)
     assert all(machine.states.values())

@@ -64,10 +64,15 @@ class RawClient:
         return response.responses[0].partition_responses[0]
 
 
-def produce_request(topic: str, records: bytes, *, partition: int = 0, acks: int = -1) -> ProduceRequest:
+def produce_request(
+    topic: str, records: bytes, *, partition: int = 0, acks: int = -1, transactional_id: str | None = None
+) -> ProduceRequest:
     data = PartitionProduceData(index=partition, records=records)
     return ProduceRequest(
-        acks=acks, timeout_ms=10_000, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+        transactional_id=transactional_id,
+        acks=acks,
+        timeout_ms=10_000,
+        topic_data=[TopicProduceData(name=topic, partition_data=[data])],
     )
 
 

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.present import present
 
 import tidelog
 from tidelog.client.errors import ProducerClosed, RecordTooLarge, WrongUse
@@ -39,7 +40,7 @@ def topic(servers: str) -> str:
     return name
 
 
-def reader(topic: str, servers: str, **options: str | int | bool) -> Consumer:
+def reader(topic: str, servers: str, **options: Any) -> Consumer:
     return Consumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest", **options)
 
 
@@ -145,17 +146,17 @@ def test_a_commit_in_the_middle_of_an_iteration_covers_what_was_handed_out(serve
     places = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
 
     with reader(topic, servers, group_id=f"{topic}-group", enable_auto_commit=False) as consumer:
-        handed_out = [record.value for record in itertools.islice(consumer, 7)]
+        handed_out = [present(record.value) for record in itertools.islice(consumer, 7)]
         consumer.commit()
         committed = consumer.committed(*places)
         assert sum(entry.offset for entry in committed.values()) == 7
         assert sum(consumer.position(place) for place in places) == 7
         consumer.commit_async()
-        handed_out += [record.value for record in consumer.poll(max_records=2)]
+        handed_out += [present(record.value) for record in consumer.poll(max_records=2)]
         consumer.commit()
 
     with reader(topic, servers, group_id=f"{topic}-group") as consumer:
-        handed_out += [record.value for record in itertools.islice(consumer, 11)]
+        handed_out += [present(record.value) for record in itertools.islice(consumer, 11)]
     assert sorted(handed_out) == sorted(b"%d" % number for number in range(20))
 
 

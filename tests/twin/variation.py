@@ -98,7 +98,7 @@ _BY_KIND: Mapping[str, Sequence[Any]] = {
     "uuid": (bytes(16), UNKNOWN_ID),
 }
 # A deletion that is varied into one that succeeds would take away what others are asked about.
-_HARMFUL = {
+_HARMFUL: dict[tuple[ApiKey, str], set[Any]] = {
     (ApiKey.DELETE_TOPICS, "name"): {PLAIN, EMPTY},
     (ApiKey.DELETE_TOPICS, "topic_id"): {TopicId(PLAIN)},
     # A member that really joins would have the next one wait for it.

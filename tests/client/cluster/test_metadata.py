@@ -6,7 +6,7 @@ from tidelog.client.cluster.backoff import Backoff
 from tidelog.client.cluster.metadata import ClusterMetadata, merge, with_leader
 from tidelog.client.system import SystemRandomness
 from tidelog.model.errors import ErrorCode
-from tidelog.model.ids import TopicPartition
+from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.protocol.messages.metadata_response import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -14,7 +14,7 @@ from tidelog.protocol.messages.metadata_response import (
     MetadataResponseTopic,
 )
 
-FIRST_ID, SECOND_ID = b"1" * 16, b"2" * 16
+FIRST_ID, SECOND_ID = Uuid(b"1" * 16), Uuid(b"2" * 16)
 
 
 def response(*topics: MetadataResponseTopic, nodes: tuple[int, ...] = (1, 2)) -> MetadataResponse:

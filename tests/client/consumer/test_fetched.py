@@ -52,8 +52,8 @@ def test_records_come_with_all_they_have() -> None:
     data = encode_batch([(1700, b"key", b"value", (("h", None),))], base_offset=42, leader_epoch=5)
     chunk = FetchedPartition(PARTITION, 42, data).take(10)
     (record,) = chunk.records
-    assert record == ("t", 3, 42, 1700, 0, b"key", b"value", (("h", None),), 5)
     assert record.topic_partition == PARTITION
+    assert record == ("t", 3, 42, 1700, 0, b"key", b"value", (("h", None),), 5)
     assert (chunk.next_offset, chunk.leader_epoch) == (43, 5)
 
 
@@ -105,8 +105,7 @@ def test_damage_is_found_by_the_checksum() -> None:
 
 def test_markers_are_never_seen_but_passed() -> None:
     data = batch(0, b"a", producer_id=1, transactional=True) + marker(1, 1, commit=True) + batch(2, b"b")
-    for aborted in (None, []):
-        fetched = FetchedPartition(PARTITION, 0, data, aborted=aborted)
+    for fetched in (FetchedPartition(PARTITION, 0, data), FetchedPartition(PARTITION, 0, data, aborted=[])):
         assert read(fetched) == [(0, b"a"), (2, b"b")]
         assert fetched.next_offset == 3
 

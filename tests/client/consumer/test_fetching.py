@@ -11,6 +11,7 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 from support.nodes_in_process import Nodes
+from support.present import present
 from support.processes import free_port
 from support.reading import at_least, fill, poll_until, reader, topic_with, values
 
@@ -102,7 +103,7 @@ def _read_with_librdkafka(servers: str, partition: TopicPartition, offset: int, 
     consumer.assign([confluent_kafka.TopicPartition(partition.topic, partition.partition, offset)])
     found: list[int] = []
     while (message := consumer.poll(20)) is not None and message.error() is None:
-        found.append(int(message.value()))
+        found.append(int(present(message.value())))
     consumer.close()
     assert end >= offset
     return found

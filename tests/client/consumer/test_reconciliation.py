@@ -57,7 +57,7 @@ def test_afterwards_only_changes_are_said() -> None:
 
 def test_what_was_taken_over_is_told_once() -> None:
     reconciliation = joined(0, 1)
-    assert reconciliation.to_take_over == {(T, 0), (T, 1)}
+    assert reconciliation.to_take_over == frozenset({(T, 0), (T, 1)})
     reconciliation.owned = frozenset({(T, 0), (T, 1)})
     assert reconciliation.to_take_over is None
     (topic,) = reconciliation.heartbeat().topic_partitions or ()

@@ -52,7 +52,8 @@ async def test_every_compression_and_acknowledgement(
 ) -> None:
     await admin.create_topic(unique, partitions=1)
     # Without acknowledgements, what comes before the leader is ready is lost.
-    Admin.raise_any(await admin.list_offsets({TopicPartition(unique, 0): LATEST}))
+    partition = TopicPartition(unique, 0)
+    Admin.raise_any(await admin.list_offsets({partition: LATEST}))
     async with Producer(servers, compression_type=compression, acks=acks) as producer:
         deliveries = [await producer.send(unique, b"value %d" % number) for number in range(500)]
         stored = [await delivery for delivery in deliveries]
@@ -61,9 +62,7 @@ async def test_every_compression_and_acknowledgement(
     if acks != "all":
         # Nobody said that the records have arrived, or that all replicas have them.
         async with asyncio.timeout(20):
-            while (
-                Admin.raise_any(await admin.list_offsets({TopicPartition(unique, 0): LATEST}))[(unique, 0)].offset < 500
-            ):
+            while Admin.raise_any(await admin.list_offsets({partition: LATEST}))[partition].offset < 500:
                 await asyncio.sleep(0.05)
     assert [record.value for record in await read_all(servers, unique)] == [b"value %d" % n for n in range(500)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from support.client_reading import read_committed
@@ -22,7 +23,7 @@ async def test_transactions_follow_their_coordinators(three_nodes: ClusterProces
     async with Admin(servers) as admin:
         await admin.create_topic(unique, partitions=3)
     expected: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
-    options = {"max_block_ms": 60_000, "request_timeout_ms": 5_000, "retry_backoff_ms": 50}
+    options: dict[str, Any] = {"max_block_ms": 60_000, "request_timeout_ms": 5_000, "retry_backoff_ms": 50}
     async with Producer(servers, transactional_id=unique, **options) as producer:
         await producer.init_transactions()
         for number in range(14):

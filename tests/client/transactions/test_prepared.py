@@ -108,8 +108,7 @@ async def test_with_nothing_prepared_the_producer_is_ready(two_phase_servers: st
 
 async def test_brokers_that_do_not_allow_it_say_so(servers: str, unique: str) -> None:
     """The default of tidelog's, and Apache Kafka's."""
-    options = {"transactional_id": unique, "transaction_two_phase_commit_enable": True}
-    async with Producer(servers, **options) as producer:
+    async with Producer(servers, transactional_id=unique, transaction_two_phase_commit_enable=True) as producer:
         with pytest.raises(FatalError, match=r"two.phase|KIP-939|InitProducerId up to version"):
             await producer.init_transactions(keep_prepared=True)
 

@@ -60,7 +60,7 @@ def test_a_live_classic_group_takes_in_a_member_of_the_consumer_protocol(coopera
     assert newcomer.epoch == generation + 1
     assert newcomer.owned == set(), "the classic members have not given up anything yet"
     assert group_type(driver) == "consumer"
-    everybody = [*members, newcomer]
+    everybody: list[ClassicConsumer | Consumer] = [*members, newcomer]
     run(driver, everybody)
     assert owned_once(*everybody)
     assert all(member.owned for member in everybody)

@@ -51,7 +51,7 @@ def test_first_version_keeps_the_epoch(commit: bool) -> None:
 
     assert coordinator.end(producer, commit=commit).error_code == ErrorCode.NONE
     (work,) = coordinator.write_markers()
-    assert (work.commit, work.producer, work.partitions) == (commit, producer, {ORDERS, REFUNDS})
+    assert (work.commit, work.producer, work.partitions) == (commit, producer, frozenset({ORDERS, REFUNDS}))
     assert work.transaction_version == 0
     assert coordinator.transaction.producer == producer
     expected = TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT

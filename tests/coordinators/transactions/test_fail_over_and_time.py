@@ -36,7 +36,7 @@ def test_scenario_17_a_coordinator_that_dies_after_the_decision_is_replaced_by_o
     coordinator.fail_over()
 
     (work,) = coordinator.write_markers()
-    assert (work.commit, work.partitions, work.coordinator_epoch) == (commit, {ORDERS, REFUNDS}, 1)
+    assert (work.commit, work.partitions, work.coordinator_epoch) == (commit, frozenset({ORDERS, REFUNDS}), 1)
     assert coordinator.transaction.state.label == ("CompleteCommit" if commit else "CompleteAbort")
 
 

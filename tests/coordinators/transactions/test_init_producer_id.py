@@ -74,7 +74,7 @@ def test_the_predecessors_open_transaction_is_aborted_before_the_successor_gets_
     assert coordinator.end(zombie, commit=True).error_code == ErrorCode.PRODUCER_FENCED
     assert coordinator.init().error_code == ErrorCode.CONCURRENT_TRANSACTIONS
     (work,) = coordinator.write_markers()
-    assert (work.commit, work.producer, work.partitions) == (False, ProducerIdentity(1001, 1), {ORDERS})
+    assert (work.commit, work.producer, work.partitions) == (False, ProducerIdentity(1001, 1), frozenset({ORDERS}))
     assert identity(coordinator.init()) == ProducerIdentity(1001, 2)
 
 

@@ -39,7 +39,7 @@ async def test_only_followers_read_what_is_not_committed(tmp_path: Path) -> None
         cluster.create_topic("t", [1, 2])
         async with cluster.client(1) as client:
             await with_uncommitted_record(cluster, client)
-            epoch = {"current_leader_epoch": 0}
+            epoch: dict[str, Any] = {"current_leader_epoch": 0}
             assert values(await fetch(client, cluster)) == [b"a"]
             follower = await fetch(client, cluster, replica_state=claims(cluster, 2), **epoch)
             assert values(follower) == [b"a", b"b"]

@@ -178,7 +178,12 @@ def fill_with_everything(servers: str) -> list[str]:
         name = topics.create(name=f"from-kafka-{codec}")
         producer = Producer({"bootstrap.servers": servers, "compression.type": codec, "linger.ms": 20, "log_level": 0})
         for number in range(40):
-            headers = [("number", b"%d" % number), ("empty", b""), ("null", None), ("number", b"again")]
+            headers: list[tuple[str, str | bytes | None]] = [
+                ("number", b"%d" % number),
+                ("empty", b""),
+                ("null", None),
+                ("number", b"again"),
+            ]
             producer.produce(
                 name,
                 None if number % 7 == 3 else b"value %d " % number * 20,

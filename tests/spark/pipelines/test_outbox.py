@@ -13,6 +13,7 @@ from support.database_rows import query
 from support.filled_topics import new_topic_name
 from support.pipeline_runs import run_in_session
 from support.postgresql_node import postgresql_node, started
+from support.present import present
 
 from tidelog.spark.databases.options import parse_url
 from tidelog.spark.outbox.tables import OutboxSettings, open_outbox
@@ -52,7 +53,11 @@ def test_events_come_in_order_to_the_topic_of_their_aggregate(
         records = asyncio.run(read_all(servers, f"outbox.event.{aggregate}", isolation_level="read_committed"))
         wanted = [(event, key, number) for event, routed, key, number in events if routed == aggregate]
         found = [
-            (dict(record.headers)["id"].decode(), (record.key or b"").decode(), json.loads(record.value or b"")["n"])
+            (
+                present(dict(record.headers)["id"]).decode(),
+                (record.key or b"").decode(),
+                json.loads(record.value or b"")["n"],
+            )
             for record in records
         ]
         assert sorted(found) == sorted(wanted)

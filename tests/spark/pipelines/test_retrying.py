@@ -261,6 +261,7 @@ def test_no_time_is_no_try_and_no_bound_is_no_end() -> None:
     for number in range(1, 100):
         decision = forever.failed(number * 10_000.0)
         assert isinstance(decision, TryAgain)
+    assert isinstance(decision, TryAgain)
     assert decision.pause_seconds == BACKOFF.longest_ms / 1000
     assert forever.bound_in_words == "without an end"
 

@@ -72,7 +72,7 @@ def test_what_is_decided_is_committed_and_what_never_can_be_is_aborted() -> None
     decided, undecided, later, done = begun(0), begun(1), begun(2), begun(3)
     decision = CommitDecision(batch=7, fence=FENCE, transactions=(decided, done))
     found = plan_recovery(seen_before={decided, undecided}, decision=decision, open_now={decided, undecided, later})
-    assert (found.commit, found.abort) == ({decided}, {undecided})
+    assert (found.commit, found.abort) == (frozenset({decided}), frozenset({undecided}))
 
 
 def test_a_later_transaction_of_the_same_id_is_another_one() -> None:

@@ -9,12 +9,13 @@ import os
 import pickle
 import pkgutil
 import sqlite3
+import struct
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
-from pyspark.serializers import SpecialLengths, read_int
+from pyspark.serializers import SpecialLengths
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -98,8 +99,10 @@ def sent_to_spark(call: Any, *arguments: Any) -> str:
         out = io.BytesIO()
         handle_worker_exception(error, out)
         out.seek(0)
-        assert read_int(out) == SpecialLengths.PYTHON_EXCEPTION_THROWN
-        return out.read(read_int(out)).decode()
+        # As PySpark writes it: a mark, the length, the text.
+        mark, size = struct.unpack(">ii", out.read(8))
+        assert mark == SpecialLengths.PYTHON_EXCEPTION_THROWN
+        return out.read(size).decode()
     raise AssertionError("nothing was raised")
 
 
@@ -183,7 +186,8 @@ def test_a_reader_that_cannot_be_constructed_says_so_when_it_is_asked() -> None:
     reader = Source(SourceProblem("not this way")).streamReader(None)
     # Spark takes this for a reader that keeps limits.
     assert inspect.signature(reader.latestOffset).parameters
-    for question in (reader.initialOffset, lambda: reader.latestOffset({}, None), reader.getDefaultReadLimit):
+    no_limit: Any = None
+    for question in (reader.initialOffset, lambda: reader.latestOffset({}, no_limit), reader.getDefaultReadLimit):
         assert sent_to_spark(question) == "tidelog.spark.source.cluster.SourceProblem: not this way\n"
     reader.stop()
 

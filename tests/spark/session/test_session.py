@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -14,10 +16,10 @@ def test_spark_listens_on_loopback_only(spark: SparkSession) -> None:
 
 
 def test_workers_run_on_the_python_of_the_driver(spark: SparkSession) -> None:
-    def interpreter(batches: object) -> object:
+    def interpreter(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        for _ in batches:  # type: ignore[attr-defined]
+        for _ in batches:
             yield pa.RecordBatch.from_pydict({"path": [sys.executable]})
 
     found = spark.range(1).mapInArrow(interpreter, "path string").collect()
@@ -28,12 +30,12 @@ def test_workers_run_on_the_python_of_the_driver(spark: SparkSession) -> None:
 def test_workers_load_spark_from_files_and_not_from_its_archive(spark: SparkSession) -> None:
     """Python compiles what is in an archive each time that it starts."""
 
-    def place(batches: object) -> object:
+    def place(batches: Iterator[Any]) -> Iterator[Any]:
         import py4j
         import pyarrow as pa
         import pyspark
 
-        for _ in batches:  # type: ignore[attr-defined]
+        for _ in batches:
             yield pa.RecordBatch.from_pydict({"path": [pyspark.__file__, py4j.__file__]})
 
     found = spark.range(1).mapInArrow(place, "path string").collect()

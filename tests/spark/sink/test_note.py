@@ -101,7 +101,7 @@ KEEP = {"skip_changed": True}
         (identity(6), note(7), BOTH, Refuse),
     ],
 )
-def test_decision(current: BatchIdentity, marked: Note | None, allowed: dict[str, bool], decision: type) -> None:
+def test_decision(current: BatchIdentity, marked: Note | None, allowed: dict[str, Any], decision: type) -> None:
     assert type(decide(current, marked, group="g", **allowed)) is decision
 
 
@@ -205,7 +205,7 @@ OTHER_INPUT = replace(PLAN, reads=reads(40, 51))
     ],
 )
 def test_decision_where_tasks_have_transactions_of_their_own(
-    planned: Note | None, any_committed: bool, allowed: dict[str, bool], decision: type
+    planned: Note | None, any_committed: bool, allowed: dict[str, Any], decision: type
 ) -> None:
     assert type(decide_tasks(planned, PLAN, any_committed=any_committed, group="g", **allowed)) is decision
 

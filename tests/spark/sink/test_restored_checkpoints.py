@@ -11,6 +11,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
@@ -96,7 +97,8 @@ def test_scenario_37_checkpoint_one_micro_batch_old_with_as_many_rows_stops(pipe
     pipeline.restore()
     # Micro-batch 1 has 100 rows again: 25 of the old partition and 75 of the other one.
     pipeline.add(300, partition=1)
-    for options in ({}, {"changedBatch": "skip"}, {"missingMarker": "publish"}):
+    overrides: list[dict[str, Any]] = [{}, {"changedBatch": "skip"}, {"missingMarker": "publish"}]
+    for options in overrides:
         with pytest.raises(PySparkException, match=OLDER):
             pipeline.run(**options)
     assert pipeline.output() == written

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
@@ -144,7 +145,7 @@ def test_micro_batch_that_is_run_again_with_other_tasks_is_there_once(query: Que
 
 @pytest.mark.parametrize("options", [{"atomicity": "task"}, {"delivery": "at_least_once"}])
 def test_other_kinds_of_delivery_write_everything_too(
-    query: Query, topic: str, read: Read, options: dict[str, str]
+    query: Query, topic: str, read: Read, options: dict[str, Any]
 ) -> None:
     query.add("a", "b")
     query.add("c")

@@ -87,13 +87,13 @@ class Job:
             for number, rows in enumerate(divided)
         ]
 
-    def commit(self, batch: int, messages: list[object]) -> None:
+    def commit(self, batch: int, messages: Sequence[object]) -> None:
         self.mode.commit(self.options, messages, batch)  # type: ignore[arg-type]
 
     def run(self, batch: int, *divided: Rows, until: int | None = None) -> None:
         self.commit_or_abort(batch, self.tasks(batch, *divided, until=until))
 
-    def commit_or_abort(self, batch: int, messages: list[object]) -> None:
+    def commit_or_abort(self, batch: int, messages: Sequence[object]) -> None:
         """As Spark does it."""
         try:
             self.commit(batch, messages)
@@ -215,7 +215,7 @@ def test_two_drivers_that_commit_the_same_micro_batch_at_once_publish_it_once(jo
     drivers = [(one := job(), one.tasks(0, rows(0, 200))) for _ in range(3)]
     problems: list[SinkError] = []
 
-    def commit(driver: Job, messages: list[object]) -> None:
+    def commit(driver: Job, messages: Sequence[object]) -> None:
         try:
             driver.commit(0, messages)
         except SinkError as problem:

@@ -65,6 +65,7 @@ def readers(broker: BrokerThread) -> Iterator[Any]:
         given |= {name.replace("__", "."): str(value) for name, value in options.items()}
         columns = source_columns(include_headers=given.get("includeHeaders") == "true")
         reader = stream_reader(given, columns)
+        assert isinstance(reader, StreamReader)
         made.append(reader)
         return reader
 
