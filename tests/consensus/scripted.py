@@ -6,10 +6,10 @@ Each command gives the lines that tell what the replicas did, so that whole flow
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 from consensus.simulated_log import Entry, SimulatedLog, decode_entries, encode_entries
+from support.transcripts import Scripted
 
 from tidelog.consensus.effects import Effects, FetchedAppend, LeaderChangeAppend
 from tidelog.consensus.messages import (
@@ -73,22 +73,14 @@ class ScriptedNode:
     tokens: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
-class ScriptedQuorum:
+class ScriptedQuorum(Scripted):
     def __init__(self) -> None:
+        super().__init__()
         self.nodes: dict[int, ScriptedNode] = {}
         self.now_ms = 0.0
-        self.lines: list[str] = []
         self._links: dict[tuple[int, int], deque[Parcel]] = {}
         self._token = 0
         self._value = 0
-
-    def run(self, command: str) -> list[str]:
-        """The lines that came out of one command."""
-        self.lines = []
-        name, *arguments = command.split()
-        method: Callable[..., None] = getattr(self, f"do_{name}")
-        method(*arguments)
-        return self.lines
 
     # --- Commands
 
