@@ -18,8 +18,9 @@ from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.modes import TaskPlace
 from tidelog.spark.sink.options import sink_options
 from tidelog.spark.sink.plan import SinkPlan
-from tidelog.spark.sink.publish import Publication, PublishOutcome, publish
+from tidelog.spark.sink.publish import Publication, publish
 from tidelog.spark.sink.staging import StagingFolder
+from tidelog.spark.sink.states import BatchState
 
 PRODUCE = 0
 OFFSET_FETCH = 9
@@ -90,13 +91,13 @@ async def test_requests_and_answers_that_are_lost_are_sent_again(cut_broker: tup
     ("reaches_the_broker", "outcome"),
     [
         # The commit has happened, and its answer was lost: the note tells.
-        (True, PublishOutcome.SKIPPED),
+        (True, BatchState.SKIPPED),
         # It has not.
-        (False, PublishOutcome.PUBLISHED),
+        (False, BatchState.COMMITTED),
     ],
 )
 async def test_commit_of_unknown_outcome_is_settled_by_starting_anew(
-    cut_broker: tuple[CuttingProxy, str], reaches_the_broker: bool, outcome: PublishOutcome
+    cut_broker: tuple[CuttingProxy, str], reaches_the_broker: bool, outcome: BatchState
 ) -> None:
     proxy, servers = cut_broker
     await publish(publication(servers, 0, rows(0)))
@@ -110,7 +111,8 @@ async def test_commit_of_unknown_outcome_is_settled_by_starting_anew(
         cuts[END] = 0
 
     watching = asyncio.create_task(let_through_from_the_second_attempt_on())
-    assert await publish(publication(servers, 1, rows(1), **{"kafka.max.block.ms": "2000"})) is outcome
+    progress = await publish(publication(servers, 1, rows(1), **{"kafka.max.block.ms": "2000"}))
+    assert progress.state is outcome
     await watching
 
     assert await visible(servers) == rows(0) + rows(1)

@@ -12,9 +12,10 @@ from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace, all_of, check_places, run
 from tidelog.spark.sink.options import SinkOptions
 from tidelog.spark.sink.plan import BatchEntry, SinkPlan, TaskOutput
-from tidelog.spark.sink.publish import Publication, PublishOutcome, Times, publish
+from tidelog.spark.sink.publish import Publication, publish
 from tidelog.spark.sink.reports import leave_report, report_of
 from tidelog.spark.sink.staging import StagingWriter, remove_folder, remove_others
+from tidelog.spark.sink.states import BatchState
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,14 +60,13 @@ class BatchMode(SinkMode):
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
         outputs = all_of(TaskOutput, messages)
         query_id = check_places([output.written for output in outputs], batch)
-        publication, times = self.publication(options, outputs, query_id, batch), Times()
-        outcome = run(publish(publication, times))
+        progress = run(publish(self.publication(options, outputs, query_id, batch)))
         report = report_of(
             batch,
             [output.written for output in outputs],
-            skipped=outcome is PublishOutcome.SKIPPED,
-            transaction_ms=times.transaction_ms,
-            commit_ms=times.commit_ms,
+            skipped=progress.state is BatchState.SKIPPED,
+            transaction_ms=progress.transaction_ms,
+            commit_ms=progress.commit_ms,
         )
         leave_report(query_id, report)
         folder = outputs[0].folder

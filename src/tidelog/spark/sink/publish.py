@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.errors import TransactionError
@@ -24,7 +23,7 @@ from tidelog.client.producer.producer import Producer
 from tidelog.records.batch import Buffer
 from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.crash_points import crash_point
-from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, TransactionTimedOut
+from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, SinkError, TransactionTimedOut
 from tidelog.spark.sink.modes import identity_of, refuse_if_overtaken
 from tidelog.spark.sink.note import Note, Refuse, Skip, decide, note_of
 from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
@@ -32,6 +31,7 @@ from tidelog.spark.sink.options import ChangedBatch, MissingNote, SinkOptions
 from tidelog.spark.sink.plan import TaskOutput
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
 from tidelog.spark.sink.staging import read_staged
+from tidelog.spark.sink.states import SINK_BATCH, BatchState, BatchStep
 
 logger = logging.getLogger(__name__)
 
@@ -53,18 +53,16 @@ DRIVER_CRASH_POINTS = (
 )
 
 
-class PublishOutcome(Enum):
-    PUBLISHED = auto()
-    # It was there already.
-    SKIPPED = auto()
-
-
 @dataclass(slots=True)
-class Times:
-    """How long the transaction took that has succeeded, and its commit alone."""
+class Progress:
+    """Where a micro-batch is, and how long the transaction took that has succeeded, and its commit alone."""
 
+    state: BatchState = BatchState.WRITTEN
     transaction_ms: float = 0.0
     commit_ms: float = 0.0
+
+    def take(self, step: BatchStep) -> None:
+        self.state = SINK_BATCH.after(self.state, step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +102,21 @@ class Publication:
         await producer.send_offsets({note_partition(self.options): position}, self.name)
 
 
-async def publish(publication: Publication, times: Times | None = None) -> PublishOutcome:
+async def publish(publication: Publication) -> Progress:
     """Publish exactly once, or raise SinkError; then starting again with the same micro-batch is safe."""
-    measured = times if times is not None else Times()
+    progress = Progress()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return await _publish_once(publication, measured)
+            await _publish_once(publication, progress)
+            return progress
+        except SinkError:
+            progress.take(BatchStep.STOP)
+            raise
         except _Repeatable as error:
+            progress.take(BatchStep.RETRY)
             logger.warning("micro-batch %d of %s: %s", publication.batch, publication.name, error)
             if attempt == _ATTEMPTS:
+                progress.take(BatchStep.STOP)
                 raise PublishFailed(
                     f"micro-batch {publication.batch} could not be published in {_ATTEMPTS} attempts; the last "
                     f"problem: {error}. Start the query again: what is in the topics is not published a second time"
@@ -125,7 +129,7 @@ class _Repeatable(Exception):
     """It is not known what has happened, or known that nothing has: begin at 1."""
 
 
-async def _publish_once(publication: Publication, times: Times) -> PublishOutcome:
+async def _publish_once(publication: Publication, progress: Progress) -> None:
     options = publication.options
     started = time.monotonic()
     crash_point("before-init-producer-id", publication.batch)
@@ -135,12 +139,12 @@ async def _publish_once(publication: Publication, times: Times) -> PublishOutcom
         async with Producer(config=config) as producer:
             await ensure_note_topic(producer.cluster, options)
             await producer.init_transactions()
+            progress.take(BatchStep.FENCE)
             crash_point("after-init-producer-id", publication.batch)
-            if await publication.is_published(producer.cluster):
-                return PublishOutcome.SKIPPED
-            started = time.monotonic()
-            times.commit_ms = 1000 * await _run_transaction(producer, publication)
-            times.transaction_ms = 1000 * (time.monotonic() - started)
+            if not await publication.is_published(producer.cluster):
+                started = time.monotonic()
+                await _run_transaction(producer, publication, progress)
+                progress.transaction_ms = 1000 * (time.monotonic() - started)
     except BROKER_ERRORS as error:
         took_ms = (time.monotonic() - started) * 1000
         if isinstance(error, TransactionError) and took_ms >= options.transaction_timeout_ms:
@@ -148,8 +152,11 @@ async def _publish_once(publication: Publication, times: Times) -> PublishOutcom
         if may_be_repeated(error):
             raise _Repeatable(str(error)) from error
         raise explain(f"micro-batch {publication.batch}", options, error) from error
+    if progress.state is BatchState.OTHERS_FENCED:
+        progress.take(BatchStep.SKIP)
+        return
+    progress.take(BatchStep.COMMIT)
     crash_point("after-end-txn", publication.batch)
-    return PublishOutcome.PUBLISHED
 
 
 async def _is_published(publication: Publication, cluster: Cluster) -> bool:
@@ -169,13 +176,13 @@ async def _is_published(publication: Publication, cluster: Cluster) -> bool:
     return isinstance(decision, Skip)
 
 
-async def _run_transaction(producer: Producer, publication: Publication) -> float:
-    """Returns how many seconds the commit took."""
+async def _run_transaction(producer: Producer, publication: Publication, progress: Progress) -> None:
     options = publication.options
     deadline = time.monotonic() + options.transaction_timeout_ms / 1000
     total = sum(len(output.entries) for output in publication.outputs)
     deliveries: list[Delivery] = []
     await producer.begin_transaction()
+    progress.take(BatchStep.BEGIN)
     for number, (topic, partition, batch) in enumerate(_batches(publication.outputs)):
         if number == total // 2:
             crash_point("after-half-of-the-batches", publication.batch)
@@ -185,6 +192,7 @@ async def _run_transaction(producer: Producer, publication: Publication) -> floa
         deliveries.append(await producer.publish(topic, partition, batch))
     crash_point("before-note", publication.batch)
     await publication.leave_note(producer, deliveries)
+    progress.take(BatchStep.NOTE)
     crash_point("after-note", publication.batch)
     await producer.flush()
     if time.monotonic() > deadline:
@@ -192,7 +200,7 @@ async def _run_transaction(producer: Producer, publication: Publication) -> floa
     crash_point("before-end-txn", publication.batch)
     committing = time.monotonic()
     await producer.commit_transaction()
-    return time.monotonic() - committing
+    progress.commit_ms = 1000 * (time.monotonic() - committing)
 
 
 def _batches(outputs: Sequence[TaskOutput]) -> Iterator[tuple[str, int, Buffer]]:
