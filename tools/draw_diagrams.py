@@ -84,10 +84,10 @@ def section(machine: Transitions[Any, Any], path: str) -> str:
 
 
 def steps_from_everywhere(machine: Transitions[Any, Any]) -> dict[Enum, Enum]:
-    """The steps that each state has, and that lead from all of them to the same one."""
+    """The steps that lead from all states to the same one, which itself need not have the step."""
     found: dict[Enum, Enum] = {}
     for (_, step), after in machine.steps.items():
-        if all(machine.steps.get((state, step)) is after for state in machine.states):
+        if all(machine.steps.get((state, step)) is after for state in machine.states if state is not after):
             found[step] = after
     return found
 

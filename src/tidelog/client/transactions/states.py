@@ -90,7 +90,7 @@ CLIENT_TRANSACTION: Transitions[State, Call | News] = Transitions(
         (State.ABORT_UNKNOWN, Call.INITIALIZE): State.INITIALIZING,
         (State.ABORT_UNKNOWN, Call.ABORT): State.ABORTING,
         (State.FAILED, Call.ABORT): State.ABORTING,
-        **{(state, News.BROKEN): State.FATAL for state in State},
+        **{(state, News.BROKEN): State.FATAL for state in State if state is not State.FATAL},
     },
 )
 
