@@ -25,6 +25,7 @@ from tidelog.server.api import fetch
 from tidelog.server.api.declaration import Api
 from tidelog.server.coordination.group_shard import GroupShardRuntime
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.replicas import replica as replica_module
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.server.replicas.waits import FetchWait, FetchWaits
@@ -32,6 +33,7 @@ from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import Forwarder
 from tidelog.server.startup import RunningNode
+from tidelog.simulation.checks.invariants import InvariantWatch
 from tidelog.simulation.faults.plan import FaultKind
 from tidelog.simulation.machines.network import ProcessNetwork
 from tidelog.simulation.run import run
@@ -376,3 +378,30 @@ def test_a_planted_mistake_is_found(name: str, monkeypatch: pytest.MonkeyPatch) 
         if seen & planted.shows_as:
             return
     pytest.fail(f"not found in {planted.seeds} seeds; other violations: {sorted(seen)}")
+
+
+def take_the_watermark_of_the_leader_unseen(patch: pytest.MonkeyPatch) -> None:
+    """A follower believes that it has what is committed, whether or not it has fetched that yet."""
+    patch.setattr(replica_module, "follower_high_watermark", lambda current, leader, end: max(current, leader))
+
+    def update(self: Log, offset: int) -> int:
+        self.high_watermark = max(self.log_start_offset, offset)
+        return self.high_watermark
+
+    patch.setattr(Log, "update_high_watermark", update)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_an_invariant_catches_a_mistake_sooner_than_the_checkers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkers decide over the whole history, and only if a client happened to see the consequence."""
+    take_the_watermark_of_the_leader_unseen(monkeypatch)
+    for seed in range(1, 11):
+        scenario = draw_scenario(seed, seconds=SECONDS, nodes=3, faults=(*ENDS, *CUTS))
+        report = run(scenario)
+        if report.failed:
+            break
+    assert [each.invariant for each in report.violations] == ["invariant"]
+    assert "the high watermark lies in the log: at=" in report.violations[0].message
+    monkeypatch.setattr(InvariantWatch, "check", lambda self: None)
+    assert report.virtual_seconds < run(scenario).virtual_seconds

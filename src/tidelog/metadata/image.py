@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tidelog.model.ids import ZERO_UUID, Uuid
+from tidelog.model.invariants import require
 
 NO_LEADER = -1
 
@@ -80,6 +81,21 @@ class PartitionImage:
     def reassigning(self) -> bool:
         return bool(self.adding_replicas or self.removing_replicas)
 
+    def check_invariants(self) -> None:
+        replicas = set(self.replicas)
+        require(bool(replicas) and len(replicas) == len(self.replicas), self, "replicas are distinct brokers")
+        for name, members in (
+            ("isr", self.isr),
+            ("adding", self.adding_replicas),
+            ("removing", self.removing_replicas),
+            ("eligible", self.eligible_leaders),
+        ):
+            require(replicas.issuperset(members), self, f"{name} are replicas", members=members)
+        require(self.leader == NO_LEADER or self.leader in self.isr, self, "the leader is in sync", leader=self.leader)
+        require(set(self.eligible_leaders).isdisjoint(self.isr), self, "who is in sync need not be eligible")
+        require(self.leader_epoch >= 0 and self.partition_epoch >= 0, self, "epochs are not negative")
+        require(len(self.directories) in (0, len(replicas)), self, "each replica has a directory")
+
     def directory_of(self, broker: int) -> Uuid:
         """The directory of a broker's replica; not known for a broker that has none."""
         if broker in self.replicas and self.directories:
@@ -94,6 +110,12 @@ class TopicImage:
     name: str
     id: Uuid
     partitions: Mapping[int, PartitionImage] = field(default_factory=_nothing)
+
+    def check_invariants(self) -> None:
+        numbers = sorted(self.partitions)
+        require(numbers == list(range(len(numbers))), self.name, "partitions have no gaps", numbers=numbers)
+        for partition in self.partitions.values():
+            partition.check_invariants()
 
 
 class Endpoint(NamedTuple):
@@ -205,3 +227,24 @@ class ClusterImage:
         for topic in self.topics.values():
             for number, partition in topic.partitions.items():
                 yield topic, number, partition
+
+    def check_invariants(self, before: ClusterImage | None = None) -> None:
+        """Raises InvariantBroken. Topics shared with the checked image `before` are passed over."""
+        by_name, by_id = self.topics, self.topics_by_id
+        require(len(by_name) == len(by_id), self.cluster_id, "each topic has a name and an id", names=list(by_name))
+        known = {} if before is None else before.topics
+        for name, topic in by_name.items():
+            found = topic.name == name and by_id.get(topic.id) is topic
+            require(found, self.cluster_id, "a topic is found by its name and its id", name=name, topic=topic)
+            if known.get(name) is not topic:
+                topic.check_invariants()
+        for broker_id, broker in self.brokers.items():
+            require(broker.id == broker_id and broker.epoch >= 0, broker, "a broker is found by its id", id=broker_id)
+        for resource in self.configs:
+            exists = resource.type != ResourceType.TOPIC or resource.name in by_name
+            require(exists, self.cluster_id, "only topics that exist have properties", resource=resource)
+        numbers = (self.offset, self.next_producer_id)
+        require(self.offset >= -1 and self.next_producer_id >= 0, self.cluster_id, "counters count", numbers=numbers)
+        if before is not None:
+            moved = self.offset >= before.offset and self.next_producer_id >= before.next_producer_id
+            require(moved, self.cluster_id, "images follow each other", offset=self.offset, before=before.offset)

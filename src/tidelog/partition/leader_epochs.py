@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tidelog.model.ids import NO_LEADER_EPOCH
+from tidelog.model.invariants import require
 
 # What Kafka answers for an epoch it knows nothing about, beside epoch -1.
 UNDEFINED_OFFSET = -1
@@ -132,6 +133,14 @@ class LeaderEpochs:
         changed = bool(self._entries)
         self._entries.clear()
         return changed
+
+    def check_invariants(self, log_start_offset: int, log_end_offset: int) -> None:
+        before = EpochEntry(-1, log_start_offset - 1)
+        for entry in self._entries:
+            grows = entry.epoch > before.epoch and entry.start_offset > before.start_offset
+            require(grows, self, "epochs and their start offsets grow from the log start on", before=before)
+            before = entry
+        require(before.start_offset <= log_end_offset, self, "no epoch starts behind the log", end=log_end_offset)
 
 
 def _epoch_of(entry: EpochEntry) -> int:

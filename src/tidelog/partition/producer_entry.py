@@ -6,9 +6,11 @@ Which entries there are, and the transactions they keep open, is in `tidelog.par
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
+from tidelog.model.invariants import require
 from tidelog.records.batch import NO_TIMESTAMP, SEQUENCE_MODULUS, BatchHeader
 
 RETAINED_BATCHES = 5
@@ -113,6 +115,23 @@ class ProducerEntry(NamedTuple):
         """The entry once a marker has ended the transaction."""
         kept = self.batches if epoch == self.epoch else ()
         return ProducerEntry(self.producer_id, epoch, coordinator_epoch, timestamp, NO_TRANSACTION, kept)
+
+    def check_invariants(self, end_offset: int) -> None:
+        """Sequences need not be adjacent: the cleaner removes batches, and coordinators write without sequences."""
+        batches = self.batches
+        require(self.producer_id >= 0 and self.epoch >= 0, self, "id and epoch are known", epoch=self.epoch)
+        require(len(batches) <= RETAINED_BATCHES, self, "only the latest batches are retained", count=len(batches))
+        in_order = all(before.last_offset < batch.first_offset for before, batch in pairwise(batches))
+        require(in_order, self, "batches are in the order of their offsets", batches=batches)
+        for batch in batches:
+            in_range = NO_SEQUENCE <= batch.last_sequence <= LAST_SEQUENCE and batch.offset_delta >= 0
+            require(in_range, self, "sequences and sizes are within their ranges", batch=batch)
+            require(
+                batch.first_offset >= 0 and batch.last_offset < end_offset,
+                self,
+                "batches lie in the log",
+                end=end_offset,
+            )
 
     def to_snapshot(self) -> SnapshotEntry:
         last = self.batches[-1] if self.batches else None

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH
+from tidelog.model.invariants import require
 from tidelog.partition.producer_entry import RETAINED_BATCHES, BatchMetadata, ProducerEntry, SnapshotEntry
 from tidelog.partition.transactions import CompletedTransaction, StartedTransaction, UnstableTransactions
 from tidelog.partition.verification import (
@@ -271,6 +272,17 @@ class ProducerStates:
             del self._entries[producer_id]
         self._verifications.expire(now_ms - self.expiration_ms)
         return len(expired)
+
+    def check_invariants(self) -> None:
+        undecided = {}
+        for producer_id, entry in self._entries.items():
+            require(
+                entry.producer_id == producer_id, entry, "a producer is found under its id", found_under=producer_id
+            )
+            entry.check_invariants(self.end_offset)
+            if entry.has_open_transaction:
+                undecided[entry.transaction_first_offset] = producer_id
+        self._transactions.check_invariants(undecided, self.end_offset)
 
     def _plan_usual(self, header: BatchHeader, first_offset: int, origin: AppendOrigin) -> ProducerPlan | None:
         """What nearly all batches need, at about half the cost: no producer, or the next batch of a known one.

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from tidelog.model.invariants import require
+
 UNKNOWN_OFFSET = -1
 UNKNOWN_BROKER_EPOCH = -1
 # Before any time that a clock can show; the moments here are on a clock that may begin at 0.
@@ -219,6 +221,18 @@ class PartitionProgress:
     def withdraw(self) -> None:
         """The controller is known to have refused. Without an answer the proposal stays: it may be in force."""
         self.proposed = None
+
+    def check_invariants(self) -> None:
+        """The watermark may be above `log_end_offset`, which a new leader lowers to what it has flushed."""
+        require(self.high_watermark >= 0, self, "the high watermark is an offset", mark=self.high_watermark)
+        for name, members in (("in_sync", self.in_sync), ("proposed", self.proposed or self.in_sync)):
+            with_leader = self.local_id in members and members <= self.replicas
+            require(with_leader, self, f"{name} is the leader and other replicas", members=members)
+        others = self.replicas - {self.local_id}
+        require(self._followers.keys() == others, self, "followers are the other replicas", known=self._followers)
+
+    def __repr__(self) -> str:
+        return f"PartitionProgress(leader={self.local_id}, replicas={sorted(self.replicas)})"
 
     def _is_caught_up(self, broker_id: int, now_ms: int) -> bool:
         follower = self._followers.get(broker_id)

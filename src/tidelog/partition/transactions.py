@@ -7,9 +7,12 @@ record of all of them. Which producer may do what is decided in `tidelog.partiti
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
+
+from tidelog.model.invariants import require
 
 
 class StartedTransaction(NamedTuple):
@@ -87,3 +90,18 @@ class UnstableTransactions:
         """Start anew from what a snapshot says is open."""
         self._open = {transaction.first_offset: transaction.producer_id for transaction in sorted(transactions)}
         self._unreplicated.clear()
+
+    def check_invariants(self, expected: Mapping[int, int], end_offset: int) -> None:
+        """`expected` are the transactions, by first offset, that the entries of the producers say are open.
+
+        They may begin before the start of the log: records can be deleted up to the high watermark.
+        """
+        undecided = self._open
+        require(undecided == expected, self, "open transactions are those of the producers", expected=expected)
+        require(all(a < b for a, b in pairwise(undecided)), self, "open transactions are in the order of their offsets")
+        require(all(first < end_offset for first in undecided), self, "transactions lie in the log", end=end_offset)
+        for first_offset, marker in self._unreplicated:
+            require(0 <= first_offset < marker < end_offset, self, "a marker follows its records", end=end_offset)
+
+    def __repr__(self) -> str:
+        return f"UnstableTransactions(open={self._open}, unreplicated={self._unreplicated})"

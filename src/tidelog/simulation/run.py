@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
+from tidelog.model.invariants import InvariantBroken
 from tidelog.server.observability.logs import INVARIANT_LOGGER
 from tidelog.simulation.checks.checkers import MAX_TOLD, Violation, check
 from tidelog.simulation.checks.disturbance import disturbances
@@ -78,13 +79,15 @@ def run(
             final = loop.run_until_complete(_live(world, scenario, history, factory))
         except (SimulationStuck, _NoStart, TookTooLong) as error:
             problems.append(Violation("stuck", str(error)))
+        except InvariantBroken as error:
+            problems.append(Violation("invariant", f"at {loop.time():.3f} s: {error}"))
         finally:
             loop.close()
             digest = trace.digest()
             bury(world)
     problems += [Violation("failure", _describe(failure)) for failure in loop.failures]
     problems += [Violation("I10", message) for message in world.wrong_verdicts]
-    if not any(problem.invariant == "stuck" for problem in problems):
+    if not any(problem.invariant in ("stuck", "invariant") for problem in problems):
         problems += check(history, final)
         if not scenario.kinds and history.events:
             late = islice(stalls(history, history.events[0].time), MAX_TOLD)

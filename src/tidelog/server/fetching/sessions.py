@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID
+from tidelog.model.invariants import require
 from tidelog.model.ports import Randomness
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.protocol.messages.fetch_response import PartitionData
@@ -69,6 +70,15 @@ class FetchSession:
                 self.partitions[key] = CachedPartition(wanted)
             else:
                 cached.wanted = wanted
+
+    def check_invariants(self) -> None:
+        require(1 <= self.epoch <= _MAX_EPOCH, self, "the epoch names the next request", epoch=self.epoch)
+        for key, cached in self.partitions.items():
+            name, topic_id, number = key
+            named = topic_id != ZERO_UUID if self.uses_topic_ids else bool(name)
+            require(named and number == cached.wanted.partition, key, "a partition is found by what names it")
+            start, mark = cached.log_start_offset, cached.high_watermark
+            require(-1 <= start <= mark, key, "the reader knows a log's bounds, or nothing", start=start, mark=mark)
 
     def rotate(self, keys: Iterable[PartitionKey]) -> None:
         """Partitions that got records go to the end, so that no partition starves behind a busy one."""
@@ -135,6 +145,13 @@ class FetchSessions:
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    def check_invariants(self) -> None:
+        require(len(self) <= self._slots, "fetch sessions", "there are no more than slots", count=len(self))
+        for session_id, session in self._sessions.items():
+            found = session_id == session.session_id != NO_SESSION
+            require(found, "fetch sessions", "a session is found by its id", id=session.session_id, at=session_id)
+            session.check_invariants()
 
     def plan(self, request: FetchRequest, version: int) -> FetchPlan | SessionRefusal:
         uses_topic_ids = version >= 13

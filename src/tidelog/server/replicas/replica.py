@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, TopicPartition
+from tidelog.model.invariants import require
 from tidelog.model.ports import Clock
 from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.progress import Eligible, PartitionProgress, everybody_eligible, follower_high_watermark
@@ -453,6 +454,20 @@ class Replica:
         if log.cleaned_up_to is None or not log.log_start_offset <= offset < min(upper_bound, log.cleaned_up_to):
             return offset
         return log.look(past_emptied, offset, upper_bound)
+
+    def check_invariants(self) -> None:
+        """Raises InvariantBroken. Not for a replica whose disk has failed."""
+        log, progress = self.log, self.progress
+        log.check_invariants()
+        stable, high_watermark = log.last_stable_offset, log.high_watermark
+        within = log.log_start_offset <= stable <= high_watermark
+        require(within, log, "the last stable offset lies below the high watermark", stable=stable, mark=high_watermark)
+        require(log.latest_epoch <= self.leader_epoch, log, "no record is of a later leader", epoch=self.leader_epoch)
+        if progress is not None:
+            require(self.leader_id == self._broker_id, log, "who leads knows that it does", leader=self.leader_id)
+            progress.check_invariants()
+            ends = progress.high_watermark <= high_watermark and progress.log_end_offset <= log.log_end_offset
+            require(ends, log, "the leader promises no more than its log has", mark=progress.high_watermark)
 
     def _now_ms(self) -> int:
         """For lags: a clock that is set must not make all followers look late."""

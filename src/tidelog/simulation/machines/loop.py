@@ -153,6 +153,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 pass
             except BaseException as error:
                 self.failures.append((self.time(), process, f"a callback failed: {action}", error))
+            if process is not None and process.after_event is not None and process.alive:
+                process.after_event()
             until_collection -= 1
             if not until_collection:
                 until_collection = EVENTS_PER_COLLECTION

@@ -11,6 +11,7 @@ from tidelog.config.broker import BrokerConfig
 from tidelog.model.ids import Uuid
 from tidelog.server.ports import Ports
 from tidelog.server.startup import RunningNode, start_unless
+from tidelog.simulation.checks.invariants import InvariantWatch
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.clock import SeededRandomness, SimulatedClock, draw_from
 from tidelog.simulation.machines.disk import Disk
@@ -141,7 +142,9 @@ class SimulatedNode:
         self.spoiled = bool(self.disk.failing) or self.disk.full
         self.gone = asyncio.Event()
         world = self._world
-        process = self.process = Process(f"{self.host}.{self._starts}", self.host)
+        process = self.process = Process(
+            f"{self.host}.{self._starts}", self.host, after_event=InvariantWatch(lambda: self.running).check
+        )
         world.fabric.machine_started(self.host)
         self.filesystem = ProcessFileSystem(self.disk, process, world.trace)
         ports = Ports(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
@@ -31,9 +32,22 @@ class ProcessKilled(BaseException):
 class Process:
     """One run of a program on a host. A restart is a new process."""
 
-    __slots__ = ("_prune_at", "context", "deferred", "elapsed_seconds", "halted", "host", "name", "state", "tasks")
+    __slots__ = (
+        "_prune_at",
+        "after_event",
+        "context",
+        "deferred",
+        "elapsed_seconds",
+        "halted",
+        "host",
+        "name",
+        "state",
+        "tasks",
+    )
 
-    def __init__(self, name: str, host: str) -> None:
+    def __init__(self, name: str, host: str, *, after_event: Callable[[], None] | None = None) -> None:
+        """`after_event` is called after each event of the process; what it raises ends the run."""
+        self.after_event = after_event
         self.name = name
         self.host = host
         self.state = State.RUNNING

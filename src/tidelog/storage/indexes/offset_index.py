@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from struct import Struct
 
+from tidelog.model.invariants import require
+from tidelog.records.batch import HEADER_SIZE
 from tidelog.storage.files.filesystem import FileSystem
 from tidelog.storage.indexes.sparse_index import CorruptIndex, SparseIndex
 
@@ -47,6 +49,14 @@ class OffsetIndex(SparseIndex):
 
     def is_full(self, limit_bytes: int) -> bool:
         return len(self) >= limit_bytes // OFFSET_ENTRY.size
+
+    def check_invariants(self, end_offset: int, log_size: int) -> None:
+        """Of the last entry, if it is in memory."""
+        require(len(self) * HEADER_SIZE <= log_size, self.path, "a batch has at most one entry", count=len(self))
+        if self._last is not None:
+            offset, position = self.last_entry()
+            inside = offset < end_offset and position < log_size
+            require(inside, self.path, "the last entry points into the log", entry=(offset, position), size=log_size)
 
     def check(self, file_size: int, log_size: int) -> None:
         """Raises CorruptIndex for what Kafka's sanity checks refuse, and for positions behind the log's end.

@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.model.invariants import require
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import AppendOrigin, DuplicateBatch, ProducerPlan, ProducerRefusal
 from tidelog.partition.verification import VerificationGuard
@@ -653,6 +654,21 @@ class Log:
         self.exchange.close()
         for segment in self.segments:
             segment.release()
+
+    def check_invariants(self) -> None:
+        """Raises InvariantBroken. Not for a log whose disk has failed: a change may have come half way."""
+        start, end, recovery_point = self.log_start_offset, self.log_end_offset, self.recovery_point
+        require(
+            0 <= start <= self.high_watermark <= end, self, "the high watermark lies in the log", at=self.high_watermark
+        )
+        require(start <= recovery_point <= end, self, "what is flushed lies in the log", recovery_point=recovery_point)
+        require((self.cleaned_up_to or 0) <= end, self, "what is cleaned lies in the log", up_to=self.cleaned_up_to)
+        self.segments.check_invariants(start, end)
+        self.leader_epochs.check_invariants(start, end)
+        known = self.producer_states.end_offset
+        # Lower only where the log was cut in a gap, until the next append.
+        require(known in (end, self.stored_end_offset), self, "producers are known up to the end", known=known)
+        self.producer_states.check_invariants()
 
     def _require_open(self) -> None:
         if self._closed:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tidelog.model.invariants import require
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, Buffer, CorruptBatch
 from tidelog.storage.files.file_names import (
     INDEX_SUFFIXES,
@@ -408,6 +409,15 @@ class Segment:
         self.offset_index.path = self._path(OFFSET_INDEX_SUFFIX)
         self.time_index.path = self._path(TIME_INDEX_SUFFIX)
         self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
+
+    def check_invariants(self, end_offset: int) -> None:
+        """Of what is in memory; files are not opened for it."""
+        self.offset_index.check_invariants(end_offset, self.size)
+        require(0 <= self._checked_to <= self.size, self, "only what is there was checked", checked_to=self._checked_to)
+        if self._recent:
+            last = self._recent[-1]
+            require(last.position + last.size == self.size, self, "the last batch ends the segment", last=last)
+            require(last.last_offset < end_offset, self, "the last batch is below the next segment", last=last)
 
     def _find(self, file: File, offset: int) -> BatchPosition | None:
         indexed_offset, position = self.offset_index.position_before(offset)

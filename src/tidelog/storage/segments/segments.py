@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
+from tidelog.model.invariants import require
 from tidelog.storage.segments.segment import Segment
 
 
@@ -87,3 +89,13 @@ class Segments:
     def above(self, offset: int) -> list[Segment]:
         """Those that begin above `offset`."""
         return self._segments[bisect_right(self._offsets, offset) :]
+
+    def check_invariants(self, log_start_offset: int, log_end_offset: int) -> None:
+        offsets = self._offsets
+        in_step = bool(offsets) and offsets == [segment.base_offset for segment in self._segments]
+        require(in_step, self._segments, "there is a segment, and each is found by its first offset", offsets=offsets)
+        require(all(a < b for a, b in pairwise(offsets)), self._segments, "segments are in the order of their offsets")
+        covered = 0 <= offsets[0] <= log_start_offset and offsets[-1] <= log_end_offset
+        require(covered, self._segments, "the log lies in its segments", start=log_start_offset, end=log_end_offset)
+        for segment, end in zip(self._segments, [*offsets[1:], log_end_offset], strict=True):
+            segment.check_invariants(end)
