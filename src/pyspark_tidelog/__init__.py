@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from tidelog.spark.session.errors import spoken
+from tidelog.spark.workers.errors import spoken
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (

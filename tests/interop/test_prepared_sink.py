@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.apache_kafka import ApacheKafka, running_apache_kafka
 
-from tidelog.spark.prepared.sink import plan_prepared
 from tidelog.spark.sink.errors import InvalidSinkOptions
 from tidelog.spark.sink.modes import run
 from tidelog.spark.sink.options import sink_options
+from tidelog.spark.sink.prepared.sink import plan_prepared
 
 pytestmark = [pytest.mark.maven, pytest.mark.xdist_group("jvm"), pytest.mark.slow]
 

@@ -1,0 +1,18 @@
+"""The `tidelog` command. Each command is a module in `commands/`; what they are made of is beside it.
+
+main.py                finds the module of a command, and turns failures into one line
+session.py             options that lead to a cluster, properties files, running asynchronous code
+output.py              JSON for programs, Kafka's columns for everybody else
+times.py               points in time and durations as people type them
+commands/              one module for each command
+dump_log/              how `dump-log` reads files and prints them
+nodes.py               `up --nodes N`: a cluster of processes on this machine
+cluster_report.py      `cluster`: nodes, quorum and partitions as lines
+reassignments.py       `cluster`: moving replicas
+topics_description.py  `topics --describe`
+groups_description.py  `groups --describe`
+groups_offsets.py      `groups --reset-offsets`, `--delete-offsets`
+line_reader.py         `produce`: a line becomes a record
+record_format.py       `consume`: a record becomes a line
+formatters.py          `consume --formatter`: records of coordinators
+"""

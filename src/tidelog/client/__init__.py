@@ -1,0 +1,17 @@
+"""The client for asyncio: `Producer`, `Consumer`, `Admin` and `ExactlyOnceLoop`. Without asyncio: `tidelog.sync`.
+
+producer/        records into topics
+consumer/        records out of topics, alone or in a group
+admin/           administration of a cluster
+exactly_once.py  consume, process and produce, with the offsets in the transaction
+transactions/    the transactions of a producer
+offsets/         offsets of groups and of partitions, on the brokers
+cluster/         the way to the brokers: connections, metadata, retries
+config.py        what users give, checked and typed
+options.py       the options as tables: names, types, defaults
+offset_reset.py  auto.offset.reset
+errors.py        what the client raises
+metrics.py       how clients measure themselves
+arrow.py         records as `pyarrow.RecordBatch`, and back
+system.py        the machine's clock and randomness
+"""

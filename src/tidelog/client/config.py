@@ -11,17 +11,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tidelog.client.offsets.reset import OffsetReset, parse_offset_reset
+from tidelog.client.offset_reset import OffsetReset, parse_offset_reset
 from tidelog.client.options import (
     CLIENT_OPTIONS,
     CONSUMER,
     CONSUMER_OPTIONS,
+    HASH,
     JAVA_ASSIGNORS,
+    JAVA_PARTITIONERS,
     PRODUCER_OPTIONS,
     READ_COMMITTED,
     WITHOUT_EFFECT,
 )
-from tidelog.client.producer.partitioner import HASH, JAVA_PARTITIONERS
 from tidelog.config.definitions import ConfigDefinition, ConfigValue, InvalidConfig, unknown_name_problem
 from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression

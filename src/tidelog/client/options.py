@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidelog.client.producer.partitioner import JAVA_PARTITIONERS, PARTITIONERS, UNIFORM_STICKY
 from tidelog.config.definitions import (
     Between,
     ConfigDefinition,
@@ -25,6 +24,20 @@ LARGEST_LONG = 2**63 - 1
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
+
+# What they do is in `tidelog.client.producer.partitioner`.
+UNIFORM_STICKY = "uniform-sticky"
+STICKY = "sticky"
+ROUND_ROBIN = "round-robin"
+HASH = "hash"
+PARTITIONERS = (UNIFORM_STICKY, STICKY, ROUND_ROBIN, HASH)
+
+# What Java's class names stand for here, so that people's files keep working. The second and third are gone in 4.0.
+JAVA_PARTITIONERS = {
+    "org.apache.kafka.clients.producer.RoundRobinPartitioner": ROUND_ROBIN,
+    "org.apache.kafka.clients.producer.UniformStickyPartitioner": STICKY,
+    "org.apache.kafka.clients.producer.internals.DefaultPartitioner": UNIFORM_STICKY,
+}
 
 # What Java's class names stand for here, so that people's files keep working.
 JAVA_ASSIGNORS = {

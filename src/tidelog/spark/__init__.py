@@ -1,5 +1,14 @@
 """tidelog for Spark, through PySpark: the source, the exactly-once sink, and what a job needs around them.
 
+    source/ sink/       topics as a DataFrame, and a DataFrame into topics exactly once
+    session/            the session, its progress, its errors as people read them
+    pipelines/ demo/    ready jobs that settings describe, and one that is killed for show
+    mirror/ databases/  the targets of pipelines: another cluster, a table
+    outbox/ log_files/  more sources: events in a database, the files of a log directory
+    models/             the protocols as models, for exhaustive exploration
+    workers/ daemon.py  what holds in Spark's Python processes, and what they are forked from
+    versions/           what differs between versions of Spark
+
 What jobs import is here by name; everything else may move. Importing this package imports neither Spark nor Arrow;
 asking for one of the names does.
 """

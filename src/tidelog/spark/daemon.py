@@ -59,6 +59,6 @@ def load() -> None:
 
 if __name__ == "__main__":
     load()
-    # Workers have this from the start (`tidelog.spark.session.worker_memory`).
+    # Workers have this from the start (`tidelog.spark.workers.memory`).
     gc.freeze()
     manager()

@@ -10,6 +10,11 @@
 
 The work is done by `tidelog.client` on an event loop in a background thread, one for all clients of the process. A
 client may be used from any thread, one thread at a time for reading. It must not be carried over a fork.
+
+    producer.py    records are handed over in bulk, so that `send` does not wait
+    consumer.py    iteration takes records in bulk
+    admin.py       `Admin`
+    background.py  the event loop in its thread, and how calls get there and back
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tidelog.client.config import InvalidConfig, OptionValue, consumer_config
-from tidelog.client.offsets.reset import parse_offset_reset
-from tidelog.client.offsets.timestamps import EARLIEST, LATEST
+from tidelog.client.offset_reset import parse_offset_reset
+from tidelog.model.offset_times import EARLIEST, LATEST
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:9092"}
 

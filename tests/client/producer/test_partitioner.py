@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tidelog.client.options import PARTITIONERS
 from tidelog.client.producer.batches import Accumulator, ProducerBatch
 from tidelog.client.producer.partitioner import (
-    PARTITIONERS,
     HashPartitioner,
     RoundRobinPartitioner,
     StickyPartitioner,

@@ -75,11 +75,11 @@ IS_AWAY = [
     "tidelog.spark.databases.store.DatabaseProblem: staging table x holds 0 rows instead of 3: the server was started "
     "anew in between. Nothing was written; start the pipeline again and the batch is repeated",
     "sqlite3.OperationalError: database is locked",
-    "tidelog.spark.session.errors.SparkProblem: the database cannot do this: terminating connection due to "
+    "tidelog.spark.workers.errors.SparkProblem: the database cannot do this: terminating connection due to "
     "administrator command server closed the connection unexpectedly. Start the query again when it can",
-    "tidelog.spark.session.errors.SparkProblem: ConnectionResetError: [Errno 104] Connection reset by peer",
-    "tidelog.spark.session.errors.SparkProblem: TimeoutError: ",
-    "tidelog.spark.session.errors.SparkProblem: no broker answers at 127.0.0.1:1 (connection refused)",
+    "tidelog.spark.workers.errors.SparkProblem: ConnectionResetError: [Errno 104] Connection reset by peer",
+    "tidelog.spark.workers.errors.SparkProblem: TimeoutError: ",
+    "tidelog.spark.workers.errors.SparkProblem: no broker answers at 127.0.0.1:1 (connection refused)",
     "ConnectionRefusedError: [Errno 111] Connection refused",
     "ConnectionResetError: [Errno 104] Connection reset by peer",
     "TimeoutError",
@@ -105,7 +105,7 @@ REFUSED = [
     "psycopg.errors.UndefinedColumn: column total of relation orders does not exist",
     "psycopg.errors.NumericValueOutOfRange: integer out of range",
     "psycopg.errors.UniqueViolation: duplicate key value violates unique constraint",
-    "tidelog.spark.session.errors.SparkProblem: the database cannot do this: duplicate key value violates unique "
+    "tidelog.spark.workers.errors.SparkProblem: the database cannot do this: duplicate key value violates unique "
     'constraint "orders_key" DETAIL: Key (note)=(connection refused) already exists. Start the query again when it can',
     "ValueError: connection refused, says the value of a record",
     "KeyError: 'Connection reset by peer'",

@@ -20,8 +20,8 @@ from support.spark_cluster import running_spark_cluster
 from support.tidelog_process import running_tidelog
 
 from tidelog.client.cluster.cluster import CoordinatorKind
-from tidelog.spark.prepared.sink import DRIVER_CRASH_POINTS as PREPARED_CRASH_POINTS
 from tidelog.spark.session.java import find_java
+from tidelog.spark.sink.prepared.sink import DRIVER_CRASH_POINTS as PREPARED_CRASH_POINTS
 from tidelog.spark.sink.publish import DRIVER_CRASH_POINTS
 
 pytestmark = [

@@ -1,4 +1,15 @@
-"""Administration of a cluster, whichever makes it: tidelog or Apache Kafka."""
+"""Administration of a cluster, whether its brokers are tidelog or Apache Kafka.
+
+client.py        `Admin`: one face for the modules below
+topics.py        create, delete, list, describe, grow
+configs.py       configurations of topics, brokers and groups
+groups.py        groups and the offsets that they have committed
+partitions.py    offsets and producers of partitions, deleting records
+replicas.py      elections and reassignments
+transactions.py  what transactions do, and ending those that hang
+quorum.py        the metadata quorum
+nodes.py         brokers, their versions and their directories
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,24 @@
-"""The consumer: `Consumer` is what people use, everything else is behind it."""
+"""The consumer: `Consumer` is what people use, everything else is behind it.
+
+consumer.py            `Consumer`
+subscription.py        topics by name, by pattern, or partitions assigned by hand
+positions.py           where the reader is in each partition. Pure
+positioning.py         finds positions, and has them confirmed by new leaders
+truncation.py          asks new leaders whether they have what was read (KIP-320)
+fetcher.py             fetches ahead of the reader
+fetch_session.py       incremental fetches (KIP-227). Pure
+fetched.py             a Fetch reply, taken apart as it is read
+reader.py              hands out what has been fetched. Pure
+columns.py             the same as `pyarrow.RecordBatch`
+commits.py             commits offsets
+questions.py           offsets and partitions that a user asks for
+listeners.py           callbacks at rebalances
+member.py              what a consumer needs from its group, in either protocol
+classic_member.py      the classic protocol, with join.py and group_protocol.py
+assignors.py           how a classic group divides partitions, with sticky.py. Pure
+reconciling_member.py  the protocol of KIP-848, with reconciliation.py
+metrics.py             what a consumer measures
+"""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.consumer.fetcher import RecordFetcher
 from tidelog.client.consumer.listeners import Holdings, Listener, RebalanceListeners
 from tidelog.client.consumer.member import GroupMember
+from tidelog.client.consumer.metrics import ConsumerMetrics
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import Positions
 from tidelog.client.consumer.questions import PartitionQuestions
@@ -29,13 +30,12 @@ from tidelog.client.consumer.reader import Reader
 from tidelog.client.consumer.reconciling_member import ReconcilingMember
 from tidelog.client.consumer.subscription import Kind, Subscription
 from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable, WrongUse, is_retriable
-from tidelog.client.metrics import ConsumerMetrics
 from tidelog.client.offsets.committed import OffsetAndMetadata, fetch_committed
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
-from tidelog.client.offsets.timestamps import EARLIEST, LATEST
 from tidelog.client.options import CONSUMER
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import EARLIEST, LATEST
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.network.port import Network
@@ -356,7 +356,7 @@ class Consumer(PartitionQuestions):
         return self._commits.group_metadata
 
     def metrics(self) -> dict[str, float]:
-        """What this consumer has measured of itself, by Kafka's names: see `tidelog.client.metrics`."""
+        """What this consumer has measured of itself, by Kafka's names: see `tidelog.client.consumer.metrics`."""
         return self._metrics.snapshot()
 
     # -- inside --------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from tidelog.client.consumer.truncation import LeaderEpochEnd, Question, ask_for
 from tidelog.client.errors import ApiTimeout, ClientError, LogTruncated, NoBrokerAvailable, NoOffsetForPartition
 from tidelog.client.offsets.committed import fetch_committed
 from tidelog.client.offsets.listing import list_offsets
-from tidelog.client.offsets.timestamps import LATEST
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.offset_times import LATEST
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 
 logger = logging.getLogger(__name__)

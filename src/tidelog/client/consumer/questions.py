@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.offsets.listing import OffsetAndTimestamp, list_offsets
-from tidelog.client.offsets.timestamps import EARLIEST, LATEST
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import EARLIEST, LATEST
 
 
 class PartitionQuestions:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import api_error
-from tidelog.client.offsets.timestamps import (
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
@@ -20,8 +22,6 @@ from tidelog.client.offsets.timestamps import (
     LATEST_TIERED,
     MAX_TIMESTAMP,
 )
-from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tidelog.protocol.messages.list_offsets_response import ListOffsetsResponse
 

@@ -21,19 +21,6 @@ from tidelog.records.implementation import hashing
 
 murmur2 = hashing.murmur2
 
-UNIFORM_STICKY = "uniform-sticky"
-STICKY = "sticky"
-ROUND_ROBIN = "round-robin"
-HASH = "hash"
-PARTITIONERS = (UNIFORM_STICKY, STICKY, ROUND_ROBIN, HASH)
-
-# What Java's class names stand for here, so that people's files keep working. The second and third are gone in 4.0.
-JAVA_PARTITIONERS = {
-    "org.apache.kafka.clients.producer.RoundRobinPartitioner": ROUND_ROBIN,
-    "org.apache.kafka.clients.producer.UniformStickyPartitioner": STICKY,
-    "org.apache.kafka.clients.producer.internals.DefaultPartitioner": UNIFORM_STICKY,
-}
-
 # (topic, key, value, number of partitions) -> partition
 PartitionFunction = Callable[[str, bytes | None, bytes | None, int], int]
 

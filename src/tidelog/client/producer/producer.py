@@ -221,7 +221,7 @@ class Producer:
             raise failed.failure
 
     def metrics(self) -> dict[str, float]:
-        """What this producer has measured of itself, by Kafka's names: see `tidelog.client.metrics`."""
+        """What this producer has measured of itself, by Kafka's names: see `tidelog.client.producer.metrics`."""
         return {} if self._sender is None else self._sender.metrics.snapshot()
 
     async def partitions_for(self, topic: str) -> TopicMetadata:

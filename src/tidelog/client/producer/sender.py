@@ -26,9 +26,9 @@ from tidelog.client.errors import (
     is_retriable,
     raise_for_code,
 )
-from tidelog.client.metrics import ProducerMetrics
 from tidelog.client.producer.batches import NO_OFFSET, Accumulator, PreencodedBatch, ProducerBatch, Stored
 from tidelog.client.producer.encoded_batches import stamp
+from tidelog.client.producer.metrics import ProducerMetrics
 from tidelog.client.producer.sequences import BatchRefusal, Sequences
 from tidelog.client.transactions.coordinator_requests import CONCURRENT_PAUSE_MS, CoordinatorRequests
 from tidelog.client.transactions.transactions import Transactions

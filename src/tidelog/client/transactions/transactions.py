@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
 
 from tidelog.client.errors import (
     AbortableError,
@@ -21,8 +22,6 @@ from tidelog.client.errors import (
 )
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
-from tidelog.client.producer.batches import ProducerBatch
-from tidelog.client.producer.sequences import Sequences
 from tidelog.client.transactions.coordinator_requests import Asking, CoordinatorRequests, ProducerIdAndEpoch
 from tidelog.client.transactions.prepared import PreparedTransactionState
 from tidelog.client.transactions.states import Call, News, State, after_call, after_news
@@ -43,8 +42,31 @@ _DROPPING = _DROPPING_EVERYTHING | {State.FAILED, State.ABORTING, State.ABORT_UN
 Drain = Callable[[], Awaitable[None]]
 
 
+class TransactionalBatch(Protocol):
+    """What of a producer's batch matters for its transaction."""
+
+    @property
+    def partition(self) -> TopicPartition: ...
+    @property
+    def has_sequence(self) -> bool: ...
+
+
+class SequenceNumbers(Protocol):
+    """The producer's id, epoch and sequence numbers (`tidelog.client.producer.sequences`)."""
+
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def broken(self) -> bool: ...
+    def restart(self, producer_id: int, epoch: int) -> None: ...
+
+
 class Transactions:
-    def __init__(self, coordinator: CoordinatorRequests, sequences: Sequences, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, coordinator: CoordinatorRequests, sequences: SequenceNumbers, on_change: Callable[[], None]
+    ) -> None:
         self.state = State.UNINITIALIZED
         self.second_protocol = False
         # Why the transaction has failed, or why the producer is out of use.
@@ -193,7 +215,7 @@ class Transactions:
     def produce_at_most(self) -> int | None:
         return None if self.second_protocol else PRODUCE_V1
 
-    def may_send(self, batch: ProducerBatch) -> bool:
+    def may_send(self, batch: TransactionalBatch) -> bool:
         """Whether the batch's partition is part of the transaction, so that records may be written there."""
         if self.second_protocol or batch.has_sequence or batch.partition in self._added:
             return True
@@ -210,7 +232,7 @@ class Transactions:
         """Whether there may be batches that `drops` tells of: asked often, while almost always there are none."""
         return self.state in _DROPPING
 
-    def drops(self, batch: ProducerBatch) -> bool:
+    def drops(self, batch: TransactionalBatch) -> bool:
         """Whether a batch that waits will never be sent.
 
         With the first protocol what has been sent once is tried until its fate is known: the producer may keep its

@@ -1,5 +1,12 @@
-"""Topics into database tables, exactly once: rows and the batch number in one transaction of the database.
+"""Topics into database tables, exactly once: rows and progress in one transaction of the database.
 
-`progress` decides, `sink` is the data source that Spark writes to, `postgresql` and `sqlite` talk to the databases.
-`message_log` is for those who consume events on their own and want each of them once.
+sink.py               the data source that Spark writes to
+options.py            what users write, checked
+progress.py           may this micro-batch be written? Pure
+evolution.py          which columns a table lacks. Pure
+store.py              what a database must be able to do
+postgresql.py         PostgreSQL: staging tables, COPY
+postgresql_tables.py  PostgreSQL: the tables that remember, and the user's
+sqlite.py             SQLite
+message_log.py        each event once, for programs that consume on their own
 """

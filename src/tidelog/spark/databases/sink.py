@@ -17,12 +17,12 @@ from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.databases.options import DatabaseSinkOptions, parse_sink_options, table_columns
 from tidelog.spark.databases.progress import BatchRefused, PipelineBatch
 from tidelog.spark.databases.store import StagedRows, open_database
-from tidelog.spark.session.errors import spoken
-from tidelog.spark.session.processes import planned
 from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.checkpoint import PlannedBatch, planned_batch, planned_in, stop_if_overtaken
 from tidelog.spark.versions.data_sources import DataSource, DataSourceStreamArrowWriter
 from tidelog.spark.versions.messages import WriterCommitMessage
+from tidelog.spark.workers.errors import spoken
+from tidelog.spark.workers.planning import planned
 
 if TYPE_CHECKING:
     import pyarrow as pa

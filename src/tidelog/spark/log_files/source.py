@@ -17,8 +17,8 @@ from tidelog.spark.log_files.segments import (
     find_segments,
     log_files_options,
 )
-from tidelog.spark.session.errors import spoken
 from tidelog.spark.versions.data_sources import DataSourceReader, InputPartition
+from tidelog.spark.workers.errors import spoken
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,8 +21,6 @@ from tidelog.model.ids import TopicPartition
 from tidelog.spark.mirror.progress import MirrorVerdict, Noted, Offsets, decide, is_last_batch
 from tidelog.spark.mirror.runs import Stretch, extend, joined, match, read_runs, stretches, write_runs
 from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
-from tidelog.spark.session.errors import spoken
-from tidelog.spark.session.processes import planned
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.columns import SinkColumns, sink_columns
@@ -34,6 +32,8 @@ from tidelog.spark.sink.plan import SinkPlan, TaskOutput
 from tidelog.spark.sink.publish import Publication
 from tidelog.spark.sink.writers import MicroBatchWriter
 from tidelog.spark.versions.data_sources import DataSource
+from tidelog.spark.workers.errors import spoken
+from tidelog.spark.workers.planning import planned
 
 if TYPE_CHECKING:
     import pyarrow as pa

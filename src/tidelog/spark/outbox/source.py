@@ -31,7 +31,7 @@ from tidelog.spark.outbox.routing import (
 )
 from tidelog.spark.outbox.routing import topic_of as topic_of_route
 from tidelog.spark.outbox.tables import LogSettings, Offset, OutboxSettings, OutboxTable, open_outbox
-from tidelog.spark.session.errors import spoken
+from tidelog.spark.source.self_limited import for_this_spark
 from tidelog.spark.versions.data_sources import (
     DataSource,
     DataSourceStreamReader,
@@ -41,7 +41,7 @@ from tidelog.spark.versions.data_sources import (
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
-from tidelog.spark.versions.self_limited import for_this_spark
+from tidelog.spark.workers.errors import spoken
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,6 +1,19 @@
 """Ready pipelines: Spark jobs that are described by settings, without a line of code.
 
-`settings` are what users write, `run` starts a job and shows its progress; one module for each pipeline puts the
-query together: `transform`, `mirror`, `outbox`, `sink_db`. Run one with `tidelog pipeline`, or with spark-submit and
-the file `__main__.py` of this package.
+__main__.py       what spark-submit starts
+run.py            starts Spark and the query, shows progress, stops, explains a failure
+settings.py       what users write, as values
+reading.py        from TOML to settings
+durations.py      lengths of time in settings. Pure
+transform.py      topics through SQL or a function into topics
+mirror.py         one cluster into another
+outbox.py         events of a database table into topics
+sink_db.py        topics into a table
+records.py        topics as rows
+retrying.py       is a failure worth another try? Pure
+failure.py        how a pipeline fails
+progress.py       a query's progress, for people
+health.py         how the pipeline is doing, for probes and Prometheus
+service.py        /healthz and /metrics
+spark_version.py  which Spark they need
 """

@@ -1,17 +1,14 @@
 """What each entrance into the sink begins with: the kind of delivery, and what tasks of a micro-batch are given.
 
-The kinds are `tidelog.spark.sink.batch` (exactly once, the default), `tidelog.spark.sink.task` (exactly once, a
-transaction for each task), `tidelog.spark.prepared` (the same, decided at once) and `tidelog.spark.sink.sending` (at
-least once). The entrances are `tidelog.spark.sink.writers` and
-`tidelog.spark.sink.foreach_batch`.
+The kinds are `batch.py` (exactly once, the default), `task.py` (exactly once, a transaction for each task), `prepared/`
+(the same, decided in one transaction) and `sending.py` (at least once). The entrances are `writers.py` and
+`foreach_batch.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidelog.spark.prepared.decision import PreparedPlan
-from tidelog.spark.prepared.sink import PreparedMode, plan_prepared
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.checkpoint import (
     NoCheckpoint,
@@ -26,6 +23,8 @@ from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFenced
 from tidelog.spark.sink.modes import SinkMode, run
 from tidelog.spark.sink.options import Atomicity, DeliveryGuarantee, SinkOptions
 from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.prepared.decision import PreparedPlan
+from tidelog.spark.sink.prepared.sink import PreparedMode, plan_prepared
 from tidelog.spark.sink.sending import AtLeastOnceMode
 from tidelog.spark.sink.staging import plan_folder
 from tidelog.spark.sink.task import TaskMode

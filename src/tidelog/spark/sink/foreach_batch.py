@@ -6,7 +6,7 @@
 
 Only the way in differs from `df.writeStream.format("tidelog")`: here Spark calls a function with each micro-batch. It
 lets tasks do what they do for the data source, collects what they hand to the driver, and commits that as the data
-source does. Which query it is, and where its checkpoint is, `tidelog.spark.versions.running_query` finds out.
+source does. Which query it is, and where its checkpoint is, `tidelog.spark.sink.running_query` finds out.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFailed
 from tidelog.spark.sink.modes import SinkMode, TaskPlace
 from tidelog.spark.sink.options import DeliveryGuarantee, SinkOptions, sink_options
 from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.running_query import running_query
 from tidelog.spark.versions.messages import WriterCommitMessage
-from tidelog.spark.versions.running_query import running_query
 
 if TYPE_CHECKING:
     import pyarrow as pa

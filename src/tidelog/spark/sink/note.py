@@ -18,7 +18,7 @@ from typing import Any
 from tidelog.spark.sink.batch_identity import BatchIdentity, Reads
 
 NOTE_PARTITION = 0
-# With atomicity=prepared the division names the fence of the decision (`tidelog.spark.prepared.decision`).
+# With atomicity=prepared the division names the fence of the decision (`tidelog.spark.sink.prepared.decision`).
 PREPARED = "prepared "
 # Kafka refuses longer metadata unless offset.metadata.max.bytes is raised.
 _MAX_METADATA = 4096

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.records.content_digest import ContentDigest
-from tidelog.spark.prepared.decision import PreparedPlan
 from tidelog.spark.sink.checkpoint import PlannedBatch
 from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.options import SinkOptions
+from tidelog.spark.sink.prepared.decision import PreparedPlan
 from tidelog.spark.sink.staging import StagedFile, StagingFolder
 from tidelog.spark.versions.messages import WriterCommitMessage
 

@@ -2,7 +2,7 @@
 
 For each micro-batch Spark creates a writer in one process of the driver, which plans, and copies it to the tasks, whose
 `write` is called; it calls `commit` or `abort` on another writer, in another process of the driver
-(`tidelog.spark.session.processes`). What these do depends on the kind of delivery (`tidelog.spark.sink.delivery`). The
+(`tidelog.spark.workers.planning`). What these do depends on the kind of delivery (`tidelog.spark.sink.delivery`). The
 other entrance into the same sink is `tidelog.spark.sink.foreach_batch`.
 """
 
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
-from tidelog.spark.session.errors import spoken
-from tidelog.spark.session.processes import PLANNER, planned
 from tidelog.spark.sink.columns import SinkColumns, sink_columns
 from tidelog.spark.sink.delivery import delivery_mode, plan_micro_batch, planned_for
 from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFailed
 from tidelog.spark.sink.modes import TaskPlace
 from tidelog.spark.sink.options import Atomicity, SinkOptions, sink_options
 from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.running_query import BATCH_ID, QUERY_ID, RUN_ID
 from tidelog.spark.versions.data_sources import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
@@ -29,7 +28,8 @@ from tidelog.spark.versions.data_sources import (
     DataSourceWriter,
 )
 from tidelog.spark.versions.messages import WriterCommitMessage
-from tidelog.spark.versions.running_query import BATCH_ID, QUERY_ID, RUN_ID
+from tidelog.spark.workers.errors import spoken
+from tidelog.spark.workers.planning import PLANNER, planned
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,17 +17,8 @@ from tidelog.client.cluster.metadata import ClusterMetadata, TopicMetadata
 from tidelog.client.offsets.listing import list_offsets
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
-from tidelog.spark.source.offsets import (
-    EARLIEST,
-    LATEST,
-    AtOffsets,
-    AtTimestamp,
-    AtTimestamps,
-    Earliest,
-    Latest,
-    PartitionOffsets,
-    Place,
-)
+from tidelog.model.offset_times import EARLIEST, LATEST
+from tidelog.spark.source.offsets import AtOffsets, AtTimestamp, AtTimestamps, Earliest, Latest, PartitionOffsets, Place
 from tidelog.spark.source.options import NamedTopics, Partitions, Selection, SourceOptions, TopicPattern
 
 logger = logging.getLogger(__name__)

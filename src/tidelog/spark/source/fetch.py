@@ -23,11 +23,11 @@ from tidelog.client.errors import ClientError, api_error, is_retriable
 from tidelog.client.offsets.listing import list_offsets
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
+from tidelog.model.offset_times import EARLIEST
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
 from tidelog.spark.source.batches import arrow_batches
-from tidelog.spark.source.offsets import EARLIEST
 from tidelog.spark.source.ranges import OffsetRange
 
 logger = logging.getLogger(__name__)

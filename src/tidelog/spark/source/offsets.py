@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidelog.model.ids import TopicPartition
-
-# In offsets that people write, these stand for places. They are also what ListOffsets takes them for.
-LATEST = -1
-EARLIEST = -2
+from tidelog.model.offset_times import EARLIEST
 
 LARGEST_OFFSET = 2**63 - 1
 LARGEST_PARTITION = 2**31 - 1

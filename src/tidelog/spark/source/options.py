@@ -13,9 +13,8 @@ from typing import Literal, TypeVar
 from tidelog.client.config import ConsumerConfig, consumer_config
 from tidelog.config.definitions import InvalidConfig, nearest_name
 from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import EARLIEST, LATEST
 from tidelog.spark.source.offsets import (
-    EARLIEST,
-    LATEST,
     AtOffsets,
     AtTimestamp,
     AtTimestamps,

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidelog.model.ids import TopicPartition, Uuid
-from tidelog.spark.session.errors import spoken
 from tidelog.spark.source.cluster import Selected, SourceCluster, SourceProblem
 from tidelog.spark.source.fetch import INSTRUCTION, DataLost, ReadTask, read_range
 from tidelog.spark.source.offsets import PartitionOffsets, offsets_from_json, offsets_to_json
 from tidelog.spark.source.options import SourceOptions, batch_options, includes_headers, stream_options
 from tidelog.spark.source.ranges import OffsetRange, limit_offsets, new_offsets, plan_ranges, split_ranges
 from tidelog.spark.source.schema import source_columns
+from tidelog.spark.source.self_limited import for_this_spark
 from tidelog.spark.versions.data_sources import (
     DataSourceReader,
     DataSourceStreamReader,
@@ -29,7 +29,7 @@ from tidelog.spark.versions.data_sources import (
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
-from tidelog.spark.versions.self_limited import for_this_spark
+from tidelog.spark.workers.errors import spoken
 
 if TYPE_CHECKING:
     import pyarrow as pa

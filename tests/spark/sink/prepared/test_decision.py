@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.prepared.decision import (
+from tidelog.spark.sink.prepared.decision import (
     MAX_METADATA,
     MAX_PARTS,
     Begun,

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tidelog.spark.session.processes import PLANNER, planned
+from tidelog.spark.workers.planning import PLANNER, planned
 
 
 @dataclass

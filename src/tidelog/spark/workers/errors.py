@@ -13,7 +13,7 @@ when an error leaves it. Two things get between the message and its reader, and 
 An error in `abort` or `stop` would take the place of the one that made Spark call them. They only log.
 
 All of Spark's calls pass through here, so this is also where a process that has loaded everything is noticed
-(`tidelog.spark.session.worker_memory`).
+(`tidelog.spark.workers.memory`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
-from tidelog.spark.session.worker_memory import freeze_loaded, is_worker
 from tidelog.spark.versions.data_sources import DataSourceStreamReader
+from tidelog.spark.workers.memory import freeze_loaded, is_worker
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,6 @@ from support.prepared_query import PreparedQuery
 
 import tidelog
 from tidelog.client.admin import Admin
-from tidelog.spark.prepared import decision, recovery, sink
-from tidelog.spark.prepared.sink import DRIVER_CRASH_POINTS, TaskPrepared, plan_prepared
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.checkpoint import planned_batch
 from tidelog.spark.sink.columns import SinkColumns
@@ -25,6 +23,8 @@ from tidelog.spark.sink.delivery import plan_micro_batch
 from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed, PublishFenced, SinkError
 from tidelog.spark.sink.modes import SinkMode, run
 from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.prepared import decision, recovery, sink
+from tidelog.spark.sink.prepared.sink import DRIVER_CRASH_POINTS, TaskPrepared, plan_prepared
 from tidelog.spark.sink.staging import plan_folder
 from tidelog.spark.sink.task import TaskMode
 from tidelog.spark.sink.topics import partition_counts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.prepared.decision import Begun, CommitDecision, RecoveryPlan, plan_recovery
-from tidelog.spark.prepared.model import PreparedModel
+from tidelog.spark.sink.prepared.decision import Begun, CommitDecision, RecoveryPlan, plan_recovery
+from tidelog.spark.sink.prepared.model import PreparedModel
 from tidelog.testing.exhaustive import explore
 
 # Larger than any path through these models: they are explored to the end.

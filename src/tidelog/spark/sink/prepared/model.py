@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tidelog.spark.prepared.decision import Begun, CommitDecision, Fence, RecoveryPlan, Slot, plan_recovery
+from tidelog.spark.sink.prepared.decision import Begun, CommitDecision, Fence, RecoveryPlan, Slot, plan_recovery
 from tidelog.testing.exhaustive import Step
 
 # What a driver does next. It begins with what it finds at the start of a micro-batch.

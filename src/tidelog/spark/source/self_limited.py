@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 
-from tidelog.spark.session.errors import spoken
 from tidelog.spark.versions.data_sources import (
     HAS_READ_LIMITS,
     DataSourceStreamReader,
@@ -26,6 +25,7 @@ from tidelog.spark.versions.data_sources import (
     ReadLimit,
 )
 from tidelog.spark.versions.refusals import StartUnknown, limit_without_start
+from tidelog.spark.workers.errors import spoken
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ import pytest
 
 _CALL = """
 import gc
-from tidelog.spark.session.worker_memory import freeze_loaded
+from tidelog.spark.workers.memory import freeze_loaded
 freeze_loaded()
 first = gc.get_freeze_count()
 more = [[] for _ in range(100)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tidelog.client.offsets.timestamps import EARLIEST, LATEST
+from tidelog.model.offset_times import EARLIEST, LATEST
 
 _BY_DURATION = "by_duration:"
 # What Java's Duration reads, without signs: days, then hours, minutes and seconds behind a T.

@@ -29,7 +29,14 @@ from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.producer.producer import Producer
 from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import Kept, OpenTransaction, TransactionHandover
-from tidelog.spark.prepared.decision import (
+from tidelog.spark.sink.crash_points import crash_point
+from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, PublishFenced, SinkError
+from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace, all_of, check_places, identity_of, run
+from tidelog.spark.sink.note import PREPARED, Refuse, Skip, decide, note_of
+from tidelog.spark.sink.note_store import fetch_note, note_partition
+from tidelog.spark.sink.options import ChangedBatch, MissingNote, SinkOptions
+from tidelog.spark.sink.plan import SinkPlan, WrittenRows
+from tidelog.spark.sink.prepared.decision import (
     MAX_SLOTS,
     Begun,
     CommitDecision,
@@ -40,14 +47,7 @@ from tidelog.spark.prepared.decision import (
     slot_name,
     write_parts,
 )
-from tidelog.spark.prepared.recovery import abort_all, commit_all, open_transactions, recover_query
-from tidelog.spark.sink.crash_points import crash_point
-from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, PublishFenced, SinkError
-from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace, all_of, check_places, identity_of, run
-from tidelog.spark.sink.note import PREPARED, Refuse, Skip, decide, note_of
-from tidelog.spark.sink.note_store import fetch_note, note_partition
-from tidelog.spark.sink.options import ChangedBatch, MissingNote, SinkOptions
-from tidelog.spark.sink.plan import SinkPlan, WrittenRows
+from tidelog.spark.sink.prepared.recovery import abort_all, commit_all, open_transactions, recover_query
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
 from tidelog.spark.sink.reports import leave_report, report_of
 from tidelog.spark.sink.sending import TaskProducer

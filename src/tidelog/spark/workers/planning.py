@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Protocol, TypeVar
 
-from tidelog.spark.session.worker_memory import freeze_loaded
+from tidelog.spark.workers.memory import freeze_loaded
 
 # Spark's module for plans: the first argument of the daemon that forks such processes, or the module that is run.
 PLANNER = "pyspark.sql.worker.write_into_data_source"

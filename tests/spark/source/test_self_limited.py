@@ -15,8 +15,8 @@ from support.filled_topics import FilledTopics
 
 from tidelog.spark.source.options import stream_options
 from tidelog.spark.source.readers import StreamReader
+from tidelog.spark.source.self_limited import SelfLimitedReader
 from tidelog.spark.versions.refusals import StartUnknown
-from tidelog.spark.versions.self_limited import SelfLimitedReader
 from tidelog.testing.broker_thread import BrokerThread
 
 NewReader = Callable[..., SelfLimitedReader]

@@ -20,7 +20,11 @@ from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import OpenTransaction, TransactionHandover
 from tidelog.model.errors import ApiError
 from tidelog.network.client_connection import UnsupportedByBroker
-from tidelog.spark.prepared.decision import (
+from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed
+from tidelog.spark.sink.note import PREPARED, Note
+from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
+from tidelog.spark.sink.options import MissingNote, SinkOptions
+from tidelog.spark.sink.prepared.decision import (
     Begun,
     CommitDecision,
     Fence,
@@ -35,10 +39,6 @@ from tidelog.spark.prepared.decision import (
     slot_of_name,
     slots_pattern,
 )
-from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed
-from tidelog.spark.sink.note import PREPARED, Note
-from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
-from tidelog.spark.sink.options import MissingNote, SinkOptions
 
 logger = logging.getLogger(__name__)
 

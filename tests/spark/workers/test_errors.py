@@ -29,9 +29,9 @@ import pyspark_tidelog
 import pyspark_tidelog_log
 import tidelog.spark
 from tidelog.spark import explain
-from tidelog.spark.session.errors import SPOKEN, RefusingReader, spoken
 from tidelog.spark.sink.errors import SinkError
 from tidelog.spark.source.cluster import SourceProblem
+from tidelog.spark.workers.errors import SPOKEN, RefusingReader, spoken
 
 _CALLED_BY_SPARK = (DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter, DataSourceStreamWriter)
 
@@ -163,7 +163,7 @@ def test_what_databases_say_in_several_lines_becomes_one() -> None:
 @pytest.mark.usefixtures("in_worker")
 def test_what_the_system_refuses_is_one_line() -> None:
     text = sent_to_spark(Reader(ConnectionRefusedError(111, "Connection refused")).initialOffset)
-    assert text == "tidelog.spark.session.errors.SparkProblem: ConnectionRefusedError: [Errno 111] Connection refused\n"
+    assert text == "tidelog.spark.workers.errors.SparkProblem: ConnectionRefusedError: [Errno 111] Connection refused\n"
 
 
 @pytest.mark.usefixtures("in_worker")
