@@ -23,20 +23,17 @@ from tidelog.spark.models.sink_model import identity_between
 from tidelog.spark.models.spark_model import (
     BEGIN,
     DONE,
-    IDLE,
-    READY,
     Bounds,
     Checkpoint,
     Driver,
     Output,
     Position,
+    SparkModel,
     new_checkpoint,
     no_output,
-    noted,
-    output_problem,
-    plans,
     restarted,
     rows_between,
+    with_driver,
     written,
 )
 from tidelog.testing.exhaustive import Step
@@ -58,7 +55,7 @@ class DatabaseState(NamedTuple):
     disasters: int
 
 
-class DatabaseModel:
+class DatabaseModel(SparkModel[DatabaseState]):
     """The protocol as it is; each argument leaves a part of it out, or lets the world be worse."""
 
     def __init__(
@@ -70,9 +67,8 @@ class DatabaseModel:
         checks_spans: bool = True,
         remembers_starting: bool = True,
     ) -> None:
-        self._bounds = bounds
+        super().__init__(bounds, contents)
         self._decide = decide
-        self._contents = range(contents)
         self._checks_spans = checks_spans
         self._remembers_starting = remembers_starting
 
@@ -80,73 +76,38 @@ class DatabaseModel:
         checkpoint = new_checkpoint(self._bounds)
         yield DatabaseState(checkpoint, None, (None, None), None, BEGIN, BEGIN, no_output(self._bounds), 0, 0)
 
-    def problem(self, state: DatabaseState) -> str | None:
-        return output_problem(state.output, state.drivers, self._bounds)
-
-    def steps(self, state: DatabaseState) -> Iterator[Step[DatabaseState]]:
-        for slot, driver in enumerate(state.drivers):
-            if driver is not None:
-                name = f"driver {driver.run}"
-                yield Step(f"{name} dies", _with(state, slot, None))
-                for what, after in self._driver_steps(state, slot, driver):
-                    yield Step(f"{name} {what}", after)
-            elif state.starts < self._bounds.starts:
-                yield from self._start(state, slot)
-                break
-        if state.disasters < self._bounds.disasters:
-            yield from self._disasters(state)
-
-    def _start(self, state: DatabaseState, slot: int) -> Iterator[Step[DatabaseState]]:
+    def _started(self, state: DatabaseState, run: int) -> tuple[str, Driver] | None:
         """Where a query begins that has no checkpoint, or repeats its first batch, is decided by the pipeline."""
-        run = state.starts + 1
         known = state.progress
         first = state.ends
         if self._remembers_starting and known is not None and known.query_id == str(state.checkpoint.query):
             first = state.starting if known.batch == 0 else first
         driver = restarted(state.checkpoint, run, first)
         if driver is None:
-            return
+            return None
         # What is in the database, seen when the query starts: whom it takes over, and where it began.
         seen = (None if known is None else known.query_id, first)
-        step = f"driver {run} starts query {driver.query} with batch {driver.batch} at {driver.start}"
-        for content in self._contents if driver.phase == READY else (0,):
-            started = driver._replace(content=content, seen=seen)
-            yield Step(step, _with(state._replace(starts=run), slot, started))
+        what = f"driver {run} starts query {driver.query} with batch {driver.batch} at {driver.start}"
+        return what, driver._replace(seen=seen)
 
     def _disasters(self, state: DatabaseState) -> Iterator[Step[DatabaseState]]:
-        worse = state._replace(disasters=state.disasters + 1)
-        if state.copy is None:
-            yield Step("a copy is made of the checkpoint", state._replace(copy=state.checkpoint))
-        elif state.copy != state.checkpoint:
-            yield Step("the copy of the checkpoint is restored", worse._replace(checkpoint=state.copy))
-        for what, checkpoint in state.checkpoint.damaged():
-            yield Step(what, worse._replace(checkpoint=checkpoint))
+        yield from super()._disasters(state)
         if state.checkpoint.begun is not None:
-            anew = new_checkpoint(self._bounds, state.disasters + 1)
-            yield Step("the checkpoint is deleted", worse._replace(checkpoint=anew))
+            disasters = state.disasters + 1
+            recreated = new_checkpoint(self._bounds, disasters)
+            yield Step("the checkpoint is deleted", state._replace(disasters=disasters, checkpoint=recreated))
 
-    def _driver_steps(self, state: DatabaseState, slot: int, driver: Driver) -> Iterator[tuple[str, DatabaseState]]:
-        match driver.phase:
-            case phase if phase == IDLE:
-                for what, planned, checkpoint in plans(driver, state.checkpoint, self._bounds):
-                    after = state._replace(checkpoint=checkpoint)
-                    for content in self._contents if planned is not None else (0,):
-                        yield what, _with(after, slot, planned and planned._replace(content=content))
-            case phase if phase == READY:
-                yield from self._apply(state, slot, driver)
-            case phase if phase == DONE:
-                what, onwards, checkpoint = noted(driver, state.checkpoint)
-                onwards = onwards and onwards._replace(seen=driver.seen)
-                yield what, _with(state._replace(checkpoint=checkpoint), slot, onwards)
-
-    def _apply(self, state: DatabaseState, slot: int, driver: Driver) -> Iterator[tuple[str, DatabaseState]]:
+    def _sink_steps(self, state: DatabaseState, slot: int, driver: Driver) -> Iterator[tuple[str, DatabaseState]]:
         """One transaction: it happens, or not; and the driver may not learn which, and repeats it."""
         verdict = self.verdict(state, driver)
         if verdict is None:
-            yield f"is refused batch {driver.batch}, and stops with an error", _with(state, slot, None)
+            yield f"is refused batch {driver.batch}, and stops with an error", with_driver(state, slot, None)
             return
         if verdict is ProgressVerdict.ALREADY_APPLIED:
-            yield f"learns that batch {driver.batch} is in the table", _with(state, slot, driver._replace(phase=DONE))
+            yield (
+                f"learns that batch {driver.batch} is in the table",
+                with_driver(state, slot, driver._replace(phase=DONE)),
+            )
             return
         assert isinstance(driver.seen, tuple)
         ends = tuple(
@@ -159,8 +120,8 @@ class DatabaseModel:
             ends=(ends[0], ends[1]),
             output=written(state.output, driver.start, driver.end, self._bounds),
         )
-        yield f"writes batch {driver.batch}", _with(applied, slot, driver._replace(phase=DONE))
-        yield f"writes batch {driver.batch}, and does not get the answer", _with(applied, slot, driver)
+        yield f"writes batch {driver.batch}", with_driver(applied, slot, driver._replace(phase=DONE))
+        yield f"writes batch {driver.batch}, and does not get the answer", with_driver(applied, slot, driver)
 
     def verdict(self, state: DatabaseState, driver: Driver) -> ProgressVerdict | None:
         """What is decided; None if the batch is refused."""
@@ -198,10 +159,3 @@ def spans_of(driver: Driver) -> list[Span]:
         for number, (first, until) in enumerate(zip(driver.start, driver.end, strict=True))
         if until > first
     ]
-
-
-def _with(state: DatabaseState, slot: int, driver: Driver | None) -> DatabaseState:
-    drivers = list(state.drivers)
-    drivers[slot] = driver
-    drivers.sort(key=lambda one: (one is None, one.run if one is not None else 0))
-    return state._replace(drivers=(drivers[0], drivers[1]))

@@ -14,25 +14,22 @@ from typing import NamedTuple
 from tidelog.spark.models.spark_model import (
     BEGIN,
     DONE,
-    IDLE,
     READY,
     Bounds,
     Checkpoint,
     Driver,
     Output,
     Position,
+    SparkModel,
     new_checkpoint,
     no_output,
-    noted,
-    output_problem,
-    plans,
     restarted,
     rows_between,
+    with_driver,
     written,
 )
 from tidelog.spark.sink.batch_identity import BEGINNING, BatchIdentity, Reads
 from tidelog.spark.sink.note import BatchDecision, Note, Publish, Skip, decide, note_of, overtaken
-from tidelog.testing.exhaustive import Step
 
 # InitProducerId is done: earlier drivers are fenced.
 FENCED_OTHERS = "fenced others"
@@ -69,7 +66,7 @@ def _right_decision(identity: BatchIdentity, note: Note | None) -> BatchDecision
     return decide(identity, note, group="g")
 
 
-class SinkModel:
+class SinkModel(SparkModel[SinkState]):
     """The protocol as it is; each argument leaves a part of it out, or lets the world be worse.
 
     `contents` is how many different results a query may give for the same input: with 1, different input gives the same
@@ -87,9 +84,8 @@ class SinkModel:
         fences_before_reading: bool = True,
         looks_at_checkpoint: bool = True,
     ) -> None:
-        self._bounds = bounds
+        super().__init__(bounds, contents)
         self._decide = decide
-        self._contents = range(contents)
         self._reads_known = reads_known
         self._reads_when_planned = reads_when_planned
         self._fences_before_reading = fences_before_reading
@@ -99,48 +95,12 @@ class SinkModel:
         checkpoint = new_checkpoint(self._bounds)
         yield SinkState(checkpoint, None, (None, None), None, no_output(self._bounds), 0, 0)
 
-    def problem(self, state: SinkState) -> str | None:
-        return output_problem(state.output, state.drivers, self._bounds)
-
-    def steps(self, state: SinkState) -> Iterator[Step[SinkState]]:
-        for slot, driver in enumerate(state.drivers):
-            if driver is not None:
-                name = f"driver {driver.run}"
-                yield Step(f"{name} dies", _with(state, slot, None))
-                for what, after in self._driver_steps(state, slot, driver):
-                    yield Step(f"{name} {what}", after)
-            elif state.starts < self._bounds.starts:
-                yield from self._start(state, slot)
-                # The other slot is the same by another name.
-                break
-        if state.disasters < self._bounds.disasters:
-            yield from self._disasters(state)
-
-    def _start(self, state: SinkState, slot: int) -> Iterator[Step[SinkState]]:
-        run = state.starts + 1
+    def _started(self, state: SinkState, run: int) -> tuple[str, Driver] | None:
         driver = restarted(state.checkpoint, run)
-        if driver is not None:
-            step = f"driver {run} starts, and begins with micro-batch {driver.batch}"
-            state = state._replace(starts=run)
-            for content in self._contents if driver.phase == READY else (0,):
-                yield Step(step, _with(state, slot, driver._replace(content=content)))
+        return driver and (f"driver {run} starts, and begins with micro-batch {driver.batch}", driver)
 
-    def _disasters(self, state: SinkState) -> Iterator[Step[SinkState]]:
-        worse = state._replace(disasters=state.disasters + 1)
-        if state.copy is None:
-            yield Step("a copy is made of the checkpoint", state._replace(copy=state.checkpoint))
-        elif state.copy != state.checkpoint:
-            yield Step("the copy of the checkpoint is restored", worse._replace(checkpoint=state.copy))
-        for what, checkpoint in state.checkpoint.damaged():
-            yield Step(what, worse._replace(checkpoint=checkpoint))
-
-    def _driver_steps(self, state: SinkState, slot: int, driver: Driver) -> Iterator[tuple[str, SinkState]]:
+    def _sink_steps(self, state: SinkState, slot: int, driver: Driver) -> Iterator[tuple[str, SinkState]]:
         match driver.phase:
-            case phase if phase == IDLE:
-                for what, planned, checkpoint in plans(driver, state.checkpoint, self._bounds):
-                    after = state._replace(checkpoint=checkpoint)
-                    for content in self._contents if planned is not None else (0,):
-                        yield what, _with(after, slot, planned and planned._replace(content=content))
             case phase if phase == READY:
                 yield from self._begin(state, slot, driver)
             case phase if phase == FENCED_OTHERS:
@@ -149,48 +109,45 @@ class SinkModel:
                 yield self._concluded(state, slot, driver, note)
             case phase if phase == OPEN:
                 yield from self._end_transaction(state, slot, driver)
-            case phase if phase == DONE:
-                what, onwards, checkpoint = noted(driver, state.checkpoint)
-                yield what, _with(state._replace(checkpoint=checkpoint), slot, onwards)
 
     def _begin(self, state: SinkState, slot: int, driver: Driver) -> Iterator[tuple[str, SinkState]]:
         if self._looks_at_checkpoint:
             checkpoint = state.checkpoint
             if overtaken(driver.batch, begun=checkpoint.begun, committed=checkpoint.committed) is not None:
-                yield "sees that another one has gone further, and stops", _with(state, slot, None)
+                yield "sees that another one has gone further, and stops", with_driver(state, slot, None)
                 return
         if not self._fences_before_reading and driver.seen is None:
             # Wrapped, because there may be none.
-            yield "reads the note", _with(state, slot, driver._replace(seen=state.note or Note(batch=-1)))
+            yield "reads the note", with_driver(state, slot, driver._replace(seen=state.note or Note(batch=-1)))
             return
         fencing = driver._replace(phase=FENCED_OTHERS, is_newest=True)
         if driver.seen == Note(batch=-1):
             fencing = fencing._replace(seen=None)
         first, second = (one and one._replace(is_newest=False) for one in state.drivers)
-        yield "fences all others", _with(state._replace(drivers=(first, second)), slot, fencing)
+        yield "fences all others", with_driver(state._replace(drivers=(first, second)), slot, fencing)
 
     def _concluded(self, state: SinkState, slot: int, driver: Driver, note: Note | None) -> tuple[str, SinkState]:
         decision = self._decide(self._identity(state, driver), note)
         seen = "no note" if note is None else f"the note of micro-batch {note.batch}"
         if isinstance(decision, Publish):
-            return f"sees {seen}, and sends its rows", _with(state, slot, driver._replace(phase=OPEN, seen=None))
+            return f"sees {seen}, and sends its rows", with_driver(state, slot, driver._replace(phase=OPEN, seen=None))
         if isinstance(decision, Skip):
-            return f"sees {seen}, and skips its rows", _with(
+            return f"sees {seen}, and skips its rows", with_driver(
                 state, slot, driver._replace(phase=DONE, is_newest=False, seen=None)
             )
-        return f"sees {seen}, and stops with an error", _with(state, slot, None)
+        return f"sees {seen}, and stops with an error", with_driver(state, slot, None)
 
     def _end_transaction(self, state: SinkState, slot: int, driver: Driver) -> Iterator[tuple[str, SinkState]]:
         again = driver._replace(phase=READY, is_newest=False)
         if not driver.is_newest:
-            yield "learns that it is fenced, and stops", _with(state, slot, None)
+            yield "learns that it is fenced, and stops", with_driver(state, slot, None)
             return
-        yield "has its commit lost on the way", _with(state, slot, again)
+        yield "has its commit lost on the way", with_driver(state, slot, again)
         note = note_of(self._identity(state, driver), tasks=1)
         output = written(state.output, driver.start, driver.end, self._bounds)
         committed = state._replace(note=note, output=output)
-        yield "commits", _with(committed, slot, driver._replace(phase=DONE, is_newest=False))
-        yield "commits, and does not get the answer", _with(committed, slot, again)
+        yield "commits", with_driver(committed, slot, driver._replace(phase=DONE, is_newest=False))
+        yield "commits, and does not get the answer", with_driver(committed, slot, again)
 
     def _identity(self, state: SinkState, driver: Driver) -> BatchIdentity:
         start, end = driver.start, driver.end
@@ -208,11 +165,3 @@ class SinkModel:
             rows=len(rows_between(driver.start, driver.end, self._bounds)),
             reads_known=self._reads_known,
         )
-
-
-def _with(state: SinkState, slot: int, driver: Driver | None) -> SinkState:
-    """Drivers are kept in an order, so that two states which differ only in the slots are one."""
-    drivers = list(state.drivers)
-    drivers[slot] = driver
-    drivers.sort(key=lambda one: (one is None, one.run if one is not None else 0))
-    return state._replace(drivers=(drivers[0], drivers[1]))

@@ -10,8 +10,11 @@ unless the commit of the same number is there, and begins where the offsets of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from tidelog.testing.exhaustive import Step
 
 # The next offset of each of the two partitions.
 Position = tuple[int, int]
@@ -104,31 +107,6 @@ def restarted(checkpoint: Checkpoint, run: int, first: Position = BEGIN) -> Driv
     return None if start is None else Driver(READY, run, checkpoint.query, begun, start, end)
 
 
-def plans(driver: Driver, checkpoint: Checkpoint, bounds: Bounds) -> Iterator[tuple[str, Driver | None, Checkpoint]]:
-    """What an idle driver may plan next. It stops (None) if somebody else has written these offsets."""
-    batch, (first, second) = driver.batch, driver.start
-    if batch >= bounds.batches:
-        return
-    if checkpoint.offsets[batch] is not None:
-        yield f"finds that micro-batch {batch} was planned by somebody else, and stops", None, checkpoint
-        return
-    ends = [(first + 1, second), (first, second + 1), (first + 1, second + 1)]
-    for end in ([driver.start] if bounds.without_data else []) + ends:
-        if max(end) <= bounds.rows:
-            step = f"plans micro-batch {batch}: {driver.start} to {end}"
-            planned = driver._replace(phase=READY, end=end)
-            yield step, planned, checkpoint.with_offsets(batch, end)
-
-
-def noted(driver: Driver, checkpoint: Checkpoint) -> tuple[str, Driver | None, Checkpoint]:
-    """The driver writes the commit, and goes on; or stops, because somebody else has."""
-    batch = driver.batch
-    if checkpoint.commits[batch]:
-        return f"finds that micro-batch {batch} was committed by somebody else, and stops", None, checkpoint
-    onwards = Driver(IDLE, driver.run, driver.query, batch + 1, driver.end)
-    return f"notes that micro-batch {batch} is committed", onwards, checkpoint.with_commit(batch)
-
-
 def rows_between(start: Position, end: Position, bounds: Bounds) -> list[int]:
     """The rows of both partitions, numbered."""
     return [*range(start[0], end[0]), *(bounds.rows + row for row in range(start[1], end[1]))]
@@ -166,3 +144,125 @@ def output_problem(output: Output, drivers: tuple[Driver | None, ...], bounds: B
 
 def _named(row: int, bounds: Bounds) -> str:
     return f"{row % bounds.rows} of partition {row // bounds.rows}"
+
+
+class SparkState(Hashable, Protocol):
+    """What every model that has Spark in it keeps, as a named tuple."""
+
+    @property
+    def checkpoint(self) -> Checkpoint: ...
+    @property
+    def copy(self) -> Checkpoint | None: ...
+    @property
+    def drivers(self) -> tuple[Driver | None, Driver | None]: ...
+    @property
+    def output(self) -> Output: ...
+    @property
+    def starts(self) -> int: ...
+    @property
+    def disasters(self) -> int: ...
+
+
+S = TypeVar("S", bound=SparkState)
+
+
+class SparkModel(ABC, Generic[S]):
+    """Two drivers at once and a checkpoint that is copied, restored and damaged; the models differ in their sinks."""
+
+    def __init__(self, bounds: Bounds, contents: int) -> None:
+        self._bounds = bounds
+        # How many different results a query may give for the same input.
+        self._contents = range(contents)
+
+    @abstractmethod
+    def _started(self, state: S, run: int) -> tuple[str, Driver] | None:
+        """A driver that is started now; None if Spark refuses it."""
+
+    @abstractmethod
+    def _sink_steps(self, state: S, slot: int, driver: Driver) -> Iterator[tuple[str, S]]:
+        """What a driver does between READY and DONE."""
+
+    def problem(self, state: S) -> str | None:
+        return output_problem(state.output, state.drivers, self._bounds)
+
+    def steps(self, state: S) -> Iterator[Step[S]]:
+        for slot, driver in enumerate(state.drivers):
+            if driver is not None:
+                name = f"driver {driver.run}"
+                yield Step(f"{name} dies", with_driver(state, slot, None))
+                for what, after in self._driver_steps(state, slot, driver):
+                    yield Step(f"{name} {what}", after)
+            elif state.starts < self._bounds.starts:
+                yield from self._start(state, slot)
+                # The other slot is the same by another name.
+                break
+        if state.disasters < self._bounds.disasters:
+            yield from self._disasters(state)
+
+    def _start(self, state: S, slot: int) -> Iterator[Step[S]]:
+        run = state.starts + 1
+        started = self._started(state, run)
+        if started is not None:
+            what, driver = started
+            for content in self._contents if driver.phase == READY else (0,):
+                yield Step(what, with_driver(changed(state, starts=run), slot, driver._replace(content=content)))
+
+    def _disasters(self, state: S) -> Iterator[Step[S]]:
+        disasters = state.disasters + 1
+        if state.copy is None:
+            yield Step("a copy is made of the checkpoint", changed(state, copy=state.checkpoint))
+        elif state.copy != state.checkpoint:
+            restored = changed(state, disasters=disasters, checkpoint=state.copy)
+            yield Step("the copy of the checkpoint is restored", restored)
+        for what, checkpoint in state.checkpoint.damaged():
+            yield Step(what, changed(state, disasters=disasters, checkpoint=checkpoint))
+
+    def _driver_steps(self, state: S, slot: int, driver: Driver) -> Iterator[tuple[str, S]]:
+        if driver.phase == IDLE:
+            for what, planned, checkpoint in _plans(driver, state.checkpoint, self._bounds):
+                after = changed(state, checkpoint=checkpoint)
+                for content in self._contents if planned is not None else (0,):
+                    yield what, with_driver(after, slot, planned and planned._replace(content=content))
+        elif driver.phase == DONE:
+            what, onwards, checkpoint = _committed(driver, state.checkpoint)
+            yield what, with_driver(changed(state, checkpoint=checkpoint), slot, onwards)
+        else:
+            yield from self._sink_steps(state, slot, driver)
+
+
+def changed(state: S, **changes: Any) -> S:
+    after: S = state._replace(**changes)  # type: ignore[attr-defined]
+    return after
+
+
+def with_driver(state: S, slot: int, driver: Driver | None) -> S:
+    """Drivers are kept in an order, so that two states which differ only in the slots are one."""
+    drivers = list(state.drivers)
+    drivers[slot] = driver
+    drivers.sort(key=lambda one: (one is None, one.run if one is not None else 0))
+    return changed(state, drivers=(drivers[0], drivers[1]))
+
+
+def _plans(driver: Driver, checkpoint: Checkpoint, bounds: Bounds) -> Iterator[tuple[str, Driver | None, Checkpoint]]:
+    """What an idle driver may plan next. It stops (None) if somebody else has written these offsets."""
+    batch, (first, second) = driver.batch, driver.start
+    if batch >= bounds.batches:
+        return
+    if checkpoint.offsets[batch] is not None:
+        yield f"finds that micro-batch {batch} was planned by somebody else, and stops", None, checkpoint
+        return
+    ends = [(first + 1, second), (first, second + 1), (first + 1, second + 1)]
+    for end in ([driver.start] if bounds.without_data else []) + ends:
+        if max(end) <= bounds.rows:
+            step = f"plans micro-batch {batch}: {driver.start} to {end}"
+            planned = driver._replace(phase=READY, end=end)
+            yield step, planned, checkpoint.with_offsets(batch, end)
+
+
+def _committed(driver: Driver, checkpoint: Checkpoint) -> tuple[str, Driver | None, Checkpoint]:
+    """The driver writes the commit, and goes on; or stops, because somebody else has."""
+    batch = driver.batch
+    if checkpoint.commits[batch]:
+        return f"finds that micro-batch {batch} was committed by somebody else, and stops", None, checkpoint
+    onwards = Driver(IDLE, driver.run, driver.query, batch + 1, driver.end, seen=driver.seen)
+    return f"logs micro-batch {batch} as committed", onwards, checkpoint.with_commit(batch)
