@@ -122,7 +122,7 @@ def test_two_brokers_cannot_share_a_port_or_a_directory(tidelog: Command, tmp_pa
     ("line", "said"),
     [
         ("log.retention.mss=5", "log.retention.ms"),
-        ("num.partitions=many", "num.partitions=many"),
+        ("num.partitions=many", "num.partitions must be a whole number, but is many"),
     ],
 )
 def test_a_server_file_with_a_mistake_starts_nothing(tidelog: Command, tmp_path: Path, line: str, said: str) -> None:

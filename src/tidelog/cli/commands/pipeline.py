@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tidelog.cli.option_groups import with_groups
 from tidelog.cli.output import print_lines
 from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, split_properties
 
@@ -37,54 +39,115 @@ pipeline = typer.Typer(
 Name = Annotated[
     str, typer.Option("--name", help="Identifies the pipeline for ever: its progress is remembered under it.")
 ]
-Checkpoint = Annotated[
-    str, typer.Option("--checkpoint", metavar="DIR", help="Where Spark remembers; a directory of yours by default.")
-]
-Once = Annotated[bool, typer.Option("--once", help="Stop when everything that is there now has been processed.")]
-Interval = Annotated[str, typer.Option("--interval", help="How often a batch begins, such as '500 milliseconds'.")]
-Servers = Annotated[
-    str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="The cluster to read from.")
-]
-Topics = Annotated[list[str] | None, typer.Option("--topic", help="A topic to read. Repeatable.")]
-TopicPattern = Annotated[
-    str, typer.Option("--topic-pattern", metavar="REGEX", help="Topics to read: all whose names match.")
-]
-From = Annotated[
-    str, typer.Option("--from", metavar="OFFSETS", help="Where a new pipeline begins: earliest, latest, or JSON.")
-]
-BatchSize = Annotated[int, typer.Option("--max-records-per-batch", help="The most records in one batch.")]
-SourceOptions = Annotated[
-    list[str] | None, typer.Option("--source-option", metavar="NAME=VALUE", help="For the source. Repeatable.")
-]
 TargetServers = Annotated[
     str, typer.Option("--to-bootstrap-server", metavar="HOST:PORT,...", help="The cluster to write to.")
 ]
 TargetOptions = Annotated[
-    list[str] | None, typer.Option("--target-option", metavar="NAME=VALUE", help="For the sink. Repeatable.")
+    list[str] | None, typer.Option("--target-option", metavar="NAME=VALUE", help="An option of the sink. Repeatable.")
 ]
-Schema = Annotated[
-    str, typer.Option("--schema", metavar="DDL", help="Values are JSON with these fields: 'id BIGINT, name STRING'.")
-]
-SkipMalformed = Annotated[
-    bool, typer.Option("--skip-malformed", help="Leave out values that do not fit the schema, instead of failing.")
-]
-Master = Annotated[str, typer.Option("--master", help="What Spark runs on, such as local[4]; local[*] by default.")]
-SparkConfig = Annotated[
-    list[str] | None, typer.Option("--spark-config", metavar="NAME=VALUE", help="For Spark. Repeatable.")
-]
-RetryFor = Annotated[
-    str,
-    typer.Option(
-        "--retry-for",
-        metavar="TIME",
-        help="How long to wait for a broker or database that is away: '10 minutes', 0 or forever.",
-    ),
-]
-ServicePort = Annotated[
-    int,
-    typer.Option("--service-port", metavar="PORT", help="Serve /healthz and /metrics here; 0 takes any free port."),
-]
-ServiceHost = Annotated[str, typer.Option("--service-host", help="The address to serve them on.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions:
+    """Topics to read."""
+
+    topic: Annotated[list[str] | None, typer.Option("--topic", help="A topic to read. Repeatable.")] = None
+    topic_pattern: Annotated[
+        str, typer.Option("--topic-pattern", metavar="REGEX", help="Topics to read: all whose names match.")
+    ] = ""
+    bootstrap_server: Annotated[
+        str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="The cluster to read from.")
+    ] = DEFAULT_SERVERS
+    start: Annotated[
+        str, typer.Option("--from", metavar="OFFSETS", help="Where a new pipeline begins: earliest, latest, or JSON.")
+    ] = "earliest"
+    max_records_per_batch: Annotated[
+        int, typer.Option("--max-records-per-batch", help="The most records in one batch.")
+    ] = 1_000_000
+    source_option: Annotated[
+        list[str] | None,
+        typer.Option("--source-option", metavar="NAME=VALUE", help="An option of the source. Repeatable."),
+    ] = None
+
+    def table(self) -> dict[str, Any]:
+        return {
+            "bootstrap_servers": self.bootstrap_server,
+            "topics": self.topic or [],
+            "topic_pattern": self.topic_pattern,
+            "starting_offsets": self.start,
+            "max_records_per_batch": self.max_records_per_batch,
+            "options": split_properties("--source-option", self.source_option or ()),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueOptions:
+    """How values are parsed."""
+
+    schema: Annotated[
+        str,
+        typer.Option("--schema", metavar="DDL", help="Values are JSON with these fields: 'id BIGINT, name STRING'."),
+    ] = ""
+    skip_malformed: Annotated[
+        bool, typer.Option("--skip-malformed", help="Leave out values that do not fit the schema, instead of failing.")
+    ] = False
+
+    def table(self) -> dict[str, Any]:
+        return {
+            "format": "json" if self.schema else "raw",
+            "schema": self.schema,
+            "malformed": "skip" if self.skip_malformed else "fail",
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOptions:
+    """How the job runs, whatever it does."""
+
+    checkpoint: Annotated[
+        str,
+        typer.Option(
+            "--checkpoint", metavar="DIR", help="Where Spark stores its progress; by default below ~/.local/state."
+        ),
+    ] = ""
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything that is there now has been processed.")] = (
+        False
+    )
+    interval: Annotated[
+        str, typer.Option("--interval", help="How often a batch begins, such as '500 milliseconds'.")
+    ] = "1 second"
+    retry_for: Annotated[
+        str,
+        typer.Option(
+            "--retry-for",
+            metavar="TIME",
+            help="How long to wait for a broker or database that is unavailable: '10 minutes', 0 or forever.",
+        ),
+    ] = DEFAULT_RETRY
+    service_port: Annotated[
+        int,
+        typer.Option("--service-port", metavar="PORT", help="Serve /healthz and /metrics here; 0 takes any free port."),
+    ] = -1
+    service_host: Annotated[str, typer.Option("--service-host", help="The address to serve them on.")] = LOOPBACK
+    master: Annotated[
+        str, typer.Option("--master", help="What Spark runs on, such as local[4]; local[*] by default.")
+    ] = ""
+    spark_config: Annotated[
+        list[str] | None, typer.Option("--spark-config", metavar="NAME=VALUE", help="A Spark setting. Repeatable.")
+    ] = None
+
+    def tables(self, name: str) -> dict[str, Any]:
+        return {
+            "run": {
+                "name": name,
+                "checkpoint": self.checkpoint,
+                "once": self.once,
+                "interval": self.interval,
+                "retry_for": self.retry_for,
+            },
+            "spark": {"master": self.master, "config": split_properties("--spark-config", self.spark_config or ())},
+            "service": {"port": self.service_port, "host": self.service_host},
+        }
 
 
 @pipeline.command("run")
@@ -109,18 +172,14 @@ def entry_point() -> None:
 
 
 @pipeline.command("sink-db")
+@with_groups
 def sink_db(
     name: Name,
+    records: InputOptions,
+    values: ValueOptions,
+    *,
     url: Annotated[str, typer.Option("--url", help="postgresql://user@host/database or sqlite:///file.db.")],
     table: Annotated[str, typer.Option("--table", help="The table; it is created if it does not exist.")],
-    topic: Topics = None,
-    topic_pattern: TopicPattern = "",
-    bootstrap_server: Servers = DEFAULT_SERVERS,
-    start: From = "earliest",
-    max_records_per_batch: BatchSize = 1_000_000,
-    source_option: SourceOptions = None,
-    schema: Schema = "",
-    skip_malformed: SkipMalformed = False,
     column: Annotated[
         list[str] | None, typer.Option("--column", metavar="SQL", help="A column of the table: 'upper(name) AS name'.")
     ] = None,
@@ -137,14 +196,7 @@ def sink_db(
     evolve_table: Annotated[
         bool, typer.Option("--evolve-table", help="Add columns that the rows have and the table has not.")
     ] = False,
-    checkpoint: Checkpoint = "",
-    once: Once = False,
-    interval: Interval = "1 second",
-    retry_for: RetryFor = DEFAULT_RETRY,
-    service_port: ServicePort = -1,
-    service_host: ServiceHost = LOOPBACK,
-    master: Master = "",
-    spark_config: SparkConfig = None,
+    job: JobOptions,
 ) -> None:
     """Topics into a table of PostgreSQL or SQLite: rows and offsets in one transaction of the database.
 
@@ -156,9 +208,9 @@ def sink_db(
     _run_settings(
         "sink-db",
         {
-            "run": _run_table(name, checkpoint, once, interval, retry_for),
-            "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
-            "value": _value(schema, skip_malformed),
+            **job.tables(name),
+            "source": records.table(),
+            "value": values.table(),
             "database": {
                 "url": url,
                 "table": table,
@@ -170,17 +222,17 @@ def sink_db(
                 "deduplicate": deduplicate,
                 "evolve_table": evolve_table,
             },
-            "spark": _spark(master, spark_config),
-            "service": {"port": service_port, "host": service_host},
         },
     )
 
 
 @pipeline.command("transform")
+@with_groups
 def transform(
     name: Name,
-    topic: Topics = None,
-    topic_pattern: TopicPattern = "",
+    records: InputOptions,
+    values: ValueOptions,
+    *,
     to: Annotated[str, typer.Option("--to", metavar="TOPIC", help="The topic to write to; else column `topic`.")] = "",
     sql: Annotated[str, typer.Option("--sql", help="A query over `records` that gives `value`, perhaps `key`.")] = "",
     function: Annotated[
@@ -198,22 +250,9 @@ def transform(
     state_store: Annotated[
         str, typer.Option("--state-store", help="Where state is kept: memory or rocksdb.")
     ] = "memory",
-    bootstrap_server: Servers = DEFAULT_SERVERS,
     to_bootstrap_server: TargetServers = "",
-    start: From = "earliest",
-    max_records_per_batch: BatchSize = 1_000_000,
-    source_option: SourceOptions = None,
     target_option: TargetOptions = None,
-    schema: Schema = "",
-    skip_malformed: SkipMalformed = False,
-    checkpoint: Checkpoint = "",
-    once: Once = False,
-    interval: Interval = "1 second",
-    retry_for: RetryFor = DEFAULT_RETRY,
-    service_port: ServicePort = -1,
-    service_host: ServiceHost = LOOPBACK,
-    master: Master = "",
-    spark_config: SparkConfig = None,
+    job: JobOptions,
 ) -> None:
     """Topics through SQL, or a Python function, into topics.
 
@@ -225,9 +264,9 @@ def transform(
     _run_settings(
         "transform",
         {
-            "run": _run_table(name, checkpoint, once, interval, retry_for),
-            "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
-            "value": _value(schema, skip_malformed),
+            **job.tables(name),
+            "source": records.table(),
+            "value": values.table(),
             "query": {
                 "sql": sql,
                 "function": function,
@@ -236,16 +275,16 @@ def transform(
                 "watermark": watermark,
                 "state_store": state_store,
             },
-            "target": _target(to_bootstrap_server or bootstrap_server, target_option, topic=to),
-            "spark": _spark(master, spark_config),
-            "service": {"port": service_port, "host": service_host},
+            "target": _target(to_bootstrap_server or records.bootstrap_server, target_option, topic=to),
         },
     )
 
 
 @pipeline.command("outbox")
+@with_groups
 def outbox(
     name: Name,
+    *,
     url: Annotated[str, typer.Option("--url", help="postgresql://user@host/database or sqlite:///file.db.")],
     table: Annotated[str, typer.Option("--table", help="The outbox table.")] = "outbox",
     bootstrap_server: Annotated[
@@ -271,14 +310,7 @@ def outbox(
         ),
     ] = None,
     target_option: TargetOptions = None,
-    checkpoint: Checkpoint = "",
-    once: Once = False,
-    interval: Interval = "1 second",
-    retry_for: RetryFor = DEFAULT_RETRY,
-    service_port: ServicePort = -1,
-    service_host: ServiceHost = LOOPBACK,
-    master: Master = "",
-    spark_config: SparkConfig = None,
+    job: JobOptions,
 ) -> None:
     """Events of an outbox table into topics, with Debezium's columns, routing and options.
 
@@ -289,7 +321,7 @@ def outbox(
     _run_settings(
         "outbox",
         {
-            "run": _run_table(name, checkpoint, once, interval, retry_for),
+            **job.tables(name),
             "outbox": {
                 "url": url,
                 "table": table,
@@ -303,21 +335,17 @@ def outbox(
                 "options": split_properties("--option", option or ()),
             },
             "target": _target(bootstrap_server, target_option),
-            "spark": _spark(master, spark_config),
-            "service": {"port": service_port, "host": service_host},
         },
     )
 
 
 @pipeline.command("mirror")
+@with_groups
 def mirror(
     name: Name,
+    records: InputOptions,
     to_bootstrap_server: TargetServers,
-    topic: Topics = None,
-    topic_pattern: TopicPattern = "",
-    bootstrap_server: Servers = DEFAULT_SERVERS,
-    start: From = "earliest",
-    max_records_per_batch: BatchSize = 1_000_000,
+    *,
     groups: Annotated[
         str, typer.Option("--groups", metavar="REGEX", help="Consumer groups whose offsets are translated.")
     ] = ".*",
@@ -326,16 +354,8 @@ def mirror(
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare both sides record by record, say what differs, and end.")
     ] = False,
-    source_option: SourceOptions = None,
     target_option: TargetOptions = None,
-    checkpoint: Checkpoint = "",
-    once: Once = False,
-    interval: Interval = "1 second",
-    retry_for: RetryFor = DEFAULT_RETRY,
-    service_port: ServicePort = -1,
-    service_host: ServiceHost = LOOPBACK,
-    master: Master = "",
-    spark_config: SparkConfig = None,
+    job: JobOptions,
 ) -> None:
     """Topics of one cluster into another: same partitions, order, headers and timestamps; groups find their place.
 
@@ -351,35 +371,12 @@ def mirror(
     run(
         "mirror",
         {
-            "run": _run_table(name, checkpoint, once, interval, retry_for),
-            "source": _source(bootstrap_server, topic, topic_pattern, start, max_records_per_batch, source_option),
+            **job.tables(name),
+            "source": records.table(),
             "target": _target(to_bootstrap_server, target_option),
             "mirror": {"groups": groups, "translate_groups": translate_groups, "topic_prefix": topic_prefix},
-            "spark": _spark(master, spark_config),
-            "service": {"port": service_port, "host": service_host},
         },
     )
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Options into the tables of settings.
-
-
-def _run_table(name: str, checkpoint: str, once: bool, interval: str, retry_for: str) -> dict[str, Any]:
-    return {"name": name, "checkpoint": checkpoint, "once": once, "interval": interval, "retry_for": retry_for}
-
-
-def _source(
-    servers: str, topics: list[str] | None, pattern: str, start: str, max_records: int, options: list[str] | None
-) -> dict[str, Any]:
-    return {
-        "bootstrap_servers": servers,
-        "topics": topics or [],
-        "topic_pattern": pattern,
-        "starting_offsets": start,
-        "max_records_per_batch": max_records,
-        "options": split_properties("--source-option", options or ()),
-    }
 
 
 def _target(servers: str, options: list[str] | None, topic: str = "") -> dict[str, Any]:
@@ -388,18 +385,6 @@ def _target(servers: str, options: list[str] | None, topic: str = "") -> dict[st
         "topic": topic,
         "options": split_properties("--target-option", options or ()),
     }
-
-
-def _value(schema: str, skip_malformed: bool) -> dict[str, Any]:
-    return {
-        "format": "json" if schema else "raw",
-        "schema": schema,
-        "malformed": "skip" if skip_malformed else "fail",
-    }
-
-
-def _spark(master: str, config: list[str] | None) -> dict[str, Any]:
-    return {"master": master, "config": split_properties("--spark-config", config or ())}
 
 
 def _run_settings(kind: str, tables: Mapping[str, Any]) -> None:
