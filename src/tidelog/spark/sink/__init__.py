@@ -18,6 +18,7 @@ default kind → `encode` in the tasks, `publish` in the driver → `note_store`
     encode.py          rows to record batches, with encode_columns.py
     staging.py         files for outputs that are too large to travel
     topics.py          numbers of partitions, and topics that are missing
+    states.py          the steps of a micro-batch, as a table
     publish.py         the driver's transaction, with publish_errors.py
     note.py            what a micro-batch leaves in its transaction, and what follows from it. Pure
     note_store.py      notes on the cluster
