@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from support.foreign_causes import librdkafka_waits_forever
 from support.processes import free_port, start_process, stop_process, wait_for_server, wait_until
 from support.tidelog_process import tidelog_command
 from support.transaction_workload import Copier, Feeder, Writer, read_committed
@@ -85,6 +86,7 @@ def test_scenario_17_transactions_are_whole_or_not_there_whenever_the_broker_die
 
 
 @pytest.mark.slow
+@librdkafka_waits_forever
 def test_scenario_21_output_equals_input_whenever_the_broker_dies(broker: KilledBroker) -> None:
     create_topics(broker, source=1, target=1)
     with Copier(broker.bootstrap_servers, "source", "target") as copier:

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from support.apache_kafka import running_apache_kafka
 from support.clients.confluent import ConfluentClient
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, Message
+from support.foreign_causes import JAVA_READS_AGAIN, LIBRDKAFKA_RESETS_POSITIONS
 from support.group_members.java import JavaMembers
 from support.present import present
 from support.tidelog_process import running_tidelog
@@ -207,6 +208,7 @@ def partitions_of(topic: str, count: int = PARTITIONS) -> set[tuple[str, int]]:
     return {(topic, number) for number in range(count)}
 
 
+@pytest.mark.foreign_cause(LIBRDKAFKA_RESETS_POSITIONS, only="confluent-kafka")
 def test_members_share_the_partitions_and_inherit_them(bootstrap_servers: str, topic: str, open_member: Open) -> None:
     assert ConfluentClient(bootstrap_servers).create_topic(topic, partitions=PARTITIONS) == 0
     group = f"shared-{topic}"
@@ -363,6 +365,8 @@ def test_a_group_may_go_from_classic_to_the_new_protocol_and_back(bootstrap_serv
     indirect=["open_member"],
 )
 @pytest.mark.slow
+@pytest.mark.foreign_cause(LIBRDKAFKA_RESETS_POSITIONS, only="confluent-kafka")
+@pytest.mark.foreign_cause(JAVA_READS_AGAIN, only="java")
 def test_members_change_their_protocol_one_by_one_while_the_group_reads(
     bootstrap_servers: str, topic: str, open_member: Open, strategy: str
 ) -> None:

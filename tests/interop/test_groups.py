@@ -13,6 +13,7 @@ from confluent_kafka import Consumer
 from kafka import KafkaConsumer
 from support.clients.confluent import ConfluentClient
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, Message
+from support.foreign_causes import kafka_python_forgets_joins, librdkafka_resets_positions
 from support.present import present
 
 PARTITIONS = 4
@@ -153,8 +154,13 @@ def write(bootstrap_servers: str, topic: str, values: list[bytes]) -> None:
 
 @pytest.mark.parametrize(
     ("first_kind", "second_kind"),
-    [(ConfluentMember, KafkaPythonMember), (KafkaPythonMember, ConfluentMember), (ConfluentMember, ConfluentMember)],
+    [
+        pytest.param(ConfluentMember, KafkaPythonMember, marks=kafka_python_forgets_joins),
+        pytest.param(KafkaPythonMember, ConfluentMember, marks=kafka_python_forgets_joins),
+        (ConfluentMember, ConfluentMember),
+    ],
 )
+@librdkafka_resets_positions
 def test_members_share_the_partitions_and_inherit_them(
     bootstrap_servers: str,
     topic: str,
