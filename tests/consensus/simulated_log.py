@@ -55,7 +55,7 @@ class SimulatedLog:
         return self._epochs.latest_epoch
 
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
-        return self._epochs.end_offset_for(epoch, self.end_offset)
+        return self._epochs.end_offset_for(epoch, log_end_offset=self.end_offset)
 
     @property
     def earliest_snapshot(self) -> SnapshotId | None:
@@ -73,7 +73,7 @@ class SimulatedLog:
 
     def append(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            self._epochs.assign(entry.epoch, len(self.entries))
+            self._epochs.assign(entry.epoch, start_offset=len(self.entries))
             self.entries.append(entry)
         self._pending.append(("append", list(entries)))
 
@@ -112,7 +112,7 @@ class SimulatedLog:
         self.entries = list(self._durable)
         self._epochs = LeaderEpochs()
         for offset in range(self.start_offset, len(self.entries)):
-            self._epochs.assign(self.entries[offset].epoch, offset)
+            self._epochs.assign(self.entries[offset].epoch, start_offset=offset)
 
     def _make_durable(self, pending: int) -> None:
         for _, change in self._pending[:pending]:

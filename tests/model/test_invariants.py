@@ -66,7 +66,7 @@ def replica(tmp_path: Path) -> Replica:
         )
         header = parse_header(batch)
         leader.append(batch, [header], origin=AppendOrigin.CLIENT, all_in_sync=False)
-    leader.record_fetch(2, -1, 2, 0)
+    leader.record_fetch(2, broker_epoch=-1, fetch_offset=2, log_start_offset=0)
     assert (log.high_watermark, log.last_stable_offset, log.log_end_offset) == (2, 0, 3)
     assert log.segments.base_offsets == [0, 2]
     return leader
@@ -83,7 +83,7 @@ def put(entries: Any, replica: Replica, **changes: object) -> None:
 
 
 def exceed_index(replica: Replica) -> None:
-    replica.log.segments.first.offset_index.append_offset(1, 10_000)
+    replica.log.segments.first.offset_index.append_offset(1, position=10_000)
 
 
 # How the state is broken, with the names that stand for its parts, and what is said about it.
@@ -111,12 +111,12 @@ BROKEN_REPLICAS: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda it: it.log.segments.first.__setattr__("_checked_to", 10_000),
         "checked_to=10000",
     ),
-    "an epoch behind the log": (lambda it: it.log.leader_epochs.assign(0, 9) or it.log.leader_epochs.assign(1, 9), "9"),
+    "an epoch behind the log": (lambda it: it.log.leader_epochs.assign(1, start_offset=9), "end=3"),
     "epochs that fall": (
         lambda it: it.log.leader_epochs._entries.extend([EpochEntry(3, 1), EpochEntry(2, 2)]),
         "epochs and their start offsets grow",
     ),
-    "an epoch of the future": (lambda it: it.log.leader_epochs.assign(5, 3), "later leader: epoch=0"),
+    "an epoch of the future": (lambda it: it.log.leader_epochs.assign(5, start_offset=3), "later leader: epoch=0"),
     "producers that lag": (lambda it: it.log.producer_states.__setattr__("end_offset", 2), "known up to.*known=2"),
     "a producer under another id": (
         lambda it: it.log.producer_states._entries.__setitem__(8, entry_of(it)),

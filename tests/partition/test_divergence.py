@@ -24,11 +24,11 @@ class ModelLog:
             self.append(epoch, 0)
 
     def append(self, epoch: int, value: int) -> None:
-        self.epochs.assign(epoch, len(self.records))
+        self.epochs.assign(epoch, start_offset=len(self.records))
         self.records.append((epoch, value))
 
     def lead(self, epoch: int) -> None:
-        self.epochs.assign(epoch, len(self.records))
+        self.epochs.assign(epoch, start_offset=len(self.records))
 
     def cut(self, offset: int) -> None:
         self.cuts.append(offset)

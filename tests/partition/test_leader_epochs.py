@@ -15,7 +15,7 @@ def test_a_new_table_knows_nothing() -> None:
     assert epochs.latest_epoch == -1
     assert epochs.earliest_entry is None
     assert epochs.latest_entry is None
-    assert epochs.end_offset_for(0, 10) == UNDEFINED_END
+    assert epochs.end_offset_for(0, log_end_offset=10) == UNDEFINED_END
     assert epochs.epoch_for_offset(5) == -1
     assert epochs.entries == ()
 
@@ -23,10 +23,10 @@ def test_a_new_table_knows_nothing() -> None:
 def test_only_the_first_batch_of_an_epoch_changes_the_table() -> None:
     epochs = LeaderEpochs()
 
-    assert epochs.assign(2, 10)
-    assert not epochs.assign(2, 10)
-    assert not epochs.assign(2, 50)
-    assert epochs.assign(3, 51)
+    assert epochs.assign(2, start_offset=10)
+    assert not epochs.assign(2, start_offset=10)
+    assert not epochs.assign(2, start_offset=50)
+    assert epochs.assign(3, start_offset=51)
     assert epochs.entries == (EpochEntry(2, 10), EpochEntry(3, 51))
 
 
@@ -49,14 +49,14 @@ def test_entries_that_contradict_the_newest_one_are_dropped(
 ) -> None:
     epochs = LeaderEpochs([(1, 0), (3, 20), (5, 30)])
 
-    assert epochs.assign(*entry)
+    assert epochs.assign(entry[0], start_offset=entry[1])
     assert list(epochs.entries) == left
 
 
 @pytest.mark.parametrize("entry", [(-1, 0), (0, -1)])
 def test_negative_epochs_and_offsets_are_a_mistake(entry: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="negative"):
-        LeaderEpochs().assign(*entry)
+        LeaderEpochs().assign(entry[0], start_offset=entry[1])
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_any_history_agrees_with_a_log_that_knows_the_epoch_of_each_offset(steps
     for increase, count in steps:
         epoch += increase
         if count:
-            epochs.assign(epoch, len(log))
+            epochs.assign(epoch, start_offset=len(log))
         log += [epoch] * count
 
     assert [epochs.epoch_for_offset(offset) for offset in range(len(log))] == log
@@ -187,7 +187,7 @@ def test_any_history_agrees_with_a_log_that_knows_the_epoch_of_each_offset(steps
             known = [known for known in log if known <= asked]
             end = sum(known <= asked for known in log)
             expected = EpochEndOffset(known[-1] if known else asked, end)
-        assert epochs.end_offset_for(asked, len(log)) == expected
+        assert epochs.end_offset_for(asked, log_end_offset=len(log)) == expected
 
 
 @given(histories, st.integers(0, 80), st.integers(0, 80))
@@ -198,7 +198,7 @@ def test_truncation_agrees_with_a_truncated_log(steps: list[tuple[int, int]], st
     for increase, count in steps:
         epoch += increase
         if count:
-            epochs.assign(epoch, len(log))
+            epochs.assign(epoch, start_offset=len(log))
         log += [epoch] * count
     start, end = min(start, end, len(log)), min(max(start, end), len(log))
 

@@ -60,4 +60,4 @@ def test_the_wait_ends_when_something_may_flow_again() -> None:
     [((), False), (("*",), True), (("0:1",), True), (("0:2", "1:1"), False), (("1:1", "0:1"), True)],
 )
 def test_a_list_names_replicas(replicas: tuple[str, ...], throttled: bool) -> None:
-    assert is_throttled(replicas, 0, 1) is throttled
+    assert is_throttled(replicas, 0, broker=1) is throttled

@@ -372,7 +372,7 @@ def test_a_transaction_is_late_after_the_longest_timeout_and_a_grace() -> None:
 
 
 def begin(log: Log, sequence: int = 0, epoch: int = 0, *, bumps: bool = False) -> VerificationGuard:
-    guard = log.states.begin_verification(A, sequence, epoch, supports_epoch_bump=bumps, now_ms=1_000)
+    guard = log.states.begin_verification(A, sequence=sequence, epoch=epoch, supports_epoch_bump=bumps, now_ms=1_000)
     assert isinstance(guard, int)
     return VerificationGuard(guard)
 
@@ -388,7 +388,7 @@ def test_the_first_record_of_a_transaction_needs_a_guard_where_transactions_are_
     guard = begin(log)
     assert code_of(log.try_append(log.data(A), guard=guard)) is None
     # From now on the transaction is known to be open.
-    assert log.states.begin_verification(A, 1, 0, supports_epoch_bump=False, now_ms=1_000) is None
+    assert log.states.begin_verification(A, sequence=1, epoch=0, supports_epoch_bump=False, now_ms=1_000) is None
     assert code_of(log.try_append(log.data(A), guard=NO_GUARD)) is None
 
 
@@ -418,7 +418,7 @@ def test_verification_of_an_old_epoch_is_refused() -> None:
     log = Log()
     log.write(A, epoch=3)
 
-    refusal = log.states.begin_verification(A, 0, 2, supports_epoch_bump=True, now_ms=1_000)
+    refusal = log.states.begin_verification(A, sequence=0, epoch=2, supports_epoch_bump=True, now_ms=1_000)
 
     assert isinstance(refusal, ProducerRefusal)
     assert refusal.code is ErrorCode.INVALID_PRODUCER_EPOCH

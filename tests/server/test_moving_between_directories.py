@@ -89,7 +89,7 @@ def values(running: RunningNode) -> list[bytes | None]:
     found: list[bytes | None] = []
     offset = replica.log.log_start_offset
     while offset < replica.log.log_end_offset:
-        result = replica.log.read(offset, 1 << 20)
+        result = replica.log.read(offset, max_bytes=1 << 20)
         records = decode_all(result.records)  # type: ignore[union-attr]
         found += [record.value for record in records]
         offset = records[-1].offset + 1

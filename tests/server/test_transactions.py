@@ -668,7 +668,7 @@ def write_decision(data_dir: Path, transactional_id: str, *, commit: bool) -> No
     directory = LogDirectory.open(str(data_dir), LocalFileSystem(), SystemRandomness())
     directory.load(lambda _: LogConfig(), now_ms(), lambda _: None)
     log = directory.logs[TopicPartition(TRANSACTION_STATE_TOPIC, partition_for(transactional_id, 3))]
-    found = log.read(0, 1 << 20)
+    found = log.read(0, max_bytes=1 << 20)
     assert isinstance(found, ReadResult)
     key, value = [(each.key, each.value) for each in decode_all(found.records)][-1]
     assert key is not None
@@ -679,8 +679,8 @@ def write_decision(data_dir: Path, transactional_id: str, *, commit: bool) -> No
     version = transaction.client_version
     decided = transaction.prepared(step, version=version, now_ms=now_ms(), fresh_producer_id=-1)
     batch = bytearray(encode_batch([(now_ms(), *encode_record(transaction_record(decided)), ())]))
-    log.append_as_leader(batch, [parse_header(batch)], 0, now_ms(), origin=AppendOrigin.COORDINATOR)
-    directory.close(now_ms(), -1)
+    log.append_as_leader(batch, [parse_header(batch)], 0, now_ms=now_ms(), origin=AppendOrigin.COORDINATOR)
+    directory.close(now_ms(), broker_epoch=-1)
 
 
 async def test_a_deleted_topic_does_not_keep_a_transaction_from_ending(client: RawClient) -> None:

@@ -94,7 +94,7 @@ def cut_too_much_in_recovery(patch: pytest.MonkeyPatch) -> None:
     def cut(replica: Replica) -> None:
         log = replica.log
         if replica.topic_partition.topic == "records" and log.log_end_offset > 0:
-            log.truncate_to(log.log_end_offset - 1, NOW_MS)
+            log.truncate_to(log.log_end_offset - 1, now_ms=NOW_MS)
 
     after_start(patch, cut)
 
@@ -126,7 +126,7 @@ def cut_at_the_watermark(patch: pytest.MonkeyPatch) -> None:
 
     def become_follower(original: Any, self: Replica, leadership: Leadership) -> None:
         if leadership.leader_epoch != self.leader_epoch:
-            self.log.truncate_to(self.log.high_watermark, NOW_MS)
+            self.log.truncate_to(self.log.high_watermark, now_ms=NOW_MS)
         original(self, leadership)
 
     wrap(patch, Replica, "become_follower", become_follower)
@@ -382,7 +382,11 @@ def test_a_planted_mistake_is_found(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 def take_the_watermark_of_the_leader_unseen(patch: pytest.MonkeyPatch) -> None:
     """A follower believes that it has what is committed, whether or not it has fetched that yet."""
-    patch.setattr(replica_module, "follower_high_watermark", lambda current, leader, end: max(current, leader))
+    patch.setattr(
+        replica_module,
+        "follower_high_watermark",
+        lambda current, *, leader_high_watermark, log_end_offset: max(current, leader_high_watermark),
+    )
 
     def update(self: Log, offset: int) -> int:
         self.high_watermark = max(self.log_start_offset, offset)

@@ -42,7 +42,7 @@ def batches(log: Log, upper_bound: int | None = None) -> Iterator[tuple[BatchHea
     offset = log.log_start_offset
     end = log.log_end_offset if upper_bound is None else upper_bound
     while offset < end:
-        result = log.read(offset, 4096, upper_bound=end)
+        result = log.read(offset, max_bytes=4096, upper_bound=end)
         assert isinstance(result, ReadResult)
         headers = list(iterate_headers(result.records))
         if not headers:
@@ -65,7 +65,9 @@ def committed_records(log: Log) -> list[Record]:
     """Everything that a reader of committed data sees, filtered as clients do it."""
     found: list[Record] = []
     bound = log.last_stable_offset
-    aborted = sorted(log.aborted_transactions(log.log_start_offset, bound), key=lambda each: each.first_offset)
+    aborted = sorted(
+        log.aborted_transactions(log.log_start_offset, upper_bound=bound), key=lambda each: each.first_offset
+    )
     ongoing: set[int] = set()
     for header, batch in batches(log, bound):
         while aborted and aborted[0].first_offset <= header.last_offset:

@@ -127,14 +127,14 @@ class Harness:
     ) -> AppendResult | AppendRefusal:
         """An append that may be refused."""
         data = self.batch(*values, timestamp=timestamp, **options)
-        return self.log.append_as_leader(data, [parse_header(data)], epoch, timestamp, origin=origin)
+        return self.log.append_as_leader(data, [parse_header(data)], epoch, now_ms=timestamp, origin=origin)
 
     def append_marker(self, producer_id: int, *, commit: bool, producer_epoch: int = 0) -> AppendResult | AppendRefusal:
         marker = EndTransactionMarker(commit=commit, coordinator_epoch=0)
         data = bytearray(
             encode_end_transaction_marker(marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=NOW)
         )
-        return self.log.append_as_leader(data, [parse_header(data)], 0, NOW, origin=AppendOrigin.COORDINATOR)
+        return self.log.append_as_leader(data, [parse_header(data)], 0, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
 
     def start_flush(self, *, everything: bool = False) -> Flush:
         return present(self.log.start_flush(self.now, everything=everything))
@@ -143,7 +143,7 @@ class Harness:
         return present(self.log.producer_states.get(producer_id))
 
     def read(self, offset: int, max_bytes: int, **options: Any) -> ReadResult:
-        result = self.log.read(offset, max_bytes, **options)
+        result = self.log.read(offset, max_bytes=max_bytes, **options)
         assert isinstance(result, ReadResult), result
         return result
 
@@ -153,7 +153,7 @@ class Harness:
         found: list[tuple[int, bytes | None]] = []
         offset = log.log_start_offset
         while offset < log.log_end_offset:
-            result = log.read(offset, 4096)
+            result = log.read(offset, max_bytes=4096)
             assert isinstance(result, ReadResult)
             headers = [header for _, header in iterate_headers(result.records)]
             if not headers:

@@ -167,7 +167,7 @@ class TrackedLog:
             for at, (key, value) in enumerate(pairs)
         }
         with self._becoming(self.model.append(added, first + len(pairs))):
-            result = self.log.append_as_leader(data, [parse_header(data)], self.epoch, self.now)
+            result = self.log.append_as_leader(data, [parse_header(data)], self.epoch, now_ms=self.now)
         assert isinstance(result, AppendResult), result
         assert result.base_offset == first
         if producer_id >= 0:
@@ -181,7 +181,7 @@ class TrackedLog:
         )
         with self._becoming(self.model.decide(producer_id, aborted=not commit, end=self.model.end + 1)):
             result = self.log.append_as_leader(
-                data, [parse_header(data)], self.epoch, self.now, origin=AppendOrigin.COORDINATOR
+                data, [parse_header(data)], self.epoch, now_ms=self.now, origin=AppendOrigin.COORDINATOR
             )
         assert isinstance(result, AppendResult), result
         self.log.update_high_watermark(self.log.log_end_offset)
@@ -215,7 +215,7 @@ class TrackedLog:
 
     def truncate(self, offset: int) -> None:
         with self._becoming(self.model.truncate(offset)):
-            self.removals += self.directory.truncate(PARTITION, offset, self.now)
+            self.removals += self.directory.truncate(PARTITION, offset, now_ms=self.now)
         self.log.update_high_watermark(self.log.log_end_offset)
         self.epoch += 1
 

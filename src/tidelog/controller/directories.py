@@ -148,13 +148,13 @@ def without_directories(
     for topic, number, partition in image.all_partitions():
         concerned = broker in partition.isr or broker == partition.leader
         if concerned and partition.directory_of(broker) in offline:
-            records.extend(_without_replica(afterwards, topic, number, broker, unclean))
+            records.extend(_without_replica(afterwards, topic, number, broker=broker, unclean=unclean))
     records.append(BrokerRegistrationChangeRecord(broker_id=broker, broker_epoch=registered.epoch, log_dirs=remaining))
     return tuple(records)
 
 
 def _without_replica(
-    image: ClusterImage, topic: TopicImage, number: int, broker: int, unclean: UncleanAllowed
+    image: ClusterImage, topic: TopicImage, number: int, *, broker: int, unclean: UncleanAllowed
 ) -> Iterator[PartitionChangeRecord]:
     partition = topic.partitions[number]
     record = plan_change(

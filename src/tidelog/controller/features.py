@@ -71,7 +71,7 @@ def update_features(
         if image.features.get(update.feature, 0) != update.max_version_level:
             records.append(FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level))
             if update.feature == ELIGIBLE_LEADER_REPLICAS_FEATURE:
-                records.extend(_eligible_leaders(image, update.max_version_level, min_in_sync))
+                records.extend(_eligible_leaders(image, update.max_version_level, min_in_sync=min_in_sync))
     return Decision(
         records=() if request.validate_only else tuple(records),
         reply=UpdateFeaturesResponse(
@@ -128,7 +128,7 @@ def _unsupported(image: ClusterImage, name: str, level: int, supported: Mapping[
     return None
 
 
-def _eligible_leaders(image: ClusterImage, level: int, min_in_sync: int) -> list[Message]:
+def _eligible_leaders(image: ClusterImage, level: int, *, min_in_sync: int) -> list[Message]:
     if level == 0:
         return [ClearElrRecord(topic_name="")]
     # Which replicas are eligible depends on it, so all nodes must have the same value from now on: one for all brokers,

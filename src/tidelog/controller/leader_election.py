@@ -43,7 +43,9 @@ def elect_leaders(image: ClusterImage, request: ElectLeadersRequest) -> Decision
     for name, numbers in _asked(image, request):
         partitions = []
         for number in numbers:
-            outcome = _elect(image, name, number, request.election_type, room=MAX_RECORDS_PER_REQUEST - len(records))
+            outcome = _elect(
+                image, name, number, election_type=request.election_type, room=MAX_RECORDS_PER_REQUEST - len(records)
+            )
             if isinstance(outcome, PartitionChangeRecord) and (name, number) not in seen:
                 records.append(outcome)
             seen.add((name, number))
@@ -81,7 +83,7 @@ def _asked(image: ClusterImage, request: ElectLeadersRequest) -> Iterator[tuple[
 
 
 def _elect(
-    image: ClusterImage, name: str, number: int, election_type: int, *, room: int
+    image: ClusterImage, name: str, number: int, *, election_type: int, room: int
 ) -> PartitionChangeRecord | Refusal:
     topic = image.topics.get(name)
     partition = None if topic is None else topic.partitions.get(number)

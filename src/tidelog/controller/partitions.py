@@ -64,7 +64,7 @@ def _grow(
     additional = request.count - current
     if additional > room:
         return too_many_records(MAX_RECORDS_PER_REQUEST - room + additional)
-    replicas = _replicas(image, topic, request, additional, placement_start)
+    replicas = _replicas(image, topic, request, additional, placement_start=placement_start)
     if isinstance(replicas, Refusal):
         return replicas
     records: list[PartitionRecord] = []
@@ -77,7 +77,7 @@ def _grow(
 
 
 def _replicas(
-    image: ClusterImage, topic: TopicImage, request: CreatePartitionsTopic, additional: int, placement_start: int
+    image: ClusterImage, topic: TopicImage, request: CreatePartitionsTopic, additional: int, *, placement_start: int
 ) -> list[tuple[int, ...]] | Refusal:
     replication_factor = len(topic.partitions[0].replicas)
     if request.assignments is None:

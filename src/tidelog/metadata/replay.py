@@ -190,16 +190,16 @@ def _register_broker(draft: ImageDraft, record: RegisterBrokerRecord) -> None:
 
 
 def _unregister_broker(draft: ImageDraft, record: UnregisterBrokerRecord) -> None:
-    _registered(draft, record.broker_id, record.broker_epoch)
+    _registered(draft, record.broker_id, epoch=record.broker_epoch)
     draft.brokers.remove(record.broker_id)
 
 
 def _fence_broker(draft: ImageDraft, record: FenceBrokerRecord) -> None:
-    _change_broker(draft, record.id, record.epoch, fenced=True)
+    _change_broker(draft, record.id, epoch=record.epoch, fenced=True)
 
 
 def _unfence_broker(draft: ImageDraft, record: UnfenceBrokerRecord) -> None:
-    _change_broker(draft, record.id, record.epoch, fenced=False)
+    _change_broker(draft, record.id, epoch=record.epoch, fenced=False)
 
 
 def _change_registration(draft: ImageDraft, record: BrokerRegistrationChangeRecord) -> None:
@@ -210,15 +210,15 @@ def _change_registration(draft: ImageDraft, record: BrokerRegistrationChangeReco
         changes["in_controlled_shutdown"] = record.in_controlled_shutdown == START_CONTROLLED_SHUTDOWN
     if record.log_dirs:
         changes["directories"] = tuple(Uuid(directory) for directory in record.log_dirs)
-    _change_broker(draft, record.broker_id, record.broker_epoch, **changes)
+    _change_broker(draft, record.broker_id, epoch=record.broker_epoch, **changes)
 
 
-def _change_broker(draft: ImageDraft, broker_id: int, epoch: int, **changes: Any) -> None:
-    broker = _registered(draft, broker_id, epoch)
+def _change_broker(draft: ImageDraft, broker_id: int, *, epoch: int, **changes: Any) -> None:
+    broker = _registered(draft, broker_id, epoch=epoch)
     draft.brokers.put(broker_id, dataclasses.replace(broker, **changes))
 
 
-def _registered(draft: ImageDraft, broker_id: int, epoch: int) -> BrokerImage:
+def _registered(draft: ImageDraft, broker_id: int, *, epoch: int) -> BrokerImage:
     broker = draft.brokers.get(broker_id)
     if broker is None or broker.epoch != epoch:
         known = "is not registered" if broker is None else f"is registered with the epoch {broker.epoch}"

@@ -1,5 +1,7 @@
-"""Identifiers and positions, each with a type of its own so that two integers cannot be swapped.
+"""Ids of topics and partitions, and the numbers that stand for "none".
 
+Offsets, epochs and sequences are plain integers: nearly every one of them is a sum, in which a type of its own would be
+lost. Where two stand next to each other they are passed by keyword, which `tests/model/test_signatures.py` checks.
 What is valid as a topic's name lives in `tidelog.model.topics`; error codes live in `tidelog.model.errors`.
 """
 
@@ -9,23 +11,16 @@ import base64
 import binascii
 from typing import NamedTuple, NewType
 
-BrokerId = NewType("BrokerId", int)
-Offset = NewType("Offset", int)
-LeaderEpoch = NewType("LeaderEpoch", int)
-ProducerId = NewType("ProducerId", int)
-ProducerEpoch = NewType("ProducerEpoch", int)
-Sequence = NewType("Sequence", int)
-
 # Kafka's Uuid: sixteen bytes on the wire, URL-safe base64 without padding wherever people read it. Plain bytes
 # hash and compare at C speed, which matters because Fetch and Produce look topics up by id.
 Uuid = NewType("Uuid", bytes)
 
 ZERO_UUID = Uuid(bytes(16))
 
-NO_PRODUCER_ID = ProducerId(-1)
-NO_PRODUCER_EPOCH = ProducerEpoch(-1)
-NO_SEQUENCE = Sequence(-1)
-NO_LEADER_EPOCH = LeaderEpoch(-1)
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_LEADER_EPOCH = -1
 
 
 class TopicPartition(NamedTuple):

@@ -18,7 +18,7 @@ def diverging_epoch(
 
     None if the reader's log may be the beginning of ours. Both numbers are -1 if the epoch is not known here at all.
     """
-    end = epochs.end_offset_for(last_fetched_epoch, log_end_offset)
+    end = epochs.end_offset_for(last_fetched_epoch, log_end_offset=log_end_offset)
     if end.epoch == last_fetched_epoch and end.end_offset >= fetch_offset:
         return None
     return end
@@ -31,7 +31,7 @@ def truncation_offset(epochs: LeaderEpochs, log_end_offset: int, leader: EpochEn
     - The leader's epoch is unknown here: our records of later epochs are not the leader's, and whether those of the
       epoch before are can only be found out by asking for that one.
     """
-    ours = epochs.end_offset_for(leader.epoch, log_end_offset)
+    ours = epochs.end_offset_for(leader.epoch, log_end_offset=log_end_offset)
     if ours.epoch < 0:
         return min(leader.end_offset, log_end_offset)
     if ours.epoch == leader.epoch:

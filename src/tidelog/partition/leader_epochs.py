@@ -42,7 +42,7 @@ class LeaderEpochs:
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
         self._entries: list[EpochEntry] = []
         for epoch, start_offset in entries:
-            self.assign(epoch, start_offset)
+            self.assign(epoch, start_offset=start_offset)
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:
@@ -64,7 +64,7 @@ class LeaderEpochs:
     def __repr__(self) -> str:
         return f"LeaderEpochs({[tuple(entry) for entry in self._entries]})"
 
-    def assign(self, epoch: int, start_offset: int) -> bool:
+    def assign(self, epoch: int, *, start_offset: int) -> bool:
         """Note that `epoch` wrote at `start_offset`. Called for every batch, so the usual answer, False, is quick.
 
         Entries that contradict the new one are dropped: the log is the truth and the table follows it. That happens
@@ -80,7 +80,7 @@ class LeaderEpochs:
         entries.append(EpochEntry(epoch, start_offset))
         return True
 
-    def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEndOffset:
+    def end_offset_for(self, epoch: int, *, log_end_offset: int) -> EpochEndOffset:
         """The largest known epoch that is not above `epoch`, and where it ends.
 
         - The latest epoch ends at the end of the log: it is still being written.
@@ -134,7 +134,7 @@ class LeaderEpochs:
         self._entries.clear()
         return changed
 
-    def check_invariants(self, log_start_offset: int, log_end_offset: int) -> None:
+    def check_invariants(self, log_start_offset: int, *, log_end_offset: int) -> None:
         before = EpochEntry(-1, log_start_offset - 1)
         for entry in self._entries:
             grows = entry.epoch > before.epoch and entry.start_offset > before.start_offset

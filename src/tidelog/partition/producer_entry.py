@@ -111,7 +111,7 @@ class ProducerEntry(NamedTuple):
             (*kept, batch),
         )
 
-    def after_marker(self, epoch: int, coordinator_epoch: int, timestamp: int) -> ProducerEntry:
+    def after_marker(self, epoch: int, *, coordinator_epoch: int, timestamp: int) -> ProducerEntry:
         """The entry once a marker has ended the transaction."""
         kept = self.batches if epoch == self.epoch else ()
         return ProducerEntry(self.producer_id, epoch, coordinator_epoch, timestamp, NO_TRANSACTION, kept)

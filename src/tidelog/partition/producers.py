@@ -176,18 +176,18 @@ class ProducerStates:
         """The first record of a transaction that is open or whose marker is not below the high watermark."""
         return self._transactions.first_unstable_offset(high_watermark)
 
-    def last_stable_offset(self, high_watermark: int, log_start_offset: int = 0) -> int:
+    def last_stable_offset(self, high_watermark: int, *, log_start_offset: int = 0) -> int:
         """Up to where readers of committed data may read. It is never before the start of the log."""
         unstable = self._transactions.first_unstable_offset(high_watermark)
         if unstable is None:
             return high_watermark
         return min(high_watermark, max(unstable, log_start_offset))
 
-    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+    def has_open_transaction(self, producer_id: int, *, epoch: int) -> bool:
         entry = self._entries.get(producer_id)
         return entry is not None and entry.epoch == epoch and entry.has_open_transaction
 
-    def has_late_transaction(self, now_ms: int, max_transaction_timeout_ms: int) -> bool:
+    def has_late_transaction(self, now_ms: int, *, max_transaction_timeout_ms: int) -> bool:
         """Whether the oldest open transaction seems to be left hanging (KIP-664)."""
         producer_id = self._transactions.oldest_producer_id
         entry = None if producer_id is None else self._entries.get(producer_id)
@@ -196,16 +196,16 @@ class ProducerStates:
         return now_ms - entry.last_timestamp > max_transaction_timeout_ms + LATE_TRANSACTION_GRACE_MS
 
     def begin_verification(
-        self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now_ms: int
+        self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int
     ) -> VerificationGuard | ProducerRefusal | None:
         """Before the coordinator is asked whether a transaction is open. None: it is open here, do not ask."""
         entry = self._entries.get(producer_id)
         if entry is not None and epoch < entry.epoch:
-            return _stale_epoch(producer_id, epoch, entry.epoch)
-        if self.has_open_transaction(producer_id, epoch):
+            return _stale_epoch(producer_id, epoch=epoch, current_epoch=entry.epoch)
+        if self.has_open_transaction(producer_id, epoch=epoch):
             return None
         return self._verifications.begin(
-            producer_id, sequence, epoch, supports_epoch_bump=supports_epoch_bump, now_ms=now_ms
+            producer_id, sequence=sequence, epoch=epoch, supports_epoch_bump=supports_epoch_bump, now_ms=now_ms
         )
 
     def accepts_guard(self, producer_id: int, guard: VerificationGuard) -> bool:
@@ -223,7 +223,7 @@ class ProducerStates:
         """For the snapshot file at `end_offset`."""
         return [entry.to_snapshot() for entry in self._entries.values()]
 
-    def reload(self, entries: Iterable[SnapshotEntry], end_offset: int, now_ms: int) -> None:
+    def reload(self, entries: Iterable[SnapshotEntry], end_offset: int, *, now_ms: int) -> None:
         """Start anew from a snapshot taken at `end_offset`; batches from there on are then replayed.
 
         Also the way to truncate: reload the newest snapshot that is not above the new end, or none, and replay.
@@ -263,7 +263,7 @@ class ProducerStates:
 
     def reset(self, end_offset: int) -> None:
         """Forget everything: the log is empty and will go on at `end_offset`."""
-        self.reload((), end_offset, 0)
+        self.reload((), end_offset, now_ms=0)
 
     def expire(self, now_ms: int) -> int:
         """Forget producers that have been idle for `expiration_ms`. An open transaction keeps its producer."""
@@ -350,7 +350,7 @@ class _Draft:
             self._complete(entry, offset, marker)
         self.verified.append(header.producer_id)
         self.entries[header.producer_id] = entry.after_marker(
-            header.producer_epoch, marker.coordinator_epoch, header.max_timestamp
+            header.producer_epoch, coordinator_epoch=marker.coordinator_epoch, timestamp=header.max_timestamp
         )
         return None
 
@@ -378,7 +378,7 @@ class _Draft:
         producer_id = header.producer_id
         epoch = header.producer_epoch
         if epoch < entry.epoch:
-            return _stale_epoch(producer_id, epoch, entry.epoch)
+            return _stale_epoch(producer_id, epoch=epoch, current_epoch=entry.epoch)
         is_transactional = header.is_transactional
         if (
             is_transactional
@@ -412,7 +412,7 @@ class _Draft:
         if self.transaction_version >= TRANSACTIONS_V2 and epoch == entry.epoch:
             stale = entry.has_open_transaction and epoch != _LARGEST_EPOCH
         if stale:
-            return _stale_epoch(entry.producer_id, epoch, entry.epoch)
+            return _stale_epoch(entry.producer_id, epoch=epoch, current_epoch=entry.epoch)
         if marker.coordinator_epoch < entry.coordinator_epoch:
             return ProducerRefusal(
                 code=ErrorCode.TRANSACTION_COORDINATOR_FENCED,
@@ -455,7 +455,7 @@ def _out_of_order(header: BatchHeader, reason: str) -> ProducerRefusal:
     )
 
 
-def _stale_epoch(producer_id: int, epoch: int, current_epoch: int) -> ProducerRefusal:
+def _stale_epoch(producer_id: int, *, epoch: int, current_epoch: int) -> ProducerRefusal:
     return ProducerRefusal(
         code=ErrorCode.INVALID_PRODUCER_EPOCH,
         message=f"epoch {epoch} of producer {producer_id} is over, the current one is {current_epoch}",

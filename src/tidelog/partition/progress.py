@@ -39,7 +39,7 @@ class FollowerProgress:
     last_caught_up_ms: int = NEVER_MS
     broker_epoch: int = UNKNOWN_BROKER_EPOCH
 
-    def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
+    def is_caught_up(self, leader_end_offset: int, *, now_ms: int, max_lag_ms: int) -> bool:
         return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms
 
 
@@ -136,7 +136,7 @@ class PartitionProgress:
             if broker_id != self.local_id
         }
 
-    def record_append(self, log_end_offset: int, now_ms: int) -> bool:
+    def record_append(self, log_end_offset: int, *, now_ms: int) -> bool:
         """The leader's log has grown. Whether that moved the high watermark, as it does without followers."""
         self.log_end_offset = log_end_offset
         return self._advance(now_ms)
@@ -148,6 +148,7 @@ class PartitionProgress:
     def record_fetch(
         self,
         broker_id: int,
+        *,
         fetch_offset: int,
         log_start_offset: int,
         now_ms: int,
@@ -189,7 +190,7 @@ class PartitionProgress:
         return frozenset(
             broker_id
             for broker_id in self.in_sync
-            if broker_id != self.local_id and not self._is_caught_up(broker_id, now_ms)
+            if broker_id != self.local_id and not self._is_caught_up(broker_id, now_ms=now_ms)
         )
 
     def may_join(self, broker_id: int) -> bool:
@@ -234,9 +235,11 @@ class PartitionProgress:
     def __repr__(self) -> str:
         return f"PartitionProgress(leader={self.local_id}, replicas={sorted(self.replicas)})"
 
-    def _is_caught_up(self, broker_id: int, now_ms: int) -> bool:
+    def _is_caught_up(self, broker_id: int, *, now_ms: int) -> bool:
         follower = self._followers.get(broker_id)
-        return follower is not None and follower.is_caught_up(self.log_end_offset, now_ms, self.max_lag_ms)
+        return follower is not None and follower.is_caught_up(
+            self.log_end_offset, now_ms=now_ms, max_lag_ms=self.max_lag_ms
+        )
 
     def _advance(self, now_ms: int) -> bool:
         """Raise the high watermark to what all have. It never goes back, and stands still below min.insync.replicas.
@@ -254,7 +257,7 @@ class PartitionProgress:
                 if follower.log_end_offset < reached and (
                     follower.broker_id in maximal
                     or (
-                        follower.is_caught_up(self.log_end_offset, now_ms, self.max_lag_ms)
+                        follower.is_caught_up(self.log_end_offset, now_ms=now_ms, max_lag_ms=self.max_lag_ms)
                         and self._eligible(follower.broker_id, follower.broker_epoch)
                     )
                 ):
@@ -265,6 +268,6 @@ class PartitionProgress:
         return True
 
 
-def follower_high_watermark(current: int, leader_high_watermark: int, log_end_offset: int) -> int:
+def follower_high_watermark(current: int, *, leader_high_watermark: int, log_end_offset: int) -> int:
     """What a follower may take from a leader's answer: never above its own end, and never back."""
     return max(current, min(leader_high_watermark, log_end_offset))

@@ -63,6 +63,6 @@ class RateLimit:
             self._total -= self._samples.popleft()[1]
 
 
-def is_throttled(replicas: Collection[str], partition: int, broker: int) -> bool:
+def is_throttled(replicas: Collection[str], partition: int, *, broker: int) -> bool:
     """Whether a topic's list of throttled replicas, entries like `0:1` or `*`, names this one."""
     return bool(replicas) and (EVERY_REPLICA in replicas or f"{partition}:{broker}" in replicas)

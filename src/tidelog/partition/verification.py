@@ -37,7 +37,7 @@ class TransactionVerifications:
         self._last_guard = 0
 
     def begin(
-        self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now_ms: int
+        self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int
     ) -> VerificationGuard:
         """A guard to show later. Requests that verify at the same time share it.
 

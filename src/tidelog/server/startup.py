@@ -257,7 +257,9 @@ class RunningNode:
     async def _close_directories(self, broker_epoch: int) -> None:
         loop = asyncio.get_running_loop()
         for directory in self._directories:
-            await loop.run_in_executor(None, directory.close, self._ports.clock.now_ms(), broker_epoch)
+            await loop.run_in_executor(
+                None, partial(directory.close, self._ports.clock.now_ms(), broker_epoch=broker_epoch)
+            )
         self._directories = []
 
     async def _end_control(self) -> None:

@@ -233,7 +233,7 @@ def read_replica(node: str, log: Log) -> ReplicaLog:
     records: list[StoredRecord] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        result = log.read(offset, READ_CHUNK_BYTES)
+        result = log.read(offset, max_bytes=READ_CHUNK_BYTES)
         if isinstance(result, OffsetOutOfRange) or not result.records:
             break
         for position, header in iterate_headers(result.records):

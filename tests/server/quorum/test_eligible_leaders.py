@@ -69,6 +69,6 @@ async def test_an_eligible_leader_takes_over_with_every_committed_record(tmp_pat
         replica = cluster.running[2].node.replicas.get("t", 0)
         assert replica is not None
         await cluster.until(lambda: replica.log.high_watermark == 1, "that the record is committed once more")
-        kept = replica.log.read(0, 1 << 20, upper_bound=1)
+        kept = replica.log.read(0, max_bytes=1 << 20, upper_bound=1)
         assert isinstance(kept, ReadResult)
         assert b"committed" in kept.records

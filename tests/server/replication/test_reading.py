@@ -194,7 +194,7 @@ def _session_fetch(cluster: ReplicaCluster, session_id: int, session_epoch: int,
 
 
 def follower_at(progress: PartitionProgress, broker: int, end: int, start: int = 0, at_ms: int = 5) -> None:
-    progress.record_fetch(broker, end, start, at_ms)
+    progress.record_fetch(broker, fetch_offset=end, log_start_offset=start, now_ms=at_ms)
 
 
 def choose(rack: str, offset: int = 5, **changes: Any) -> int:

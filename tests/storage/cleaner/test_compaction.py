@@ -45,7 +45,7 @@ class Keyed:
     def put(self, *pairs: tuple[bytes | None, bytes | None], timestamp: int | None = None, **options: Any) -> int:
         at = self.h.now if timestamp is None else timestamp
         data = bytearray(encode_batch([(at, key, value, ()) for key, value in pairs], **options))
-        result = self.log.append_as_leader(data, [parse_header(data)], 0, self.h.now)
+        result = self.log.append_as_leader(data, [parse_header(data)], 0, now_ms=self.h.now)
         assert isinstance(result, AppendResult), result
         self.log.update_high_watermark(self.log.log_end_offset)
         return result.base_offset
@@ -128,7 +128,7 @@ def test_batches_keep_codec_offsets_and_timestamps(keyed: MakeKeyed, codec: Comp
     now = log.h.now
     data = [(now + at, b"k%d" % at, b"value" * 10, (("name", b"x"),)) for at in range(6)]
     batch = bytearray(encode_batch(data, compression=codec))
-    log.log.append_as_leader(batch, [parse_header(batch)], 0, now)
+    log.log.append_as_leader(batch, [parse_header(batch)], 0, now_ms=now)
     log.put((b"k0", b""), (b"k2", b""), (b"k5", b""))
     log.roll()
     log.compact()
@@ -362,9 +362,9 @@ def test_gaps_are_limited_by_a_truncation(keyed: MakeKeyed) -> None:
     log.compact()
     gaps = log.log.exchange.gaps
     assert KnownGaps.read(LocalFileSystem(), log.log.directory).end_offset == gaps.end_offset == 16
-    log.h.directory.truncate(log.h.partition, 12, log.h.now)
+    log.h.directory.truncate(log.h.partition, 12, now_ms=log.h.now)
     assert KnownGaps.read(LocalFileSystem(), log.log.directory).end_offset == gaps.end_offset == 12
-    log.h.directory.truncate_fully(log.h.partition, 3, log.h.now)
+    log.h.directory.truncate_fully(log.h.partition, 3, now_ms=log.h.now)
     assert KnownGaps.read(LocalFileSystem(), log.log.directory).end_offset == gaps.end_offset == 3
 
 
@@ -407,7 +407,7 @@ def test_truncation_revokes_what_was_not_swapped_in(keyed: MakeKeyed) -> None:
     log = filled(keyed)
     compaction = finish_first_group(log)
     assert list(log.h.partition_path.glob("*.swap"))
-    log.h.directory.truncate(log.h.partition, 5, log.h.now)
+    log.h.directory.truncate(log.h.partition, 5, now_ms=log.h.now)
     assert not list(log.h.partition_path.glob("*.swap"))
     with pytest.raises(CompactionRevoked):
         log.log.exchange.swap_in(compaction, log.h.now)
@@ -479,7 +479,7 @@ def test_checkpoint_of_the_cleaner_survives(keyed: MakeKeyed) -> None:
     assert text == "0\n1\ntopic 0 30\n"
     log.h.reopen()
     assert log.log.cleaned_up_to == 30
-    log.h.directory.truncate(log.h.partition, 12, log.h.now)
+    log.h.directory.truncate(log.h.partition, 12, now_ms=log.h.now)
     log.h.crash_and_reopen()
     assert log.log.cleaned_up_to == 12
 

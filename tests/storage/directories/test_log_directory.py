@@ -218,7 +218,7 @@ def test_a_start_that_did_not_come_to_the_logs_leaves_them_as_clean_as_they_were
     h.log.advance_log_start(1)
     h.close()
     open_metadata_only(h)
-    h.directory.close(h.now, broker_epoch)
+    h.directory.close(h.now, broker_epoch=broker_epoch)
     h.open()
     assert h.directory.clean_broker_epoch == expected
     # None of the offsets that are kept beside the logs is lost.
@@ -234,7 +234,7 @@ def test_a_start_after_a_crash_that_did_not_come_to_the_logs_calls_nothing_clean
     h.directory.write_log_starts()
     h.crash()
     open_metadata_only(h)
-    h.directory.close(h.now, 9)
+    h.directory.close(h.now, broker_epoch=9)
     h.open()
     assert h.directory.clean_broker_epoch is None
     assert h.log.log_start_offset == 1

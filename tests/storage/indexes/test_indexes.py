@@ -19,23 +19,23 @@ FILESYSTEM = LocalFileSystem()
 
 
 def test_offset_index_has_kafkas_bytes(tmp_path: Path) -> None:
-    index = OffsetIndex(FILESYSTEM, str(tmp_path / "i"), 1000, 0)
-    index.append_offset(1004, 4200)
-    index.append_offset(1009, 9000)
+    index = OffsetIndex(FILESYSTEM, str(tmp_path / "i"), 1000, file_size=0)
+    index.append_offset(1004, position=4200)
+    index.append_offset(1009, position=9000)
     index.write_pending()
     assert (tmp_path / "i").read_bytes() == struct.pack(">iiii", 4, 4200, 9, 9000)
 
 
 def test_time_index_has_kafkas_bytes_and_only_growing_timestamps(tmp_path: Path) -> None:
-    index = TimeIndex(FILESYSTEM, str(tmp_path / "i"), 1000, 0)
+    index = TimeIndex(FILESYSTEM, str(tmp_path / "i"), 1000, file_size=0)
     for timestamp, offset in [(50, 1001), (50, 1002), (40, 1003), (60, 1004)]:
-        index.append_timestamp(timestamp, offset)
+        index.append_timestamp(timestamp, offset=offset)
     index.write_pending()
     assert (tmp_path / "i").read_bytes() == struct.pack(">qiqi", 50, 1, 60, 4)
 
 
 def test_transaction_index_has_kafkas_bytes(tmp_path: Path) -> None:
-    index = TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 0, 0)
+    index = TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 0, file_size=0)
     index.append(AbortedTransaction(7, 10, 20, 15))
     assert (tmp_path / "i").read_bytes() == struct.pack(">hqqqq", 0, 7, 10, 20, 15)
     assert index.entries() == [AbortedTransaction(7, 10, 20, 15)]
@@ -77,9 +77,9 @@ def test_searches_agree_with_a_list(
 
 
 def test_offset_before_the_first_entry_is_searched_from_the_beginning(tmp_path: Path) -> None:
-    index = OffsetIndex(FILESYSTEM, str(tmp_path / "i"), 100, 0)
+    index = OffsetIndex(FILESYSTEM, str(tmp_path / "i"), 100, file_size=0)
     assert index.position_before(150) == (100, 0)
-    index.append_offset(120, 5000)
+    index.append_offset(120, position=5000)
     assert index.position_before(119) == (100, 0)
     assert index.position_before(120) == (120, 5000)
     assert index.offset_at_or_after_position(5001) is None
@@ -101,7 +101,7 @@ def test_offset_before_the_first_entry_is_searched_from_the_beginning(tmp_path: 
 def test_offset_index_that_cannot_be_is_found(tmp_path: Path, content: bytes, log_size: int) -> None:
     (tmp_path / "i").write_bytes(content)
     with pytest.raises(CorruptIndex):
-        OffsetIndex(FILESYSTEM, str(tmp_path / "i"), 0, len(content)).check(len(content), log_size)
+        OffsetIndex(FILESYSTEM, str(tmp_path / "i"), 0, file_size=len(content)).check(len(content), log_size=log_size)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_offset_index_that_cannot_be_is_found(tmp_path: Path, content: bytes, lo
 def test_time_index_that_cannot_be_is_found(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "i").write_bytes(content)
     with pytest.raises(CorruptIndex):
-        TimeIndex(FILESYSTEM, str(tmp_path / "i"), 0, len(content)).check(len(content))
+        TimeIndex(FILESYSTEM, str(tmp_path / "i"), 0, file_size=len(content)).check(len(content))
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,11 @@ def test_time_index_that_cannot_be_is_found(tmp_path: Path, content: bytes) -> N
 def test_transaction_index_that_cannot_be_is_found(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "i").write_bytes(content)
     with pytest.raises(CorruptIndex):
-        TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 100, len(content)).check(len(content))
+        TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 100, file_size=len(content)).check(len(content))
 
 
 def test_aborted_transactions_are_found_by_the_offsets_they_touch(tmp_path: Path) -> None:
-    index = TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 0, 0)
+    index = TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 0, file_size=0)
     first, second, third = (
         AbortedTransaction(1, 0, 10, 5),
         AbortedTransaction(2, 5, 20, 12),
@@ -133,14 +133,14 @@ def test_aborted_transactions_are_found_by_the_offsets_they_touch(tmp_path: Path
     )
     for transaction in (first, second, third):
         index.append(transaction)
-    assert index.collect(0, 50) == ([first, second, third], False)
-    assert index.collect(11, 25) == ([second], True)
-    assert index.collect(0, 12) == ([first, second], True)
-    assert index.collect(21, 29) == ([], True)
+    assert index.collect(0, upper_bound=50) == ([first, second, third], False)
+    assert index.collect(11, upper_bound=25) == ([second], True)
+    assert index.collect(0, upper_bound=12) == ([first, second], True)
+    assert index.collect(21, upper_bound=29) == ([], True)
 
 
 def test_transaction_index_forgets_markers_that_were_cut_off(tmp_path: Path) -> None:
-    index = TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 0, 0)
+    index = TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 0, file_size=0)
     index.append(AbortedTransaction(1, 0, 10, 5))
     index.append(AbortedTransaction(2, 5, 20, 12))
     index.truncate_to_offset(20)

@@ -114,7 +114,7 @@ def check_goes_on(tracked: TrackedLog, disk: FailingDisk, before: Model, after: 
     tracked.append((b"k", b"room again"))
     tracked.flush()
     tracked.write_checkpoints()
-    found = log.read(log.log_end_offset - 1, 1000)
+    found = log.read(log.log_end_offset - 1, max_bytes=1000)
     assert isinstance(found, ReadResult)
     assert b"room again" in found.records
     tracked.directory.abandon()

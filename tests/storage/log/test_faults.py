@@ -27,7 +27,7 @@ def work(h: Harness, acknowledged: list[int]) -> None:
     h.log.update_high_watermark(h.log.log_end_offset)
     for removal in h.log.delete_old_segments(h.now):
         removal.run(h.filesystem)
-    h.directory.truncate(h.partition, 21, h.now)
+    h.directory.truncate(h.partition, 21, now_ms=h.now)
     h.append(b"last")
     acknowledged.append(21)
 
@@ -77,7 +77,7 @@ def check_offline(h: Harness) -> None:
     with pytest.raises(StorageFailure, match="offline"):
         h.append(b"x")
     with pytest.raises(StorageFailure, match="offline"):
-        h.log.read(h.log.log_start_offset, 100, upper_bound=h.log.log_start_offset + 1)
+        h.log.read(h.log.log_start_offset, max_bytes=100, upper_bound=h.log.log_start_offset + 1)
 
 
 def test_memory_does_not_run_ahead_of_a_failed_write(harness: MakeHarness) -> None:
@@ -104,7 +104,7 @@ def test_too_many_open_files_fail_a_read_but_not_the_directory(harness: MakeHarn
     h.log.flush(h.now)
     filesystem.fail_at = filesystem.calls
     with pytest.raises(StorageFailure):
-        h.log.read(0, 100)
+        h.log.read(0, max_bytes=100)
     assert h.directory.failure is None
     filesystem.fail_at = 10**9
     assert len(h.values()) == 4

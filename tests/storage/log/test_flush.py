@@ -63,7 +63,7 @@ def test_truncation_during_a_flush_takes_back_what_it_promised(harness: MakeHarn
     for value in (b"a", b"b", b"c"):
         h.append(value)
     flush = h.start_flush(everything=True)
-    h.log.truncate_to(1, h.now)
+    h.log.truncate_to(1, now_ms=h.now)
     h.append(b"other")
     flush.run()
     h.log.finish_flush(flush)
@@ -128,7 +128,7 @@ def test_failed_sync_takes_the_directory_offline_and_is_never_retried(harness: M
     failed_at = filesystem.calls
     assert h.directory.failure is not None
     assert h.log.recovery_point == recovery_point
-    for operation in (lambda: h.append(b"y"), lambda: h.log.read(0, 100), h.directory.write_recovery_points):
+    for operation in (lambda: h.append(b"y"), lambda: h.log.read(0, max_bytes=100), h.directory.write_recovery_points):
         with pytest.raises(StorageFailure, match="offline"):
             operation()
     h.close()

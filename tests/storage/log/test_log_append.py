@@ -20,7 +20,7 @@ def test_leader_stamps_offsets_and_epoch_and_leaves_the_rest_untouched(harness: 
     first, second = h.batch(b"a", b"b"), h.batch(b"c")
     original = bytes(first + second)
     data = bytearray(original)
-    result = h.log.append_as_leader(data, [parse_header(first), parse_header(second)], 5, h.now)
+    result = h.log.append_as_leader(data, [parse_header(first), parse_header(second)], 5, now_ms=h.now)
     assert result == AppendResult(0, 2, -1, 0)
     assert h.append(b"d", epoch=6) == AppendResult(3, 3, -1, 0)
     stored = h.file(".log").read_bytes()
@@ -37,7 +37,7 @@ def test_memoryview_of_a_larger_buffer_is_appended(harness: MakeHarness) -> None
     batch = h.batch(b"x")
     buffer = bytearray(b"junk" + batch + b"junk")
     view = memoryview(buffer)[4:-4]
-    h.log.append_as_leader(view, [parse_header(view)], 0, h.now)
+    h.log.append_as_leader(view, [parse_header(view)], 0, now_ms=h.now)
     assert h.values() == [(0, b"x")]
 
 
@@ -104,7 +104,7 @@ def test_batches_of_one_append_are_indexed_one_by_one(harness: MakeHarness) -> N
     h = harness(LogConfig(index_interval_bytes=200))
     h.open()
     batches = [h.batch(b"x" * 40, timestamp=h.now + number) for number in range(7)]
-    h.log.append_as_leader(bytearray(b"".join(batches)), [parse_header(batch) for batch in batches], 0, h.now)
+    h.log.append_as_leader(bytearray(b"".join(batches)), [parse_header(batch) for batch in batches], 0, now_ms=h.now)
     h.close()
     assert h.file(".index").read_bytes() == struct.pack(">iiiiii", 2, 216, 4, 432, 6, 648)
 
@@ -258,4 +258,4 @@ def test_closed_log_takes_nothing(harness: MakeHarness) -> None:
     log = h.open()
     h.close()
     with pytest.raises(RuntimeError, match="closed"):
-        log.append_as_leader(h.batch(b"x"), [parse_header(h.batch(b"x"))], 0, h.now)
+        log.append_as_leader(h.batch(b"x"), [parse_header(h.batch(b"x"))], 0, now_ms=h.now)

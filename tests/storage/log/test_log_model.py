@@ -107,7 +107,7 @@ def run(h: Harness, model: Model, step: str, first: Any, second: Any) -> None:
         offset = boundaries[int(first * (len(boundaries) - 1))]
         if offset < h.log.segments.first.base_offset:
             return
-        h.directory.truncate(h.partition, offset, h.now)
+        h.directory.truncate(h.partition, offset, now_ms=h.now)
         h.directory.write_log_starts()
         model.truncate(offset)
         h.log.update_high_watermark(model.end)

@@ -77,8 +77,8 @@ def test_offsets_outside_of_the_log_are_told(filled: Harness) -> None:
     log.update_high_watermark(150)
     log.advance_log_start(10)
     expected = {"log_start_offset": 10, "log_end_offset": 150}
-    assert log.read(9, 100) == OffsetOutOfRange(offset=9, **expected)
-    assert log.read(151, 100) == OffsetOutOfRange(offset=151, **expected)
+    assert log.read(9, max_bytes=100) == OffsetOutOfRange(offset=9, **expected)
+    assert log.read(151, max_bytes=100) == OffsetOutOfRange(offset=151, **expected)
     assert filled.read(150, 100).records == b""
     assert offsets(filled.read(10, 1)) == [9]
 
@@ -146,7 +146,7 @@ def test_timestamp_looks_into_compressed_batches_and_above_the_start(harness: Ma
     h.open()
     records = [(h.now + at, None, b"v" * 50, ()) for at in (0, 30, 10, 20)]
     data = bytearray(encode_batch(records, compression=Compression.GZIP))
-    h.log.append_as_leader(data, [parse_header(data)], 0, h.now)
+    h.log.append_as_leader(data, [parse_header(data)], 0, now_ms=h.now)
     assert at_once(seek(h.log, h.now + 5)) == TimestampedOffset(h.now + 30, 1, 0)
     assert at_once(seek_max(h.log)) == TimestampedOffset(h.now + 30, 1, 0)
     h.log.update_high_watermark(4)

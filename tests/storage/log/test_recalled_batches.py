@@ -58,7 +58,7 @@ def test_duplicates_are_known_after_a_truncation(harness: MakeHarness, segment_b
     one = harness(LogConfig(segment_bytes=segment_bytes))
     log = one.open()
     fill(one, 9)
-    log.truncate_to(14, one.now)
+    log.truncate_to(14, now_ms=one.now)
     for number in range(2, 7):
         result = repeat(one, number)
         assert isinstance(result, AppendResult)

@@ -40,7 +40,7 @@ def test_log_is_as_if_the_cut_records_had_never_been(
     filled: Harness, harness: MakeHarness, tmp_path: Path, offset: int, restart: str | None
 ) -> None:
     h = filled
-    h.directory.truncate(h.partition, offset, h.now)
+    h.directory.truncate(h.partition, offset, now_ms=h.now)
     if restart == "clean":
         h.reopen()
     elif restart == "crash":
@@ -77,27 +77,27 @@ def test_log_is_as_if_the_cut_records_had_never_been(
 def test_cut_within_a_batch_takes_the_whole_batch_and_is_filled_by_the_leader(filled: Harness) -> None:
     """As Kafka: the log ends where it was told to, and the follower fetches the batch again."""
     h = filled
-    h.directory.truncate(h.partition, 7, h.now)
+    h.directory.truncate(h.partition, 7, now_ms=h.now)
     assert h.log.log_end_offset == 7
     assert h.values()[-1] == (5, b"b2")
 
 
 def test_high_watermark_does_not_stay_above_the_end(filled: Harness) -> None:
-    filled.directory.truncate(filled.partition, 10, filled.now)
+    filled.directory.truncate(filled.partition, 10, now_ms=filled.now)
     assert filled.log.high_watermark == 10
 
 
 def test_cutting_at_the_end_changes_nothing_but_epochs_without_records(filled: Harness) -> None:
     h = filled
     h.log.assign_leader_epoch(50)
-    assert h.log.truncate_to(40, h.now) == []
+    assert h.log.truncate_to(40, now_ms=h.now) == []
     assert h.log.log_end_offset == 40
     assert h.log.latest_epoch == 9
 
 
 def test_removed_segments_leave_files_to_remove(filled: Harness) -> None:
     h = filled
-    removals = h.directory.truncate(h.partition, 2, h.now)
+    removals = h.directory.truncate(h.partition, 2, now_ms=h.now)
     assert removals
     assert [path for path in h.partition_path.iterdir() if path.name.endswith(".deleted")]
     for removal in removals:
@@ -109,7 +109,7 @@ def test_removed_segments_leave_files_to_remove(filled: Harness) -> None:
 @pytest.mark.parametrize("restart", [False, True])
 def test_log_can_start_anew_anywhere(filled: Harness, start: int, restart: bool) -> None:
     h = filled
-    h.directory.truncate_fully(h.partition, start, h.now)
+    h.directory.truncate_fully(h.partition, start, now_ms=h.now)
     if restart:
         h.crash_and_reopen()
     log = h.log
@@ -124,7 +124,7 @@ def test_cutting_below_the_first_segment_starts_anew_there(filled: Harness) -> N
     h = filled
     h.log.config = LogConfig(segment_bytes=600, retention_ms=0)
     h.log.delete_old_segments(h.now + 10**9)
-    h.log.truncate_to(3, h.now)
+    h.log.truncate_to(3, now_ms=h.now)
     assert (h.log.log_start_offset, h.log.log_end_offset) == (3, 3)
 
 
@@ -133,7 +133,7 @@ def test_stale_snapshots_do_not_come_back(filled: Harness) -> None:
     h = filled
     h.reopen()
     assert h.file(".snapshot", 40).exists()
-    h.directory.truncate(h.partition, 30, h.now)
+    h.directory.truncate(h.partition, 30, now_ms=h.now)
     assert not h.file(".snapshot", 40).exists()
     for number in range(10):
         h.append(b"other", epoch=10, producer_id=2, producer_epoch=0, base_sequence=number)

@@ -62,7 +62,7 @@ def work(h: Harness, chance: random.Random, written: list[tuple[int, bytes, int]
                 safe = max(safe, h.log.recovery_point)
         elif written:
             offset = chance.randrange(len(written))
-            h.directory.truncate(h.partition, offset, h.now)
+            h.directory.truncate(h.partition, offset, now_ms=h.now)
             del written[offset:]
             safe = min(safe, offset)
             epoch += 1

@@ -64,7 +64,7 @@ def check(h: Harness, count: int) -> None:
     if count:
         assert produce(h, count - 1).duplicate
     assert produce(h, count) == AppendResult(count, count, -1, 0)
-    log.truncate_to(count, h.now)
+    log.truncate_to(count, now_ms=h.now)
 
 
 def indexes(h: Harness) -> dict[str, bytes]:
@@ -211,7 +211,7 @@ def test_scenario_22_damaged_indexes_are_rebuilt(filled: Harness, kind: str, suf
         assert [offset for offset, _ in h.values()] == list(range(24))
     else:
         check(h, 24)
-    assert h.log.aborted_transactions(0, 24) == []
+    assert h.log.aborted_transactions(0, upper_bound=24) == []
 
 
 @pytest.mark.parametrize("stop", ["clean", "crash", "crash after a flush"])
@@ -269,7 +269,7 @@ def test_stale_epochs_do_not_hide_those_of_the_batches(harness: MakeHarness) -> 
     h.append(b"a", epoch=3)
     h.log.assign_leader_epoch(7)
     h.log.flush(h.now)
-    h.log.truncate_to(1, h.now)
+    h.log.truncate_to(1, now_ms=h.now)
     h.log.append_as_follower(h.batch(b"b", base_offset=1, leader_epoch=6), h.now)
     assert h.log.leader_epochs.entries == ((3, 0), (6, 1))
     h.crash_and_reopen()

@@ -249,12 +249,19 @@ class FetchHandler:
             topic = name
         if reader.any_replica:
             return self._replicas.readable(topic, partition)
-        return self._replicas.leader_in_epoch(topic, partition, max(wanted.current_leader_epoch, NO_LEADER_EPOCH))
+        return self._replicas.leader_in_epoch(
+            topic, partition, current_leader_epoch=max(wanted.current_leader_epoch, NO_LEADER_EPOCH)
+        )
 
     def _note_progress(self, replica: Replica, wanted: FetchPartition, reader: _Reader) -> None:
         """A follower has everything before the offset that it asks for. That may commit records, which wakes those who
         wait for them, and it may bring the follower into the in-sync set."""
-        replica.record_fetch(reader.broker_id, reader.broker_epoch, wanted.fetch_offset, wanted.log_start_offset)
+        replica.record_fetch(
+            reader.broker_id,
+            broker_epoch=reader.broker_epoch,
+            fetch_offset=wanted.fetch_offset,
+            log_start_offset=wanted.log_start_offset,
+        )
         self._replication.in_sync.follower_fetched(replica, reader.broker_id)
 
     def _check(self, replica: Replica, wanted: FetchPartition, reader: _Reader) -> PartitionData | None:
@@ -339,15 +346,19 @@ def _read(
     committed_only = reader.isolation_level == READ_COMMITTED and not reader.is_follower
     aborted: list[AbortedTransaction] | None = [] if committed_only else None
     if max_bytes > 0 or min_one_batch:
-        offset = wanted.fetch_offset if reader.is_follower else replica.past_emptied(wanted.fetch_offset, upper_bound)
-        result = replica.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        offset = (
+            wanted.fetch_offset
+            if reader.is_follower
+            else replica.past_emptied(wanted.fetch_offset, upper_bound=upper_bound)
+        )
+        result = replica.read(offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
         if isinstance(result, OffsetOutOfRange):
             return _out_of_range(replica, wanted, reader)
         records = result.records
         if aborted is not None and records:
             aborted = [
                 AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
-                for each in log.aborted_transactions(wanted.fetch_offset, log.end_offset_of(result))
+                for each in log.aborted_transactions(wanted.fetch_offset, upper_bound=log.end_offset_of(result))
             ]
     return PartitionData(
         partition_index=wanted.partition,

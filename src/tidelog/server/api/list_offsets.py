@@ -128,7 +128,9 @@ class ListOffsetsHandler:
     ) -> ListOffsetsPartitionResponse | _Unfinished:
         if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
             return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
-        replica = self._replicas.leader_in_epoch(topic, wanted.partition_index, wanted.current_leader_epoch)
+        replica = self._replicas.leader_in_epoch(
+            topic, wanted.partition_index, current_leader_epoch=wanted.current_leader_epoch
+        )
         if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
             # A tool that looks into one broker may ask a follower.
             replica = self._replicas.readable(topic, wanted.partition_index)

@@ -35,9 +35,11 @@ class OffsetForLeaderEpochHandler:
         )
 
     def _end_of(self, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
-        replica = self._replicas.leader_in_epoch(topic, wanted.partition, wanted.current_leader_epoch)
+        replica = self._replicas.leader_in_epoch(
+            topic, wanted.partition, current_leader_epoch=wanted.current_leader_epoch
+        )
         if isinstance(replica, ErrorCode):
             return EpochEndOffset(partition=wanted.partition, error_code=replica)
         log = replica.log
-        epoch, end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log.log_end_offset)
+        epoch, end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log_end_offset=log.log_end_offset)
         return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)

@@ -62,7 +62,7 @@ def admit_produce(
                 producers.add(ProducerIdentity(header.producer_id, header.producer_epoch))
                 partitions.append(replica.topic_partition)
                 states = replica.log.producer_states
-                if not states.has_open_transaction(header.producer_id, header.producer_epoch):
+                if not states.has_open_transaction(header.producer_id, epoch=header.producer_epoch):
                     to_ask.append(Write(replica, header.base_sequence))
     if len(producers) > 1:
         return Admission(refused=dict.fromkeys(partitions, ErrorCode.INVALID_PRODUCER_ID_MAPPING))

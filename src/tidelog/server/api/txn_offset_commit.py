@@ -109,7 +109,7 @@ def _still_open(replica: Replica, request: TxnOffsetCommitRequest, admission: Ad
         # Verification is turned off.
         return True
     states = replica.log.producer_states
-    return states.has_open_transaction(request.producer_id, request.producer_epoch) or states.accepts_guard(
+    return states.has_open_transaction(request.producer_id, epoch=request.producer_epoch) or states.accepts_guard(
         request.producer_id, guard
     )
 

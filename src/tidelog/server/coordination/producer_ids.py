@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from tidelog.model.ids import ProducerId
-
 # (first id, how many)
 Block = tuple[int, int]
 
@@ -18,12 +16,12 @@ class ProducerIds:
         self._end = 0
         self._lock = asyncio.Lock()
 
-    async def next(self) -> ProducerId:
+    async def next(self) -> int:
         """Raises ApiError if the controller cannot be asked."""
         async with self._lock:
             if self._next >= self._end:
                 first, count = await self._allocate()
                 self._next, self._end = first, first + count
-            given = ProducerId(self._next)
+            given = self._next
             self._next += 1
             return given

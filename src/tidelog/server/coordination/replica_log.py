@@ -82,7 +82,7 @@ class ReplicaLog:
         replica = self._leader(partition)
         try:
             # To the end of the log and not only to the watermark: what a leader has it will commit.
-            found = replica.log.read(offset, max_bytes)
+            found = replica.log.read(offset, max_bytes=max_bytes)
         except StorageFailure as failure:
             self._replicas.storage_failed(replica, failure)
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure

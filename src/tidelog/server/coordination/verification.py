@@ -123,8 +123,8 @@ class _Asking:
                 continue
             guard = replica.log.producer_states.begin_verification(
                 producer.producer_id,
-                base_sequence,
-                producer.producer_epoch,
+                sequence=base_sequence,
+                epoch=producer.producer_epoch,
                 supports_epoch_bump=self.level is ClientLevel.V2,
                 now_ms=node.clock.now_ms(),
             )
@@ -179,7 +179,9 @@ class _Asking:
             if codes.get(replica.topic_partition) is not ErrorCode.NONE or guard is None:
                 continue
             states = replica.log.producer_states
-            if not states.has_open_transaction(producer_id, epoch) and not states.accepts_guard(producer_id, guard):
+            if not states.has_open_transaction(producer_id, epoch=epoch) and not states.accepts_guard(
+                producer_id, guard
+            ):
                 return True
         return False
 

@@ -127,7 +127,7 @@ class QuorumLog:
         return self._log.latest_epoch
 
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
-        return self._log.leader_epochs.end_offset_for(epoch, self._log.log_end_offset)
+        return self._log.leader_epochs.end_offset_for(epoch, log_end_offset=self._log.log_end_offset)
 
     @property
     def earliest_snapshot(self) -> SnapshotId | None:
@@ -176,7 +176,7 @@ class QuorumLog:
         return self._log.log_end_offset - 1
 
     def truncate(self, offset: int) -> None:
-        self._remove(self._directory.truncate(METADATA_PARTITION, offset, self._clock.now_ms()))
+        self._remove(self._directory.truncate(METADATA_PARTITION, offset, now_ms=self._clock.now_ms()))
 
     async def flush(self) -> int:
         """The end of what is durable now. Raises StorageFailure."""
@@ -234,7 +234,7 @@ class QuorumLog:
 
     def _restart_at(self, snapshot_id: SnapshotId) -> None:
         now_ms = self._clock.now_ms()
-        self._remove(self._directory.truncate_fully(METADATA_PARTITION, snapshot_id.end_offset, now_ms))
+        self._remove(self._directory.truncate_fully(METADATA_PARTITION, snapshot_id.end_offset, now_ms=now_ms))
         self._snapshots.remove_before(snapshot_id)
 
     def _start_at(self, snapshot_id: SnapshotId) -> None:
@@ -266,7 +266,7 @@ class QuorumLog:
     def _append(self, batch: bytes, epoch: int) -> None:
         data = bytearray(batch)
         result = self._log.append_as_leader(
-            data, [parse_header(data)], epoch, self._clock.now_ms(), origin=AppendOrigin.COORDINATOR
+            data, [parse_header(data)], epoch, now_ms=self._clock.now_ms(), origin=AppendOrigin.COORDINATOR
         )
         assert not isinstance(result, AppendRefusal), result
 
@@ -274,14 +274,14 @@ class QuorumLog:
 
     def read_bytes(self, offset: int, max_bytes: int) -> bytes:
         """Undecoded batches for a follower, at least one if there is any."""
-        result = self._log.read(offset, max_bytes, min_one_batch=True)
+        result = self._log.read(offset, max_bytes=max_bytes, min_one_batch=True)
         return b"" if isinstance(result, OffsetOutOfRange) else result.records
 
     def read_records(self, first_offset: int, end_offset: int) -> Iterator[MetadataBatch]:
         """Each batch in between."""
         offset = first_offset
         while offset < end_offset:
-            result = self._log.read(offset, READ_CHUNK_BYTES, upper_bound=end_offset, min_one_batch=True)
+            result = self._log.read(offset, max_bytes=READ_CHUNK_BYTES, upper_bound=end_offset, min_one_batch=True)
             if isinstance(result, OffsetOutOfRange) or not result.records:
                 return
             for position, header in iterate_headers(result.records):

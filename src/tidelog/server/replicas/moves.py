@@ -174,14 +174,14 @@ class ReplicaMoves:
         """The bytes that were copied."""
         source, future, now_ms = move.replica.log, move.future, self._node.clock.now_ms()
         assert future is not None
-        result = source.read(max(future.log_end_offset, source.log_start_offset), PIECE_BYTES)
+        result = source.read(max(future.log_end_offset, source.log_start_offset), max_bytes=PIECE_BYTES)
         if isinstance(result, OffsetOutOfRange):
             raise RuntimeError(f"{result.offset} is not in the log that is being copied")
         try:
             future.append_as_follower(bytearray(result.records), now_ms)
         except UnexpectedOffset as problem:
             # Nothing is there yet, or retention has removed what would come next.
-            self._node.replicas.removals.extend(future.truncate_fully_and_start_at(problem.first_offset, now_ms))
+            self._node.replicas.removals.extend(future.truncate_fully_and_start_at(problem.first_offset, now_ms=now_ms))
             future.append_as_follower(bytearray(result.records), now_ms)
         return len(result.records)
 

@@ -106,7 +106,7 @@ class Replicas:
             return self._absent(topic, partition)
         return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else replica
 
-    def leader_in_epoch(self, topic: str, partition: int, current_leader_epoch: int) -> Replica | ErrorCode:
+    def leader_in_epoch(self, topic: str, partition: int, *, current_leader_epoch: int) -> Replica | ErrorCode:
         """Like `leader`, for who says which epoch it knows. The epoch is checked first, by followers as well: who knows
         of a later leader than this broker does has nothing to learn from it, not even who leads."""
         replica = self.readable(topic, partition)
@@ -461,13 +461,13 @@ class Replicas:
                 offset,
                 replica.log.high_watermark,
             )
-        self.removals.extend(directory.truncate(replica.topic_partition, offset, self._clock.now_ms()))
+        self.removals.extend(directory.truncate(replica.topic_partition, offset, now_ms=self._clock.now_ms()))
         self._log_changed(replica)
 
     def restart_log(self, replica: Replica, offset: int) -> None:
         """Begin the log anew at `offset`, as a follower. Raises StorageFailure."""
         directory = self._directory_of[replica]
-        self.removals.extend(directory.truncate_fully(replica.topic_partition, offset, self._clock.now_ms()))
+        self.removals.extend(directory.truncate_fully(replica.topic_partition, offset, now_ms=self._clock.now_ms()))
         self._log_changed(replica)
 
     def _log_changed(self, replica: Replica) -> None:

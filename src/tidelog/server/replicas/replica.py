@@ -121,7 +121,7 @@ class Replica:
     def is_follower(self) -> bool:
         return self.leader_id not in (NOBODY, self._broker_id) and not self.offline
 
-    def follows(self, leader: int, leader_epoch: int) -> bool:
+    def follows(self, leader: int, *, leader_epoch: int) -> bool:
         """Whether the replica still is what it was when something was asked of this leader."""
         return self.is_follower and self.leader_id == leader and self.leader_epoch == leader_epoch
 
@@ -138,7 +138,7 @@ class Replica:
             if leadership.partition_epoch > self.partition_epoch:
                 progress.change_replicas(leadership.replicas)
                 self.confirm_in_sync(leadership.in_sync, leadership.partition_epoch)
-        if progress.record_append(self.log.settled_end_offset, self._now_ms()):
+        if progress.record_append(self.log.settled_end_offset, now_ms=self._now_ms()):
             self._watermark_moved()
         if self.log.settled_end_offset < self.log.log_end_offset:
             self.flush_wanted(self)
@@ -222,12 +222,18 @@ class Replica:
 
     # -- the in-sync replicas, as the leader sees them -------------------------------------------------------------
 
-    def record_fetch(self, broker_id: int, broker_epoch: int, fetch_offset: int, log_start_offset: int) -> None:
+    def record_fetch(self, broker_id: int, *, broker_epoch: int, fetch_offset: int, log_start_offset: int) -> None:
         """A follower fetches from `fetch_offset`: it has everything below."""
         progress = self.progress
         if progress is None:
             return
-        if progress.record_fetch(broker_id, fetch_offset, log_start_offset, self._now_ms(), broker_epoch):
+        if progress.record_fetch(
+            broker_id,
+            fetch_offset=fetch_offset,
+            log_start_offset=log_start_offset,
+            now_ms=self._now_ms(),
+            broker_epoch=broker_epoch,
+        ):
             self._watermark_moved()
         self._low_watermark_moved()
 
@@ -332,14 +338,14 @@ class Replica:
             writable,
             headers,
             self.leader_epoch,
-            self._clock.now_ms(),
+            now_ms=self._clock.now_ms(),
             origin=origin,
             guard=guard,
             transaction_version=transaction_version,
         )
         if self.log.log_end_offset != end_before:
             settled = self.log.settled_end_offset
-            if progress.record_append(settled, self._now_ms()):
+            if progress.record_append(settled, now_ms=self._now_ms()):
                 self._watermark_moved(len(data))
             if settled != self.log.log_end_offset:
                 self.flush_wanted(self)
@@ -351,7 +357,7 @@ class Replica:
     def flushed(self) -> None:
         """More of the log is on the device: what waited for that may be told now."""
         progress = self.progress
-        if progress is not None and progress.record_append(self.log.settled_end_offset, self._now_ms()):
+        if progress is not None and progress.record_append(self.log.settled_end_offset, now_ms=self._now_ms()):
             self._watermark_moved()
 
     def append_fetched(self, records: Buffer, *, leader_high_watermark: int, leader_log_start: int) -> None:
@@ -361,7 +367,11 @@ class Replica:
             log.append_as_follower(records, self._clock.now_ms())
         before = log.high_watermark
         stable_before = log.last_stable_offset if self.stable_waits else None
-        log.update_high_watermark(follower_high_watermark(before, leader_high_watermark, log.log_end_offset))
+        log.update_high_watermark(
+            follower_high_watermark(
+                before, leader_high_watermark=leader_high_watermark, log_end_offset=log.log_end_offset
+            )
+        )
         # Told again with every answer, so it needs no checkpoint of its own.
         log.advance_log_start(min(leader_log_start, log.high_watermark))
         if log.high_watermark != before:
@@ -442,18 +452,18 @@ class Replica:
         return self.log.high_watermark
 
     def read(
-        self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool
+        self, offset: int, *, max_bytes: int, upper_bound: int, min_one_batch: bool
     ) -> ReadResult | OffsetOutOfRange:
         """Undecoded batches from the one that holds `offset`, below `upper_bound`. Raises StorageFailure and, where
         the log is damaged, CorruptBatch."""
-        return self.log.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        return self.log.read(offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
 
-    def past_emptied(self, offset: int, upper_bound: int) -> int:
+    def past_emptied(self, offset: int, *, upper_bound: int) -> int:
         """Where to read for somebody who wants the records from `offset` on; followers want the batches."""
         log = self.log
         if log.cleaned_up_to is None or not log.log_start_offset <= offset < min(upper_bound, log.cleaned_up_to):
             return offset
-        return log.look(past_emptied, offset, upper_bound)
+        return log.look(past_emptied, offset, upper_bound=upper_bound)
 
     def check_invariants(self) -> None:
         """Raises InvariantBroken. Not for a replica whose disk has failed."""

@@ -276,7 +276,7 @@ class Fetcher:
 
     def _take(self, replica: Replica, asked: _Asked, answer: PartitionData) -> None:
         state = self._followed.get(replica)
-        if state is None or not replica.follows(self.leader_id, asked.leader_epoch):
+        if state is None or not replica.follows(self.leader_id, leader_epoch=asked.leader_epoch):
             return
         if replica.log.log_end_offset != asked.fetch_offset:
             return

@@ -52,7 +52,7 @@ class ReplicationThrottles:
 
     def _leader_throttled(self, replica: Replica) -> bool:
         replicas = replica.settings.config.leader_replication_throttled_replicas
-        return is_throttled(replicas, replica.topic_partition.partition, self._broker_id)
+        return is_throttled(replicas, replica.topic_partition.partition, broker=self._broker_id)
 
     # -- as a follower -------------------------------------------------------------------------------------------
 
@@ -71,4 +71,4 @@ class ReplicationThrottles:
 
     def _follower_throttled(self, replica: Replica) -> bool:
         replicas = replica.settings.config.follower_replication_throttled_replicas
-        return is_throttled(replicas, replica.topic_partition.partition, self._broker_id)
+        return is_throttled(replicas, replica.topic_partition.partition, broker=self._broker_id)

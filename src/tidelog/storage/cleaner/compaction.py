@@ -181,7 +181,7 @@ class Compaction:
                 if count % RECORDS_PER_STEP == 0:
                     yield 0
         except CorruptBatch as problem:
-            raise self._damaged(number, batch.position, problem) from problem
+            raise self._damaged(number, position=batch.position, problem=problem) from problem
         return True
 
     # Step 2
@@ -248,7 +248,7 @@ class Compaction:
                 try:
                     filtered = yield from batch_filter.filter(header, batch.data)
                 except CorruptBatch as problem:
-                    raise self._damaged(number, batch.position, problem) from problem
+                    raise self._damaged(number, position=batch.position, problem=problem) from problem
                 self.records_read += filtered.records_read
                 self.records_kept += filtered.records_kept
                 written = 0
@@ -305,7 +305,7 @@ class Compaction:
                     with self.guard:
                         placed = next(batches, None)
                 except CorruptBatch as problem:
-                    raise self._damaged(number, problem.position, problem) from problem
+                    raise self._damaged(number, position=problem.position, problem=problem) from problem
                 if placed is None:
                     return
                 position, header, data = placed
@@ -323,7 +323,7 @@ class Compaction:
         finally:
             file.close()
 
-    def _damaged(self, number: int, position: int, problem: CorruptBatch) -> DamagedSegment:
+    def _damaged(self, number: int, *, position: int, problem: CorruptBatch) -> DamagedSegment:
         return DamagedSegment(self.task.segments[number].log_path, position, problem.reason)
 
 

@@ -389,24 +389,24 @@ class LogDirectory:
 
     # Changing logs
 
-    def truncate(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> list[FileRemoval]:
+    def truncate(self, topic_partition: TopicPartition, offset: int, *, now_ms: int) -> list[FileRemoval]:
         """Cut a log. The lower recovery point is noted first: a crash on the way, and what is appended next, then find
         a recovery that looks at everything from there on."""
         log = self.logs[topic_partition]
         log.lower_recovery_point(offset)
         self.write_recovery_points()
         self._lower_high_watermark(log, offset)
-        removals = log.truncate_to(offset, now_ms)
+        removals = log.truncate_to(offset, now_ms=now_ms)
         self.write_cleaned()
         return removals
 
-    def truncate_fully(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> list[FileRemoval]:
+    def truncate_fully(self, topic_partition: TopicPartition, offset: int, *, now_ms: int) -> list[FileRemoval]:
         """Drop all records of a log, which goes on at `offset`."""
         log = self.logs[topic_partition]
         log.lower_recovery_point(0)
         self.write_recovery_points()
         self._lower_high_watermark(log, log.log_start_offset)
-        removals = log.truncate_fully_and_start_at(offset, now_ms)
+        removals = log.truncate_fully_and_start_at(offset, now_ms=now_ms)
         self.write_recovery_points()
         self.write_cleaned()
         return removals
@@ -570,11 +570,11 @@ class LogDirectory:
 
     # Closing
 
-    def close(self, now_ms: int, broker_epoch: int = -1) -> None:
+    def close(self, now_ms: int, *, broker_epoch: int = -1) -> None:
         """Close all logs in order and leave the mark that they need no recovery. A failed disk gets no mark."""
         try:
             if self.failure is None:
-                self._close_in_order(now_ms, broker_epoch)
+                self._close_in_order(now_ms, broker_epoch=broker_epoch)
         except StorageFailure as failure:
             logger.error("the next start will recover the logs of %s: %s", self.path, failure)
         finally:
@@ -582,7 +582,7 @@ class LogDirectory:
                 log.abandon()
             self._lock.release()
 
-    def _close_in_order(self, now_ms: int, broker_epoch: int) -> None:
+    def _close_in_order(self, now_ms: int, *, broker_epoch: int) -> None:
         for log in self.logs.values():
             log.close(now_ms)
         self._write_all_checkpoints()

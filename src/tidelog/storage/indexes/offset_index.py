@@ -18,11 +18,11 @@ OFFSET_ENTRY = Struct(">ii")
 class OffsetIndex(SparseIndex):
     __slots__ = ("_base_offset",)
 
-    def __init__(self, filesystem: FileSystem, path: str, base_offset: int, file_size: int) -> None:
+    def __init__(self, filesystem: FileSystem, path: str, base_offset: int, *, file_size: int) -> None:
         super().__init__(filesystem, path, OFFSET_ENTRY, file_size)
         self._base_offset = base_offset
 
-    def append_offset(self, offset: int, position: int) -> None:
+    def append_offset(self, offset: int, *, position: int) -> None:
         self.append(offset - self._base_offset, position)
 
     def position_before(self, offset: int) -> tuple[int, int]:
@@ -50,7 +50,7 @@ class OffsetIndex(SparseIndex):
     def is_full(self, limit_bytes: int) -> bool:
         return len(self) >= limit_bytes // OFFSET_ENTRY.size
 
-    def check_invariants(self, end_offset: int, log_size: int) -> None:
+    def check_invariants(self, end_offset: int, *, log_size: int) -> None:
         """Of the last entry, if it is in memory."""
         require(len(self) * HEADER_SIZE <= log_size, self.path, "a batch has at most one entry", count=len(self))
         if self._last is not None:
@@ -58,7 +58,7 @@ class OffsetIndex(SparseIndex):
             inside = offset < end_offset and position < log_size
             require(inside, self.path, "the last entry points into the log", entry=(offset, position), size=log_size)
 
-    def check(self, file_size: int, log_size: int) -> None:
+    def check(self, file_size: int, *, log_size: int) -> None:
         """Raises CorruptIndex for what Kafka's sanity checks refuse, and for positions behind the log's end.
 
         A file that Kafka preallocated and could not trim before a crash ends in zeroes, and is found here because

@@ -18,11 +18,11 @@ TIME_ENTRY = Struct(">qi")
 class TimeIndex(SparseIndex):
     __slots__ = ("_base_offset",)
 
-    def __init__(self, filesystem: FileSystem, path: str, base_offset: int, file_size: int) -> None:
+    def __init__(self, filesystem: FileSystem, path: str, base_offset: int, *, file_size: int) -> None:
         super().__init__(filesystem, path, TIME_ENTRY, file_size)
         self._base_offset = base_offset
 
-    def append_timestamp(self, timestamp: int, offset: int) -> None:
+    def append_timestamp(self, timestamp: int, *, offset: int) -> None:
         """Note the largest timestamp so far and its offset; says nothing if the index says so already."""
         last = self.last()
         if timestamp > (NO_TIMESTAMP if last is None else last[0]):

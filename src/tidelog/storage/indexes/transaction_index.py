@@ -28,7 +28,7 @@ class TransactionIndex:
 
     __slots__ = ("_base_offset", "_filesystem", "_pending", "_size", "path")
 
-    def __init__(self, filesystem: FileSystem, path: str, base_offset: int, file_size: int) -> None:
+    def __init__(self, filesystem: FileSystem, path: str, base_offset: int, *, file_size: int) -> None:
         self.path = path
         self._filesystem = filesystem
         self._base_offset = base_offset
@@ -73,7 +73,7 @@ class TransactionIndex:
             transactions.append(AbortedTransaction._make(fields))
         return transactions + self._pending
 
-    def collect(self, first_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
+    def collect(self, first_offset: int, *, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
         """Those that touch the offsets from `first_offset` up to, not including, `upper_bound`; and whether later
         segments can have no more of them."""
         found = []

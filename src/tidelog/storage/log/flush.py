@@ -111,15 +111,15 @@ class Flusher:
         self.running: Flush | None = None
         self._last_flush_ms = now_ms
 
-    def is_due(self, config: LogConfig, log_end_offset: int, now_ms: int) -> bool:
+    def is_due(self, config: LogConfig, log_end_offset: int, *, now_ms: int) -> bool:
         if self.running is not None:
             return False
-        return self.epochs_changed or self._target(config, log_end_offset, now_ms) > self.recovery_point
+        return self.epochs_changed or self._target(config, log_end_offset, now_ms=now_ms) > self.recovery_point
 
-    def start(self, config: LogConfig, log_end_offset: int, now_ms: int, *, everything: bool) -> Flush | None:
+    def start(self, config: LogConfig, log_end_offset: int, *, now_ms: int, everything: bool) -> Flush | None:
         if self.running is not None:
             return None
-        target = log_end_offset if everything else self._target(config, log_end_offset, now_ms)
+        target = log_end_offset if everything else self._target(config, log_end_offset, now_ms=now_ms)
         if target > self.recovery_point:
             self._last_flush_ms = now_ms
         elif not self.epochs_changed:
@@ -162,7 +162,7 @@ class Flusher:
         if self.running is not None:
             self.running.end_offset = min(self.running.end_offset, offset)
 
-    def _target(self, config: LogConfig, log_end_offset: int, now_ms: int) -> int:
+    def _target(self, config: LogConfig, log_end_offset: int, *, now_ms: int) -> int:
         """Up to where the log should be on the device now: sealed segments at once, the active one by the policy."""
         unflushed = log_end_offset - self.recovery_point
         if unflushed > 0 and (unflushed >= config.flush_messages or now_ms - self._last_flush_ms >= config.flush_ms):

@@ -131,7 +131,7 @@ class Log:
 
     @property
     def last_stable_offset(self) -> int:
-        return self.producer_states.last_stable_offset(self.high_watermark, self.log_start_offset)
+        return self.producer_states.last_stable_offset(self.high_watermark, log_start_offset=self.log_start_offset)
 
     @property
     def closed(self) -> bool:
@@ -173,8 +173,8 @@ class Log:
         data: bytearray | memoryview,
         headers: Sequence[BatchHeader],
         leader_epoch: int,
-        now_ms: int,
         *,
+        now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
@@ -213,8 +213,8 @@ class Log:
                 max_timestamp = header.max_timestamp
             position += batch_size
             offset = last_offset + 1
-        self._write(data, batches, max_timestamp, now_ms)
-        if self.leader_epochs.assign(leader_epoch, first_offset):
+        self._write(data, batches, max_timestamp, now_ms=now_ms)
+        if self.leader_epochs.assign(leader_epoch, start_offset=first_offset):
             self._flusher.epochs_changed = True
         self._apply(plan, offset)
         append_time = max_timestamp if headers[0].attributes & TIMESTAMP_TYPE_MASK else -1
@@ -246,7 +246,7 @@ class Log:
 
     def assign_leader_epoch(self, epoch: int) -> None:
         """A leader of this epoch writes from the end of the log on; said when it begins, before it writes."""
-        if self.leader_epochs.assign(epoch, self.log_end_offset):
+        if self.leader_epochs.assign(epoch, start_offset=self.log_end_offset):
             self._flusher.epochs_changed = True
 
     def _checked_follower_batches(self, view: memoryview) -> list[tuple[int, BatchHeader]]:
@@ -257,7 +257,7 @@ class Log:
                 raise UnexpectedOffset(
                     f"{self.topic_partition} ends at {expected}, but the leader sent offset {header.base_offset}",
                     header.base_offset,
-                    expected,
+                    log_end_offset=expected,
                 )
             if compute_crc(view, position, header.size) != header.crc:
                 raise CorruptBatch(position, f"the checksum of offset {header.base_offset} does not match")
@@ -276,21 +276,23 @@ class Log:
             AppendedBatch(header.base_offset, header.last_offset, header.size, header.max_timestamp)
             for header in headers
         ]
-        self._write(data, batches, max(header.max_timestamp for header in headers), now_ms)
+        self._write(data, batches, max(header.max_timestamp for header in headers), now_ms=now_ms)
         for header in headers:
             if header.partition_leader_epoch >= 0 and self.leader_epochs.assign(
-                header.partition_leader_epoch, header.base_offset
+                header.partition_leader_epoch, start_offset=header.base_offset
             ):
                 self._flusher.epochs_changed = True
         self._apply(plan, headers[-1].next_offset)
 
-    def _write(self, data: Buffer, batches: Sequence[AppendedBatch], max_timestamp: int, now_ms: int) -> None:
+    def _write(self, data: Buffer, batches: Sequence[AppendedBatch], max_timestamp: int, *, now_ms: int) -> None:
         with self._growth_guard:
             segment = self.segments.active
-            if segment.should_roll(self.config, len(data), batches[-1].last_offset, max_timestamp, now_ms):
+            if segment.should_roll(
+                self.config, len(data), last_offset=batches[-1].last_offset, max_timestamp=max_timestamp, now_ms=now_ms
+            ):
                 # Also if the leader's log has a gap here: a gap between two of our segments would look like a loss.
                 too_far = batches[-1].last_offset - self.log_end_offset > MAX_RELATIVE_OFFSET
-                segment = self._roll(batches[0].base_offset if too_far else self.log_end_offset, now_ms)
+                segment = self._roll(batches[0].base_offset if too_far else self.log_end_offset, now_ms=now_ms)
             try:
                 segment.append(data, batches, self.config)
             except OSError as failure:
@@ -333,7 +335,7 @@ class Log:
         if before is None:
             return False
         with self._guard, contextlib.suppress(CorruptBatch, CorruptIndex):
-            headers = headers_before(self.segments.below(before), before, RECALLED_BYTES)
+            headers = headers_before(self.segments.below(before), before, max_bytes=RECALLED_BYTES)
             self.producer_states.recall(producer_id, headers)
         return True
 
@@ -349,20 +351,20 @@ class Log:
         """Begin a new segment, unless the active one is empty."""
         self._require_open()
         with self._growth_guard:
-            self._roll(self.log_end_offset, now_ms)
+            self._roll(self.log_end_offset, now_ms=now_ms)
 
-    def _roll(self, base_offset: int, now_ms: int) -> Segment:
+    def _roll(self, base_offset: int, *, now_ms: int) -> Segment:
         """The old segment and the snapshot are synced by the flush that is due from now on."""
         active = self.segments.active
         if active.size == 0 and active.base_offset == base_offset:
             return active
         active.seal()
         self._snapshots.write(base_offset, self.producer_states.snapshot(), sync=False)
-        segment = self._new_segment(base_offset, now_ms)
+        segment = self._new_segment(base_offset, now_ms=now_ms)
         self.segments.add(segment)
         return segment
 
-    def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
+    def _new_segment(self, base_offset: int, *, now_ms: int) -> Segment:
         return Segment.create(
             self._filesystem,
             self.directory,
@@ -373,7 +375,7 @@ class Log:
 
     def flush_due(self, now_ms: int) -> bool:
         """Whether there is something to sync now: a sealed segment, changed epochs, or what flush.* asks for."""
-        return not self._closed and self._flusher.is_due(self.config, self.log_end_offset, now_ms)
+        return not self._closed and self._flusher.is_due(self.config, self.log_end_offset, now_ms=now_ms)
 
     def start_flush(self, now_ms: int, *, everything: bool = False) -> Flush | None:
         """Prepare a flush of what is due, or of everything. To be run, and then handed to `finish_flush`.
@@ -381,7 +383,7 @@ class Log:
         None if there is nothing to do or a flush is under way.
         """
         self._require_open()
-        return self._flusher.start(self.config, self.log_end_offset, now_ms, everything=everything)
+        return self._flusher.start(self.config, self.log_end_offset, now_ms=now_ms, everything=everything)
 
     def disregard_flush(self) -> None:
         """The flush could not be carried out, and has changed nothing: the next one does it all."""
@@ -405,7 +407,7 @@ class Log:
     # Reading
 
     def read(
-        self, offset: int, max_bytes: int, *, upper_bound: int | None = None, min_one_batch: bool = True
+        self, offset: int, *, max_bytes: int, upper_bound: int | None = None, min_one_batch: bool = True
     ) -> ReadResult | OffsetOutOfRange:
         """Batches from `offset` on and below `upper_bound` (the end of the log if None). Raises StorageFailure, and
         CorruptBatch if the log is damaged there."""
@@ -421,7 +423,7 @@ class Log:
                 self.segments,
                 self.config,
                 offset,
-                max_bytes,
+                max_bytes=max_bytes,
                 upper_bound=upper_bound,
                 log_end_offset=end,
                 min_one_batch=min_one_batch,
@@ -433,10 +435,10 @@ class Log:
         with self._guard:
             return end_offset_of(self.segments, result, self.log_end_offset)
 
-    def aborted_transactions(self, first_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+    def aborted_transactions(self, first_offset: int, *, upper_bound: int) -> list[AbortedTransaction]:
         """Those with records from `first_offset` up to, not including, `upper_bound`."""
         with self._guard:
-            return collect_aborted(self.segments, first_offset, upper_bound)
+            return collect_aborted(self.segments, first_offset, upper_bound=upper_bound)
 
     def look(self, function: Callable[Concatenate[Segments, LogConfig, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What a function of `log_reader` finds in the segments. Raises StorageFailure."""
@@ -500,7 +502,7 @@ class Log:
             # The last batch that stays may end before the offset, anywhere in the segment.
             self._stored_end = target.base_offset
 
-    def truncate_to(self, offset: int, now_ms: int) -> list[FileRemoval]:
+    def truncate_to(self, offset: int, *, now_ms: int) -> list[FileRemoval]:
         """Cut off `offset` and everything after it. The lower recovery point must be on the device before that, see
         LogDirectory.truncate."""
         self._require_open()
@@ -510,7 +512,7 @@ class Log:
                 self._flusher.epochs_changed = True
             return []
         if offset < self.segments.first.base_offset:
-            return self.truncate_fully_and_start_at(offset, now_ms)
+            return self.truncate_fully_and_start_at(offset, now_ms=now_ms)
         target = self.segments.floor(offset)
         assert target is not None, "the first segment begins at or before the offset"
         with self._guard:
@@ -518,11 +520,11 @@ class Log:
             locate(target, self.config, offset)
             self.exchange.revoke()
             self._flusher.forget_from(offset)
-            removals = self._drop_segments_above(offset, now_ms)
+            removals = self._drop_segments_above(offset, now_ms=now_ms)
             if self.cleaned_up_to is not None:
                 self.cleaned_up_to = min(self.cleaned_up_to, offset)
             self._snapshots.remove_above(offset)
-            target.truncate_to(offset, now_ms)
+            target.truncate_to(offset, created_ms=now_ms)
             self._stored_end = target.next_offset() if self.may_have_gaps else MAX_LONG
             self.log_end_offset = offset
             self.log_start_offset = min(self.log_start_offset, offset)
@@ -534,17 +536,17 @@ class Log:
             self.exchange.gaps.limit_to(offset)
         return removals
 
-    def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> list[FileRemoval]:
+    def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> list[FileRemoval]:
         """Drop all records; the log goes on, empty, at `offset`."""
         self._require_open()
         with self._guard:
             self.exchange.revoke()
             self._flusher.forget_from(0)
-            removals = self._drop_segments_above(-1, now_ms)
+            removals = self._drop_segments_above(-1, now_ms=now_ms)
             if self.cleaned_up_to is not None:
                 self.cleaned_up_to = offset
             self._snapshots.remove_all()
-            self.segments.add(self._new_segment(offset, now_ms))
+            self.segments.add(self._new_segment(offset, now_ms=now_ms))
             self.log_start_offset = self.log_end_offset = self.high_watermark = offset
             self._stored_end = MAX_LONG
             self._flusher.recovery_point = offset
@@ -556,7 +558,7 @@ class Log:
             self.exchange.gaps.limit_to(offset)
         return removals
 
-    def _drop_segments_above(self, offset: int, now_ms: int) -> list[FileRemoval]:
+    def _drop_segments_above(self, offset: int, *, now_ms: int) -> list[FileRemoval]:
         """The last one first, so that a crash on the way leaves no gap in the log.
 
         Where recovery would take a gap for one of the cleaner, each is gone for good before the next one goes.
@@ -582,7 +584,7 @@ class Log:
     def _reload_producers(self, now_ms: int) -> None:
         snapshot = self._snapshots.newest(self.log_end_offset, above=self.log_start_offset)
         offset, entries = snapshot if snapshot is not None else (self.log_start_offset, [])
-        self.producer_states.reload(entries, offset, now_ms)
+        self.producer_states.reload(entries, offset, now_ms=now_ms)
         segments = self.segments.containing(offset, self.log_end_offset)
         replay_producers(segments, self.producer_states, self.log_end_offset)
 
@@ -617,7 +619,9 @@ class Log:
             segments=self.segments.below(planned.first_uncleanable_offset),
             first_dirty_offset=planned.first_dirty_offset,
             end_offset=planned.first_uncleanable_offset,
-            aborted=self.aborted_transactions(self.segments.first.base_offset, planned.first_uncleanable_offset),
+            aborted=self.aborted_transactions(
+                self.segments.first.base_offset, upper_bound=planned.first_uncleanable_offset
+            ),
             last_records=last_records,
             epochs=LeaderEpochs(self.leader_epochs.entries),
             now_ms=now_ms,
@@ -663,8 +667,8 @@ class Log:
         )
         require(start <= recovery_point <= end, self, "what is flushed lies in the log", recovery_point=recovery_point)
         require((self.cleaned_up_to or 0) <= end, self, "what is cleaned lies in the log", up_to=self.cleaned_up_to)
-        self.segments.check_invariants(start, end)
-        self.leader_epochs.check_invariants(start, end)
+        self.segments.check_invariants(start, log_end_offset=end)
+        self.leader_epochs.check_invariants(start, log_end_offset=end)
         known = self.producer_states.end_offset
         # Lower only where the log was cut in a gap, until the next append.
         require(known in (end, self.stored_end_offset), self, "producers are known up to the end", known=known)

@@ -84,7 +84,7 @@ class SnapshotFiles:
         if offset not in self._offsets:
             insort(self._offsets, offset)
 
-    def newest(self, at_or_before: int, above: int = -1) -> tuple[int, list[SnapshotEntry]] | None:
+    def newest(self, at_or_before: int, *, above: int = -1) -> tuple[int, list[SnapshotEntry]] | None:
         """(offset, entries) of the newest readable snapshot within the bounds. Unreadable ones are removed."""
         while True:
             count = bisect_right(self._offsets, at_or_before)

@@ -27,8 +27,8 @@ def read_records(
     segments: Segments,
     config: LogConfig,
     offset: int,
-    max_bytes: int,
     *,
+    max_bytes: int,
     upper_bound: int,
     log_end_offset: int,
     min_one_batch: bool,
@@ -71,11 +71,11 @@ def read_records(
         return ReadResult(b"", segment.base_offset, position)
     records = segment.read(position, size)
     if len(records) < size or not segment.is_checked(position, position + size):
-        records = _good_part(segment, position, records, size, found.base_offset, gapless=gapless)
+        records = _good_part(segment, position, records, size, offset=found.base_offset, gapless=gapless)
     return ReadResult(records, segment.base_offset, position)
 
 
-def _good_part(segment: Segment, position: int, records: bytes, size: int, offset: int, *, gapless: bool) -> bytes:
+def _good_part(segment: Segment, position: int, records: bytes, size: int, *, offset: int, gapless: bool) -> bytes:
     """The batches before the first bad one; CorruptBatch if that is the first one.
 
     Done once for what was there before the start. A reader gets what is good, and the error when it comes to the rest.
@@ -94,7 +94,7 @@ def _good_part(segment: Segment, position: int, records: bytes, size: int, offse
             end = at + header.size
     except CorruptBatch as found:
         problem = found.reason
-    segment.checked_up_to(position + end, position)
+    segment.checked_up_to(position + end, start=position)
     if problem is None and len(records) < size:
         problem = "the file ends within a batch"
     if problem is None:
@@ -108,7 +108,7 @@ def _damaged(segment: Segment, position: int, reason: str) -> CorruptBatch:
     return CorruptBatch(position, f"{segment.log_path}: {reason}")
 
 
-def past_emptied(segments: Segments, config: LogConfig, offset: int, upper_bound: int) -> int:
+def past_emptied(segments: Segments, config: LogConfig, offset: int, *, upper_bound: int) -> int:
     """Where a reader of records begins that wants `offset`: behind batches that compaction has left without records.
 
     Some clients never get past such a batch if a reply holds nothing else. Where nothing but these follows, the offset
@@ -151,13 +151,13 @@ def end_offset_of(segments: Segments, result: ReadResult, log_end_offset: int) -
     return log_end_offset if following is None else following.base_offset
 
 
-def collect_aborted(segments: Segments, first_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+def collect_aborted(segments: Segments, first_offset: int, *, upper_bound: int) -> list[AbortedTransaction]:
     """The aborted transactions with records in the range. The markers, by which they are found, may lie behind it."""
     found: list[AbortedTransaction] = []
     segment = segments.floor(first_offset)
     while segment is not None:
         if not segment.transaction_index.empty:
-            more, complete = segment.transaction_index.collect(first_offset, upper_bound)
+            more, complete = segment.transaction_index.collect(first_offset, upper_bound=upper_bound)
             found += more
             if complete:
                 break
@@ -177,7 +177,7 @@ class TimestampCandidate(NamedTuple):
 
 
 def candidate_by_timestamp(
-    segments: Segments, config: LogConfig, timestamp: int, first_offset: int
+    segments: Segments, config: LogConfig, timestamp: int, *, first_offset: int
 ) -> TimestampCandidate | None:
     """The first batch, from `first_offset` on, with a record that is not older than `timestamp`, as its header says."""
     for segment in segments:

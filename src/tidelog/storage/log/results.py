@@ -56,7 +56,7 @@ class TimestampedOffset(NamedTuple):
 class UnexpectedOffset(Exception):
     """Records from a leader that do not continue this log."""
 
-    def __init__(self, message: str, first_offset: int, log_end_offset: int) -> None:
+    def __init__(self, message: str, first_offset: int, *, log_end_offset: int) -> None:
         super().__init__(message)
         self.first_offset = first_offset
         self.log_end_offset = log_end_offset

@@ -166,7 +166,7 @@ class _Loader:
         log_start_offset = max(log_start_offset, self._segments.first.base_offset)
         self._epochs_changed |= self._epochs.truncate_from_end(end_offset)
         self._epochs_changed |= self._epochs.truncate_from_start(log_start_offset)
-        self._load_producers(log_start_offset, end_offset)
+        self._load_producers(log_start_offset, end_offset=end_offset)
         # What is written from here on has no gaps.
         self._gaps.limit_to(end_offset)
         return LogState(
@@ -273,7 +273,7 @@ class _Loader:
             if name in self._request.differences:
                 return f"{name}: {self._request.differences[name]}"
         try:
-            segment.offset_index.check(sizes[1], sizes[0])
+            segment.offset_index.check(sizes[1], log_size=sizes[0])
             segment.time_index.check(sizes[2])
             segment.transaction_index.check(sizes[3])
         except CorruptIndex as problem:
@@ -287,7 +287,7 @@ class _Loader:
         """
         logger.warning("rebuilding the indexes of %s in %s: %s", segment, self._directory, problem)
         producers = ProducerStates(expiration_ms=self._config.producer_id_expiration_ms)
-        self._rewind_producers(producers, self._request.log_start_offset, segment.base_offset)
+        self._rewind_producers(producers, self._request.log_start_offset, end_offset=segment.base_offset)
         recovered = recover_segment(
             segment, self._config, epochs=LeaderEpochs(), producers=producers, progress=lambda _: None
         )
@@ -321,7 +321,7 @@ class _Loader:
         logger.info("checking %d bytes of %s from offset %d on", total_bytes, self._directory, first.base_offset)
         # For these offsets the batches are the truth: stale entries must not stand in their way.
         self._epochs_changed |= self._epochs.truncate_from_end(first.base_offset)
-        self._rewind_producers(self._producers, self._request.log_start_offset, first.base_offset)
+        self._rewind_producers(self._producers, self._request.log_start_offset, end_offset=first.base_offset)
         # The checkpoint is that of the whole round, and all there is if Apache Kafka has compacted the log.
         gaps_end_offset = max(self._request.cleaned_up_to or 0, self._gaps.end_offset)
         checked_bytes = 0
@@ -329,7 +329,9 @@ class _Loader:
         for segment in unchecked:
             if segment.base_offset > end_offset and segment.base_offset > gaps_end_offset:
                 # The end of the segment before it was lost, just at the end of a batch: what follows has no place.
-                self._refuse_to_cut(segment, 0, end_offset, f"offsets from {end_offset} on are missing before it")
+                self._refuse_to_cut(
+                    segment, 0, end_offset=end_offset, reason=f"offsets from {end_offset} on are missing before it"
+                )
                 logger.warning("%s ends at %d: dropping %s, which lies behind it", self._directory, end_offset, segment)
                 self._remove_after(segment.base_offset - 1)
                 self._snapshots.remove_above(end_offset)
@@ -341,7 +343,7 @@ class _Loader:
                 self._config,
                 epochs=self._epochs,
                 producers=self._producers,
-                progress=self._reporter(checked_bytes, total_bytes),
+                progress=self._reporter(checked_bytes, total_bytes=total_bytes),
                 gapless=self._gapless,
                 following=self._first_batch(self._segments.after(segment)),
                 before_cut=self._refuse_to_cut,
@@ -350,7 +352,7 @@ class _Loader:
             end_offset = recovered.next_offset
             damaged = recovered.valid_bytes < segment.size
             if damaged:
-                self._cut(segment, recovered.valid_bytes, end_offset, recovered.problem)
+                self._cut(segment, recovered.valid_bytes, end_offset=end_offset, problem=recovered.problem)
             self._write_again(segment)
             if damaged:
                 break
@@ -379,7 +381,7 @@ class _Loader:
         except CorruptBatch:
             return None
 
-    def _refuse_to_cut(self, segment: Segment, position: int, end_offset: int, reason: str) -> None:
+    def _refuse_to_cut(self, segment: Segment, position: int, *, end_offset: int, reason: str) -> None:
         """Raises DamagedLog unless what lies behind `end_offset` may have been torn by the crash."""
         request = self._request
         where = f"at byte {position} (offset {end_offset}): {reason}"
@@ -388,13 +390,13 @@ class _Loader:
             raise DamagedLog(segment.log_path, f"{where}; {known}, so nothing is cut off")
         if not request.same_boot:
             return
-        behind = valid_batch_behind(segment.open_log(), position, segment.size, end_offset)
+        behind = valid_batch_behind(segment.open_log(), position, end=segment.size, least_offset=end_offset)
         following = self._segments.after(segment)
         if behind is not None or (following is not None and following.size):
             place = f"at byte {behind}" if behind is not None else "in the next segment"
             raise DamagedLog(segment.log_path, f"{where}; good records follow {place}, so nothing is cut off")
 
-    def _cut(self, segment: Segment, size: int, end_offset: int, problem: CorruptBatch | None) -> None:
+    def _cut(self, segment: Segment, size: int, *, end_offset: int, problem: CorruptBatch | None) -> None:
         dropped = self._segments.above(segment.base_offset)
         logger.warning(
             "%s: cutting off %d bytes behind byte %d%s, which were not complete when the broker crashed; the log ends "
@@ -410,7 +412,7 @@ class _Loader:
         self._snapshots.remove_above(end_offset)
         segment.cut(size)
 
-    def _reporter(self, before: int, total_bytes: int) -> Callable[[int], None]:
+    def _reporter(self, before: int, *, total_bytes: int) -> Callable[[int], None]:
         report = self._request.progress
         if report is None:
             return lambda _: None
@@ -448,22 +450,22 @@ class _Loader:
             try:
                 for _, header in segment.headers():
                     if header.partition_leader_epoch >= 0:
-                        self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+                        self._epochs.assign(header.partition_leader_epoch, start_offset=header.base_offset)
             except CorruptBatch as problem:
                 logger.warning("%s in %s: %s", segment, self._directory, problem)
         self._epochs_changed = True
 
-    def _rewind_producers(self, producers: ProducerStates, log_start_offset: int, end_offset: int) -> None:
+    def _rewind_producers(self, producers: ProducerStates, log_start_offset: int, *, end_offset: int) -> None:
         """Bring `producers` to what they were when the log ended at `end_offset`: newest snapshot and replay."""
         snapshot = self._snapshots.newest(end_offset, above=log_start_offset)
         offset, entries = snapshot if snapshot is not None else (log_start_offset, [])
-        producers.reload(entries, min(offset, end_offset), self._now_ms)
+        producers.reload(entries, min(offset, end_offset), now_ms=self._now_ms)
         replay_producers(self._segments.containing(offset, end_offset), producers, end_offset)
 
-    def _load_producers(self, log_start_offset: int, end_offset: int) -> None:
+    def _load_producers(self, log_start_offset: int, *, end_offset: int) -> None:
         self._snapshots.remove_above(end_offset)
         self._snapshots.remove_strays(self._segments.base_offsets)
         if not self._recovered or self._producers.end_offset != end_offset:
-            self._rewind_producers(self._producers, log_start_offset, end_offset)
+            self._rewind_producers(self._producers, log_start_offset, end_offset=end_offset)
         if end_offset > log_start_offset and end_offset not in self._snapshots.offsets:
             self._snapshots.write(end_offset, self._producers.snapshot(), sync=False)

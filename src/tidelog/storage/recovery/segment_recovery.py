@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
@@ -20,7 +21,7 @@ from tidelog.storage.segments.segment import MAX_RELATIVE_OFFSET, Segment
 class _IndexBuilder:
     """The entries that appending the same batches one by one would have made."""
 
-    def __init__(self, base_offset: int, interval_bytes: int) -> None:
+    def __init__(self, base_offset: int, *, interval_bytes: int) -> None:
         self._base_offset = base_offset
         self._interval_bytes = interval_bytes
         self._bytes_since_entry = 0
@@ -55,7 +56,7 @@ class _IndexBuilder:
 
 def rebuild_indexes(segment: Segment, config: LogConfig) -> None:
     """For a segment whose log is known to be good. Raises CorruptBatch if it is not."""
-    builder = _IndexBuilder(segment.base_offset, config.index_interval_bytes)
+    builder = _IndexBuilder(segment.base_offset, interval_bytes=config.index_interval_bytes)
     for position, header in segment.headers():
         builder.add(position, header)
     builder.write(segment)
@@ -69,6 +70,12 @@ class RecoveredSegment:
     problem: CorruptBatch | None
 
 
+class BeforeCut(Protocol):
+    """Called if not all of a segment is good, before anything is written; may raise."""
+
+    def __call__(self, segment: Segment, position: int, *, end_offset: int, reason: str) -> None: ...
+
+
 def recover_segment(
     segment: Segment,
     config: LogConfig,
@@ -78,16 +85,15 @@ def recover_segment(
     progress: Callable[[int], None],
     gapless: bool = False,
     following: BatchHeader | None = None,
-    before_cut: Callable[[Segment, int, int, str], None] | None = None,
+    before_cut: BeforeCut | None = None,
 ) -> RecoveredSegment:
     """Check every batch of the segment, follow them in `epochs` and `producers`, and rewrite the indexes.
 
     The log file itself is not touched: the caller cuts it, once it has removed the segments behind it. `progress` is
     told the position after each batch. `following` is the first batch of the next segment; a log that no cleaner has
-    touched is `gapless`. `before_cut` is called with the segment, the position, the offset and the reason if not all
-    of it is good, before anything is written, and may raise.
+    touched is `gapless`.
     """
-    builder = _IndexBuilder(segment.base_offset, config.index_interval_bytes)
+    builder = _IndexBuilder(segment.base_offset, interval_bytes=config.index_interval_bytes)
     aborted: list[AbortedTransaction] = []
     next_offset = segment.base_offset
     valid_bytes = 0
@@ -116,7 +122,7 @@ def recover_segment(
                     )
                 )
             if header.partition_leader_epoch > epochs.latest_epoch:
-                epochs.assign(header.partition_leader_epoch, header.base_offset)
+                epochs.assign(header.partition_leader_epoch, start_offset=header.base_offset)
             builder.add(position, header)
             next_offset = header.next_offset
             valid_bytes = position + header.size
@@ -124,7 +130,7 @@ def recover_segment(
     except CorruptBatch as found:
         problem = found
     if problem is not None and before_cut is not None:
-        before_cut(segment, valid_bytes, next_offset, problem.reason)
+        before_cut(segment, valid_bytes, end_offset=next_offset, reason=problem.reason)
     segment.checked_up_to(valid_bytes)
     builder.write(segment)
     segment.transaction_index.replace(aborted)
@@ -149,7 +155,7 @@ def replay_producers(segments: Iterable[Segment], producers: ProducerStates, end
     producers.end_offset = end_offset
 
 
-def headers_before(segments: Sequence[Segment], offset: int, max_bytes: int) -> Iterator[BatchHeader]:
+def headers_before(segments: Sequence[Segment], offset: int, *, max_bytes: int) -> Iterator[BatchHeader]:
     """The batches before `offset`, as far back as `max_bytes` go. `segments` are those that begin before it.
 
     Raises CorruptBatch and CorruptIndex.

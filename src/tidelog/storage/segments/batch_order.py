@@ -44,15 +44,15 @@ def in_order(
                     or (gapless and header.base_offset > offset)
                     or _NO_EPOCH < header.partition_leader_epoch < epoch
                 ):
-                    raise _misplaced(position, header, offset, epoch)
+                    raise _misplaced(position, header, offset, epoch=epoch)
             else:
                 before = held[1]
-                if _is_at_fault(before, header, offset, epoch):
-                    problem = _misplaced(held[0], before, offset, epoch)
+                if _is_at_fault(before, header, offset, epoch=epoch):
+                    problem = _misplaced(held[0], before, offset, epoch=epoch)
                     held = None
                     raise problem
                 if not _fits(before, header, gapless):
-                    raise _misplaced(position, header, before.next_offset, before.partition_leader_epoch)
+                    raise _misplaced(position, header, before.next_offset, epoch=before.partition_leader_epoch)
                 yield held
                 offset, epoch = before.next_offset, max(epoch, before.partition_leader_epoch)
             held = placed
@@ -62,12 +62,12 @@ def in_order(
             yield held
         raise
     if held is not None:
-        if following is not None and _is_at_fault(held[1], following, offset, epoch):
-            raise _misplaced(held[0], held[1], offset, epoch)
+        if following is not None and _is_at_fault(held[1], following, offset, epoch=epoch):
+            raise _misplaced(held[0], held[1], offset, epoch=epoch)
         yield held
 
 
-def _is_at_fault(header: BatchHeader, following: BatchHeader, offset: int, epoch: int) -> bool:
+def _is_at_fault(header: BatchHeader, following: BatchHeader, offset: int, *, epoch: int) -> bool:
     if following.base_offset < header.next_offset:
         return header.base_offset > offset
     return _epoch_falls(header, following) and header.partition_leader_epoch > epoch
@@ -83,7 +83,7 @@ def _epoch_falls(header: BatchHeader, following: BatchHeader) -> bool:
     return _NO_EPOCH < following.partition_leader_epoch < header.partition_leader_epoch
 
 
-def _misplaced(position: int, header: BatchHeader, offset: int, epoch: int) -> CorruptBatch:
+def _misplaced(position: int, header: BatchHeader, offset: int, *, epoch: int) -> CorruptBatch:
     return CorruptBatch(
         position,
         f"offset {header.base_offset} of leader epoch {header.partition_leader_epoch} cannot follow offset "

@@ -91,7 +91,7 @@ def scan_headers(file: Readable, position: int, end: int) -> Iterator[tuple[int,
 
 
 def valid_batch_behind(
-    file: Readable, position: int, end: int, least_offset: int, *, largest: int = _LARGEST_BATCH
+    file: Readable, position: int, *, end: int, least_offset: int, largest: int = _LARGEST_BATCH
 ) -> int | None:
     """Where the next good batch is behind a bad one at `position`, or None: then nothing good follows.
 
@@ -105,7 +105,7 @@ def valid_batch_behind(
         at = block.find(CURRENT_MAGIC, MAGIC_AT + 1)
         while at >= 0:
             start = position + at - MAGIC_AT
-            if _is_valid_batch(file, start, end, least_offset, largest):
+            if _is_valid_batch(file, start, end=end, least_offset=least_offset, largest=largest):
                 return start
             at = block.find(CURRENT_MAGIC, at + 1)
         # The next block begins so that a header across the boundary is not missed.
@@ -115,7 +115,7 @@ def valid_batch_behind(
     return None
 
 
-def _is_valid_batch(file: Readable, position: int, end: int, least_offset: int, largest: int) -> bool:
+def _is_valid_batch(file: Readable, position: int, *, end: int, least_offset: int, largest: int) -> bool:
     beginning = file.read(position, min(HEADER_SIZE, end - position))
     if len(beginning) < HEADER_SIZE:
         return False

@@ -96,10 +96,10 @@ class Segment:
         self._prefix = f"{directory}/{segment_prefix(base_offset)}"
         self._ending = ending
         self.size = sizes[0]
-        self.offset_index = OffsetIndex(filesystem, self._path(OFFSET_INDEX_SUFFIX), base_offset, sizes[1])
-        self.time_index = TimeIndex(filesystem, self._path(TIME_INDEX_SUFFIX), base_offset, sizes[2])
+        self.offset_index = OffsetIndex(filesystem, self._path(OFFSET_INDEX_SUFFIX), base_offset, file_size=sizes[1])
+        self.time_index = TimeIndex(filesystem, self._path(TIME_INDEX_SUFFIX), base_offset, file_size=sizes[2])
         self.transaction_index = TransactionIndex(
-            filesystem, self._path(TRANSACTION_INDEX_SUFFIX), base_offset, sizes[3]
+            filesystem, self._path(TRANSACTION_INDEX_SUFFIX), base_offset, file_size=sizes[3]
         )
         self._file: File | None = None
         self._bytes_since_index_entry = 0
@@ -190,8 +190,8 @@ class Segment:
                 self._max_timestamp = max_timestamp
                 self._max_timestamp_offset = last_offset
             if self._bytes_since_index_entry > config.index_interval_bytes:
-                self.offset_index.append_offset(last_offset, position)
-                self.time_index.append_timestamp(self._max_timestamp, self._max_timestamp_offset)
+                self.offset_index.append_offset(last_offset, position=position)
+                self.time_index.append_timestamp(self._max_timestamp, offset=self._max_timestamp_offset)
                 self._bytes_since_index_entry = 0
             self._bytes_since_index_entry += size
             self._recent.append(BatchPosition(position, size, base_offset, last_offset))
@@ -214,11 +214,11 @@ class Segment:
             if not means_full(error):
                 raise
 
-    def should_roll(self, config: LogConfig, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
+    def should_roll(self, config: LogConfig, size: int, *, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
         """Whether `size` more bytes, ending with `last_offset`, belong into a new segment."""
         if self.size > config.segment_bytes - size or last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
             return True
-        if self.size and self._time_waited(max_timestamp, now_ms) > config.segment_ms - self.jitter_ms:
+        if self.size and self._time_waited(max_timestamp, now_ms=now_ms) > config.segment_ms - self.jitter_ms:
             return True
         limit = config.segment_index_bytes
         return self.offset_index.is_full(limit) or self.time_index.is_full(limit)
@@ -230,7 +230,7 @@ class Segment:
         that writing it back has failed.
         """
         if self._max_timestamp != _UNKNOWN and self._max_timestamp >= 0:
-            self.time_index.append_timestamp(self._max_timestamp, self._max_timestamp_offset)
+            self.time_index.append_timestamp(self._max_timestamp, offset=self._max_timestamp_offset)
         self._recent = []
         self._recent_last_offsets = []
         self._recent_after = _UNKNOWN
@@ -242,7 +242,7 @@ class Segment:
         wrote_times = self.time_index.write_pending()
         return wrote_offsets or wrote_times
 
-    def truncate_to(self, offset: int, created_ms: int) -> int:
+    def truncate_to(self, offset: int, *, created_ms: int) -> int:
         """Cut off the batch that holds `offset` and all after it. Returns the number of bytes cut."""
         file = self._acquire()
         try:
@@ -299,7 +299,7 @@ class Segment:
         """Whether this process has seen that the batches there are good."""
         return end <= self._checked_to or position >= self._written_from
 
-    def checked_up_to(self, position: int, start: int = 0) -> None:
+    def checked_up_to(self, position: int, *, start: int = 0) -> None:
         """The batches from `start` to `position` are good."""
         if start <= self._checked_to < position:
             self._checked_to = position
@@ -412,7 +412,7 @@ class Segment:
 
     def check_invariants(self, end_offset: int) -> None:
         """Of what is in memory; files are not opened for it."""
-        self.offset_index.check_invariants(end_offset, self.size)
+        self.offset_index.check_invariants(end_offset, log_size=self.size)
         require(0 <= self._checked_to <= self.size, self, "only what is there was checked", checked_to=self._checked_to)
         if self._recent:
             last = self._recent[-1]
@@ -433,7 +433,7 @@ class Segment:
                 return found
         return find_batch(file, position, self.size, offset)
 
-    def _time_waited(self, max_timestamp: int, now_ms: int) -> int:
+    def _time_waited(self, max_timestamp: int, *, now_ms: int) -> int:
         first_timestamp = self.first_timestamp()
         return max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - self.created_ms
 

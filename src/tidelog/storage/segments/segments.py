@@ -90,7 +90,7 @@ class Segments:
         """Those that begin above `offset`."""
         return self._segments[bisect_right(self._offsets, offset) :]
 
-    def check_invariants(self, log_start_offset: int, log_end_offset: int) -> None:
+    def check_invariants(self, log_start_offset: int, *, log_end_offset: int) -> None:
         offsets = self._offsets
         in_step = bool(offsets) and offsets == [segment.base_offset for segment in self._segments]
         require(in_step, self._segments, "there is a segment, and each is found by its first offset", offsets=offsets)

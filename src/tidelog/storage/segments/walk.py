@@ -115,11 +115,11 @@ def _walk_bytes(segment: Segment, largest_batch: int) -> Iterator[GoodBatch | Ba
             position += claimed.size
             continue
         # From the segment's first offset on: what was read before may have had a wrong offset.
-        resume = valid_batch_behind(file, position, size, segment.base_offset, largest=largest_batch)
+        resume = valid_batch_behind(file, position, end=size, least_offset=segment.base_offset, largest=largest_batch)
         until = size if resume is None else resume
         is_end = resume is None and following is None
         if is_end:
-            reason = _describe_end(file, position, size, reason)
+            reason = _describe_end(file, position, size=size, reason=reason)
         yield BadStretch(position, until - position, reason, None, is_torn_end=is_end)
         position = until
 
@@ -148,7 +148,7 @@ def _believable_header(segment: Segment, position: int) -> BatchHeader | None:
     return header if looks_right else None
 
 
-def _describe_end(file: Readable, position: int, size: int, reason: str) -> str:
+def _describe_end(file: Readable, position: int, *, size: int, reason: str) -> str:
     rest = size - position
     if _only_zeros(file, position, size):
         return f"the last {rest} bytes are zeros: room that was allocated ahead (preallocate), or left by a crash"

@@ -100,7 +100,7 @@ class PartitionCheck:
         self._start_producers(names, offsets)
         for number, base_offset in enumerate(offsets):
             following = offsets[number + 1] if number + 1 < len(offsets) else None
-            self._check_segment(names, base_offset, following)
+            self._check_segment(names, base_offset, following=following)
         self._check_end(offsets)
         for name in names:
             if name.endswith(SNAPSHOT_SUFFIX):
@@ -135,7 +135,7 @@ class PartitionCheck:
         name = f"{segment_prefix(first)}{SNAPSHOT_SUFFIX}"
         if name in names:
             try:
-                self._producers.reload(read_snapshot(self._filesystem, f"{self._directory}/{name}"), first, 0)
+                self._producers.reload(read_snapshot(self._filesystem, f"{self._directory}/{name}"), first, now_ms=0)
                 self._knows_start = True
             except CorruptSnapshot:
                 # Told with the other snapshots.
@@ -169,7 +169,7 @@ class PartitionCheck:
 
     # Segments
 
-    def _check_segment(self, names: list[str], base_offset: int, following: int | None) -> None:
+    def _check_segment(self, names: list[str], base_offset: int, *, following: int | None) -> None:
         prefix = f"{self._directory}/{segment_prefix(base_offset)}"
         path = prefix + LOG_SUFFIX
         is_closed = following is not None or self._expectations.is_closed
@@ -243,7 +243,7 @@ class PartitionCheck:
                 self._report.read(size - position)
                 return
             except CorruptBatch as problem:
-                resume = self._resume(file, problem.position, size)
+                resume = self._resume(file, problem.position, size=size)
                 # What was written last before a crash is not damage: the next start cuts it off.
                 torn = resume is None and not is_closed and self._end_offset >= self._expectations.recovery_point
                 reason = f"{problem.reason} (not synced, the next start cuts it off)" if torn else problem.reason
@@ -258,7 +258,7 @@ class PartitionCheck:
                 self._report.read(resume - problem.position)
                 position = resume
 
-    def _resume(self, file: File, position: int, size: int) -> int | None:
+    def _resume(self, file: File, position: int, *, size: int) -> int | None:
         """Behind a batch whose header looks right, if something looks like a batch there, too."""
         try:
             header = parse_header(file.read(position, HEADER_SIZE))
