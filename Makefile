@@ -26,7 +26,7 @@ SOAK_ROUNDS ?= 200
 # The lines of Spark that tidelog works with, each in an environment of its own inside of .venv.
 SPARK_VERSIONS ?= 3.5 4.0 4.1 4.2 4.3
 
-.PHONY: help setup run tour test test-fast test-spark-versions soak soak-spark check format diagrams bench clean
+.PHONY: help setup run tour test test-fast test-spark-versions soak soak-spark check format diagrams docs-pages bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -79,6 +79,9 @@ format: setup  ## let ruff rewrite what it can
 
 diagrams: setup  ## draw the state machines into docs/reference/state-machines.md
 	$(BIN)/python tools/draw_diagrams.py
+
+docs-pages: setup  ## write the pages under docs/reference that come from tables in the source
+	$(BIN)/python tools/generate_configuration.py
 
 bench: setup  ## measure speed, start-up time and memory
 	$(BIN)/python -m benchmarks

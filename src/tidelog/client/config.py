@@ -7,6 +7,7 @@ listed in `tidelog.client.options`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,6 +28,8 @@ from tidelog.config.definitions import ConfigDefinition, ConfigValue, InvalidCon
 from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression
 from tidelog.records.record import SMALLEST_RECORD
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_PORT = 9092
 MAX_IN_FLIGHT_IDEMPOTENT = 5
@@ -274,7 +277,10 @@ def _read(
     given: dict[str, str] = {}
     for name, value in options.items():
         canonical = name.replace("_", ".")
-        if value is None or canonical in WITHOUT_EFFECT:
+        if value is None:
+            continue
+        if canonical in WITHOUT_EFFECT:
+            logger.info("%s has no effect: %s", canonical, WITHOUT_EFFECT[canonical])
             continue
         if canonical not in definitions:
             problems.append(unknown_name_problem(kind, canonical, definitions))

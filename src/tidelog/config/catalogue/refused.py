@@ -13,7 +13,7 @@ _NO_TIERED_STORAGE = "tidelog has no tiered storage; remove it"
 _NO_ZOOKEEPER = "Apache Kafka 4.0 has removed ZooKeeper; use process.roles and controller.quorum.voters instead"
 _REMOVED = "Apache Kafka 4.0 has removed it; remove it"
 
-_BY_PREFIX = (
+REFUSED_PREFIXES = (
     ("listener.name.", "tidelog has no properties of single listeners yet; remove it"),
     ("ssl.", _NO_TLS),
     ("sasl.", _NO_SASL),
@@ -27,7 +27,7 @@ _BY_PREFIX = (
     ("rlmm.config.", _NO_TIERED_STORAGE),
 )
 
-_BY_NAME = {
+REFUSED_NAMES = {
     "allow.everyone.if.no.acl.found": _NO_AUTHORIZATION,
     "alter.config.policy.class.name": _NO_PLUGINS,
     "authorizer.class.name": _NO_AUTHORIZATION,
@@ -55,10 +55,10 @@ _BY_NAME = {
 
 def refusal(name: str) -> str | None:
     """Why a property of Apache Kafka is refused here, or None if it is not one of these."""
-    reason = _BY_NAME.get(name)
+    reason = REFUSED_NAMES.get(name)
     if reason is not None:
         return reason
-    for prefix, prefix_reason in _BY_PREFIX:
+    for prefix, prefix_reason in REFUSED_PREFIXES:
         if name.startswith(prefix):
             return prefix_reason
     return None
