@@ -23,8 +23,8 @@ class BatchState(Enum):
 
 class BatchStep(Enum):
     FENCE = "InitProducerId fences earlier drivers"
-    BEGIN = "the note in the topics is that of the micro-batch before"
-    SKIP = "the note in the topics is its own"
+    BEGIN = "its rows are not in the topics yet"
+    SKIP = "its rows are in the topics already"
     NOTE = "all rows are sent, and the note with them"
     COMMIT = "the transaction is committed"
     RETRY = "an error leaves open what has happened"
