@@ -16,7 +16,7 @@ from support.deep_state import deep_state
 from support.group_driver import Driver
 from support.present import present
 
-from tidelog.coordinators.decision import Decision
+from tidelog.coordinators.decision import ShardDecision
 from tidelog.coordinators.groups import offset_commit
 from tidelog.coordinators.groups.replies import refuse
 from tidelog.coordinators.groups.shard import GroupShard
@@ -49,11 +49,8 @@ def _carry_out(scene: Scene, message: Message) -> None:
     # It must be a message that can arrive.
     encode(message, scene.version)
     request = request_for(message, scene.version)
-    if isinstance(scene.shard, TransactionShard):
-        decision = scene.shard.decide(request, scene.now, 4711)
-    else:
-        decision = scene.shard.decide(request, scene.now)
-    assert isinstance(decision, Decision)
+    decision = scene.shard.decide(request, scene.now)
+    assert isinstance(decision, ShardDecision)
     for answer in decision.answers:
         if answer.token == request.token:
             # In version 3 of AddPartitionsToTxn and below the handler rearranges the reply.
@@ -98,8 +95,8 @@ def test_offsets_with_the_longest_retention_stay() -> None:
 
 def test_every_request_to_the_group_coordinator_is_among_the_moments() -> None:
     """A request that is added later cannot be forgotten here: `refuse` lists them all."""
-    named = set(re.findall(r"case (\w+Request)\(\)", inspect.getsource(refuse)))
-    named |= set(re.findall(r"case (\w+Request)\(\)", inspect.getsource(TransactionShard.decide)))
-    named |= set(re.findall(r"case (\w+Request)\(\)", inspect.getsource(GroupShard.decide)))
+    named = set(re.findall(r"case (\w+ShardRequest)\(\)", inspect.getsource(refuse)))
+    named |= set(re.findall(r"case (\w+ShardRequest)\(\)", inspect.getsource(TransactionShard.decide)))
+    named |= set(re.findall(r"case (\w+ShardRequest)\(\)", inspect.getsource(GroupShard.decide)))
     covered = {type(MOMENTS[name]().message).__name__ for name in REQUESTS}
     assert named <= covered

@@ -13,7 +13,7 @@ import pytest
 from support.coordinator_moments import MOMENTS, Scene
 from support.deep_state import deep_state
 
-from tidelog.coordinators.decision import Decision
+from tidelog.coordinators.decision import ShardDecision
 from tidelog.coordinators.timers import FAILED_TIMER_RETRY_MS
 
 # What a decision may fill without anybody seeing a difference, and what is rolled back with.
@@ -92,7 +92,7 @@ def test_a_decision_that_raises_at_any_line_changes_nothing(name: str) -> None:
         return
     fresh.shard.roll_back(fresh.now)
     decision = fresh.decide()
-    assert isinstance(decision, Decision)
+    assert isinstance(decision, ShardDecision)
     assert deep_state(decision) == deep_state(expected)
     fresh.apply(decision)
     assert state_of(fresh) == state_of(undisturbed)

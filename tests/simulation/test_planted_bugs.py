@@ -23,7 +23,7 @@ from tidelog.protocol.api import response_class
 from tidelog.protocol.schema import Message
 from tidelog.server.api import fetch
 from tidelog.server.api.declaration import Api
-from tidelog.server.coordination.group_shard import GroupShardRuntime
+from tidelog.server.coordination.shard_runtime import ShardRuntime
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.replicas import replica as replica_module
 from tidelog.server.replicas.registry import Replicas
@@ -242,7 +242,7 @@ def forget_the_latest_expiry(patch: pytest.MonkeyPatch) -> None:
 def discard_the_shard_with_a_failed_decision(patch: pytest.MonkeyPatch) -> None:
     """Every group of the shard has to wait until it is loaded."""
     forget_the_latest_expiry(patch)
-    patch.setattr(GroupShardRuntime, "_decision_failed", lambda self, request: self._give_up())
+    patch.setattr(ShardRuntime, "_decision_failed", lambda self, request: self._give_up())
 
 
 # -- mistakes in waiting ---------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from support.consumer_group_driver import ConsumerDriver
 from support.group_driver import GROUP, SESSION_MS, Driver
 from support.transaction_driver import ORDERS, REFUNDS, TRANSACTIONAL_ID, Coordinator
 
-from tidelog.coordinators.decision import Moment, Request, Token
+from tidelog.coordinators.decision import Moment, ShardRequest, Token
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
@@ -62,9 +62,15 @@ class Scene:
     version: int = 0
 
 
-def request_for(message: Message, version: int) -> Request:
-    return Request(
-        token=TOKEN, message=message, version=version, client_id="client", client_host="/127.0.0.1", fresh_id="fresh"
+def request_for(message: Message, version: int) -> ShardRequest:
+    return ShardRequest(
+        token=TOKEN,
+        message=message,
+        version=version,
+        client_id="client",
+        client_host="/127.0.0.1",
+        fresh_id="fresh",
+        fresh_producer_id=4711,
     )
 
 
@@ -93,7 +99,7 @@ def transaction_scene(coordinator: Coordinator, message: Message, version: int) 
     return Scene(
         shard=coordinator.shard,
         now=coordinator.moment,
-        decide=lambda: coordinator.shard.decide(request_for(message, version), coordinator.moment, 4711),
+        decide=lambda: coordinator.shard.decide(request_for(message, version), coordinator.moment),
         apply=coordinator._apply,
         message=message,
         version=version,

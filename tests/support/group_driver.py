@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.coordinators.decision import CoordinatorRecord, Decision, Moment, Request, Token
+from tidelog.coordinators.decision import CoordinatorRecord, Moment, ShardDecision, ShardRequest, Token
 from tidelog.coordinators.groups.records import decode_record, encode_record
 from tidelog.coordinators.groups.replies import refuse
 from tidelog.coordinators.groups.settings import GroupSettings
@@ -65,10 +65,11 @@ class Driver:
     # ------------------------------------------------------------------------------------------------------------
     # The runtime's duties.
 
-    def apply(self, decision: Decision) -> None:
+    def apply(self, decision: ShardDecision) -> None:
         if self.log_is_broken and decision.records:
             for answer in decision.answers:
                 self.note(answer.token, refuse(self.requests[answer.token], ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self.shard.check_invariants()
             return
         producer_id = decision.producer.producer_id if decision.producer else None
         for record in decision.records:
@@ -78,6 +79,7 @@ class Driver:
             self.era += isinstance(record.key, GroupMetadataKey) and record.value is None
         for answer in decision.answers:
             self.note(answer.token, answer.response)
+        self.shard.check_invariants()
 
     def note(self, token: Token, response: Message) -> None:
         assert token in self.requests, "an answer to nobody"
@@ -88,6 +90,7 @@ class Driver:
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         self.log.append((len(self.log), producer_id, commit))
         self.shard.replay_marker(producer_id, commit=commit)
+        self.shard.check_invariants()
 
     def advance(self, milliseconds: float) -> None:
         """Let time pass, stopping at each deadline."""
@@ -109,6 +112,7 @@ class Driver:
             else:
                 offset, key, value, producer_id = entry
                 shard.replay(decode_record(key, value), offset=offset, producer_id=producer_id)
+        shard.check_invariants()
         return shard
 
     def fail_over(self) -> None:
@@ -132,7 +136,7 @@ class Driver:
         self._tokens += 1
         token = Token(self._tokens)
         self.requests[token] = message
-        request = Request(
+        request = ShardRequest(
             token=token,
             message=message,
             version=version,

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Sequence
 
 from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.coordinators.record_format import EncodedRecord
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.later import Later
 from tidelog.records.batch import parse_header, stamp_offset_and_epoch
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import encode_batch
-from tidelog.server.coordination.port import EncodedRecord, Settling
+from tidelog.server.coordination.port import CommitWait
 
 
 class MemoryCoordinatorLog:
@@ -70,7 +71,7 @@ class MemoryCoordinatorLog:
     def end_offset(self, partition: int) -> int:
         return self.end
 
-    def settling(self, partition: int) -> Settling | None:
+    def commit_wait(self, partition: int) -> CommitWait | None:
         if self._committed >= self.end:
             return None
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

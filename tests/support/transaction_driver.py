@@ -5,9 +5,16 @@ Every record goes through its bytes, so that what is replayed is what would be r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tidelog.coordinators.decision import CoordinatorRecord, Decision, Moment, ProducerIdentity, Request, Token
+from tidelog.coordinators.decision import (
+    CoordinatorRecord,
+    Moment,
+    ProducerIdentity,
+    ShardDecision,
+    ShardRequest,
+    Token,
+)
 from tidelog.coordinators.transactions.markers import MarkerWork
 from tidelog.coordinators.transactions.records import decode_record, encode_record
 from tidelog.coordinators.transactions.settings import TransactionSettings
@@ -63,7 +70,7 @@ class Coordinator:
     def moment(self) -> Moment:
         return Moment(float(self.now_ms - 1_600_000_000_000), self.now_ms)
 
-    def wait(self, milliseconds: int) -> Decision:
+    def wait(self, milliseconds: int) -> ShardDecision:
         self.now_ms += milliseconds
         decision = self.shard.on_time(self.moment)
         self._apply(decision)
@@ -80,18 +87,20 @@ class Coordinator:
             shard.replay(decode_record(key, value), offset=offset)
         shard.on_loaded(self.moment)
         self.marker_work = shard.take_marker_work()
+        shard.check_invariants()
         return shard
 
     # -- requests ------------------------------------------------------------------------------------------------
 
     def ask(self, message: Message, version: int) -> Message | None:
         """None if the log could not be written."""
-        request = Request(token=Token(7), message=message, version=version)
+        request = ShardRequest(token=Token(7), message=message, version=version)
         decision = self.shard.decide(request, self.moment)
         if isinstance(decision, ProducerIdNeeded):
             self.next_producer_id += 1
-            decision = self.shard.decide(request, self.moment, self.next_producer_id)
-        assert isinstance(decision, Decision)
+            request = replace(request, fresh_producer_id=self.next_producer_id)
+            decision = self.shard.decide(request, self.moment)
+        assert isinstance(decision, ShardDecision)
         if not self._apply(decision):
             return None
         ((token, response),) = decision.answers
@@ -220,12 +229,14 @@ class Coordinator:
     def records(self) -> list[CoordinatorRecord]:
         return [decode_record(key, value) for key, value in self.log]
 
-    def _apply(self, decision: Decision) -> bool:
+    def _apply(self, decision: ShardDecision) -> bool:
         if self.log_broken and decision.records:
+            self.shard.check_invariants()
             return False
         for record in decision.records:
             key, value = encode_record(record)
             self.log.append((key, value))
             self.shard.replay(decode_record(key, value), offset=len(self.log) - 1)
         self.marker_work += self.shard.take_marker_work()
+        self.shard.check_invariants()
         return True

@@ -23,7 +23,7 @@ from tidelog.coordinators.groups import offset_commit
 from tidelog.protocol.api import ApiKey, response_class
 from tidelog.protocol.schema import Message
 from tidelog.server.api.declaration import Api
-from tidelog.server.coordination.group_shard import GroupShardRuntime
+from tidelog.server.coordination.shard_runtime import ShardRuntime
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import Forwarder
 
@@ -122,7 +122,7 @@ async def test_a_request_that_costs_others_their_coordinator_is_found(
     await one_node_twin.run(KEPT_FOR_EVER, 2)
     await one_node_twin.run(COMMITTED, 8)
     assert [finding.case for finding in one_node_twin.taken()] == ["kept for ever"]
-    monkeypatch.setattr(GroupShardRuntime, "_decision_failed", lambda self, request: self._give_up())
+    monkeypatch.setattr(ShardRuntime, "_decision_failed", lambda self, request: self._give_up())
     await one_node_twin.run(KEPT_FOR_EVER, 2)
     await one_node_twin.run(COMMITTED, 8)
     assert [finding.case for finding in one_node_twin.taken()] == ["kept for ever", "without members"]

@@ -13,6 +13,7 @@ from tidelog.cli.dump_log.json_form import message_to_json, render
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.coordinators.groups import records as group_records
+from tidelog.coordinators.record_format import UnknownRecordType
 from tidelog.coordinators.transactions import records as transaction_records
 from tidelog.coordinators.transactions.transaction import Transaction
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -125,7 +126,7 @@ def _decoded(record: ConsumerRecord, topic: str) -> CoordinatorRecord | None:
     decode = transaction_records.decode_record if topic == TRANSACTION_STATE_TOPIC else group_records.decode_record
     try:
         return decode(record.key, record.value)
-    except (group_records.UnknownRecordType, transaction_records.UnknownRecordType):
+    except UnknownRecordType:
         if record.topic != topic:
             raise _not_of(record, topic, "its type is not known") from None
         return None

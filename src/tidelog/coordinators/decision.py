@@ -1,6 +1,6 @@
 """What goes into a coordinator and what comes out of it: moments, requests, records, answers, decisions.
 
-A coordinator decides: it looks at a request and the time, and returns one `Decision`. Whoever called appends the
+A coordinator decides: it looks at a request and the time, and returns one `ShardDecision`. Whoever called appends the
 records, replays them into the coordinator, and sends the answers once the records are committed. Nothing here knows
 about groups or transactions.
 """
@@ -8,7 +8,7 @@ about groups or transactions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, NewType
+from typing import NamedTuple, NewType, Protocol
 
 from tidelog.protocol.schema import Message
 
@@ -24,7 +24,7 @@ class Moment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ShardRequest:
     """A message together with what the coordinator may want to know about its sender."""
 
     token: Token
@@ -34,6 +34,8 @@ class Request:
     client_host: str = ""
     # Random text, drawn by the caller; becomes the tail of the member id if the sender needs one.
     fresh_id: str = ""
+    # One that nobody has; it may stay unused. Without it the outcome may be that it is needed.
+    fresh_producer_id: int | None = None
 
 
 class CoordinatorRecord(NamedTuple):
@@ -58,7 +60,7 @@ class ProducerIdentity(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class ShardDecision:
     """All that is to be done now. A request that no decision has answered yet goes on waiting."""
 
     records: tuple[CoordinatorRecord, ...] = ()
@@ -69,10 +71,14 @@ class Decision:
     atomic: bool = True
 
 
-NOTHING_TO_DO = Decision()
+class Undecided:
+    """What a shard returns that cannot decide without something that takes time to get. It has changed nothing."""
 
 
-class Draft:
+NOTHING_TO_DO = ShardDecision()
+
+
+class ShardDraft:
     """Gathers the parts of a decision while it is being made."""
 
     __slots__ = ("answers", "atomic", "producer", "records")
@@ -89,9 +95,50 @@ class Draft:
     def answer(self, token: Token, response: Message) -> None:
         self.answers.append(Answer(token, response))
 
-    def finish(self) -> Decision:
+    def finish(self) -> ShardDecision:
         if not self.records and not self.answers:
             return NOTHING_TO_DO
-        return Decision(
+        return ShardDecision(
             records=tuple(self.records), answers=tuple(self.answers), producer=self.producer, atomic=self.atomic
         )
+
+
+class CoordinatorShard(Protocol):
+    """One partition's part of a coordinator: what every one of them can do, so that one runtime runs them all.
+
+    Replay the log, then ask for decisions, `on_loaded` first; replay the records of each before asking for the next.
+    """
+
+    def decide(self, request: ShardRequest, now: Moment) -> ShardDecision | Undecided: ...
+
+    def on_loaded(self, now: Moment) -> ShardDecision:
+        """The log has been replayed: from now on the clock runs."""
+        ...
+
+    def on_time(self, now: Moment) -> ShardDecision:
+        """What the earliest timer that is due asks for."""
+        ...
+
+    def next_deadline(self) -> float | None:
+        """Monotonic milliseconds. `on_time` has nothing to do before; it may have nothing to do then either."""
+        ...
+
+    def roll_back(self, now: Moment) -> None:
+        """The last decision failed: everything is as it was before it. A timer that asked for it fires again later."""
+        ...
+
+    def replay(self, record: CoordinatorRecord, *, offset: int, producer_id: int | None = None) -> None:
+        """`producer_id` if the record belongs to a transaction whose end is not known yet."""
+        ...
+
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        """The transaction of this producer has ended."""
+        ...
+
+    def size(self) -> str:
+        """What it holds and how much of it, for those who read the server's log."""
+        ...
+
+    def check_invariants(self) -> None:
+        """Raises InvariantBroken."""
+        ...

@@ -10,6 +10,8 @@ from collections.abc import Hashable
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
+from tidelog.model.invariants import require
+
 K = TypeVar("K", bound=Hashable)
 
 # When a timer whose decision failed fires again (Kafka's coordinator runtime waits as long).
@@ -81,6 +83,14 @@ class Timers(Generic[K]):
                 self.cancel(key)
             else:
                 self.schedule(key, deadline_ms)
+
+    def check_invariants(self) -> None:
+        """Every deadline comes up: the heap has an entry for it that is not late."""
+        queued = {(deadline_ms, key) for deadline_ms, _, key in self._heap}
+        for key, deadline_ms in self._deadlines.items():
+            at_ms = self._queued.get(key)
+            require(at_ms is not None and at_ms <= deadline_ms, key, "is looked at in time", queued=at_ms)
+            require((at_ms, key) in queued, key, "is in the heap", queued=at_ms)
 
     def _note(self, key: K) -> None:
         if self._changes is not None:

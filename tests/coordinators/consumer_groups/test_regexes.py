@@ -59,6 +59,7 @@ def test_an_expression_that_only_another_broker_understood_matches_nothing() -> 
     driver.join_as("a")
     profile = Profile(topic_regex=r"\p{Lu}.*", rebalance_timeout_ms=1000)
     driver.shard.replay(profile_record("orders", "b", profile), offset=99)
+    driver.apply(driver.shard.on_loaded(driver.now))
     driver.set_topics(orders=5)
     assert driver.heartbeat_as("a", 2).error_code == 0
     assert len(driver.consumer_group().target_of("a")) == 5

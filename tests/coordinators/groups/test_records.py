@@ -6,7 +6,6 @@ import pytest
 
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.coordinators.groups.records import (
-    UnknownRecordType,
     decode_record,
     encode_record,
     group_record,
@@ -14,6 +13,7 @@ from tidelog.coordinators.groups.records import (
     offset_record,
     offset_tombstone,
 )
+from tidelog.coordinators.record_format import UnknownRecordType
 from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from tidelog.protocol.messages.offset_commit_key import OffsetCommitKey

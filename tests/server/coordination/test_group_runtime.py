@@ -33,8 +33,8 @@ from tidelog.protocol.messages.txn_offset_commit_request import (
 )
 from tidelog.protocol.schema import Message
 from tidelog.records.batch import parse_header
-from tidelog.server.coordination.group_shard import MAX_BATCH_BYTES, ShardLimits
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.coordination.shard_runtime import MAX_BATCH_BYTES, ShardLimits
 from tidelog.server.system import SystemClock, SystemRandomness
 
 GROUP = "orders"
@@ -68,7 +68,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def loaded(log: MemoryCoordinatorLog, **options: int) -> GroupCoordinator:
     coordinator: GroupCoordinator = coordinator_on(log, **options)
-    coordinator.lead(0)
+    coordinator.lead(0, 0)
     await until(lambda: not coordinator.describe_group(GROUP, 5).error_code)
     return coordinator
 
@@ -139,7 +139,7 @@ async def test_who_does_not_lead_the_partition_is_not_the_coordinator() -> None:
 
 async def test_while_loading_everybody_is_asked_for_patience_but_heartbeats_are_taken() -> None:
     coordinator = coordinator_on(MemoryCoordinatorLog())
-    coordinator.lead(0)
+    coordinator.lead(0, 0)
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert (await ask(coordinator, join())).error_code == loading
     assert await fetched(coordinator) == (-1, loading)
@@ -163,7 +163,7 @@ async def test_a_long_log_is_loaded_piece_by_piece_while_others_work() -> None:
         await ask(first, commit_of(offset, partitions=100))
     turns = 0
     coordinator = coordinator_on(log, load_bytes=4096)
-    coordinator.lead(0)
+    coordinator.lead(0, 0)
     while coordinator.describe_group(GROUP, 5).error_code:
         turns += 1
         await asyncio.sleep(0)
@@ -351,7 +351,7 @@ async def test_a_log_that_cannot_be_read_makes_the_shard_unavailable() -> None:
     await ask(first, commit_of(1))
     log.batches[0][-1] ^= 0xFF
     coordinator = coordinator_on(log)
-    coordinator.lead(0)
+    coordinator.lead(0, 0)
     await until(lambda: coordinator.describe_group(GROUP, 5).error_code == ErrorCode.NOT_COORDINATOR)
 
 

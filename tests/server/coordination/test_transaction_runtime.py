@@ -26,7 +26,7 @@ from tidelog.protocol.messages.add_partitions_to_txn_request import (
 from tidelog.protocol.messages.end_txn_request import EndTxnRequest
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from tidelog.protocol.schema import Message
-from tidelog.server.coordination.group_shard import ShardLimits
+from tidelog.server.coordination.shard_runtime import ShardLimits
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.system import SystemClock
 
@@ -101,9 +101,9 @@ class Setting:
             settings=lambda: self.settings,
             limits=ShardLimits(
                 commit_timeout_ms=self.commit_timeout_ms,
-                completion_wait_ms=self.completion_wait_ms,
                 load_buffer_bytes=1 << 20,
             ),
+            completion_wait_ms=self.completion_wait_ms,
             partition_count=lambda: 1,
             clock=SystemClock(),
         )

@@ -20,6 +20,7 @@ get them. The shard that holds these groups beside the classic ones is `tidelog.
     reconciliation.py  one step of a member towards its target
     description.py     ConsumerGroupDescribe
     offset_fencing.py  who may commit and fetch offsets
+    invariants.py      what must hold of the groups between two decisions
     records.py         how all this is written to the log
 
 Invariants that are easy to break:

@@ -8,24 +8,24 @@ from dataclasses import replace
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.consumer_groups.member import LEAVE_STATIC_EPOCH, ConsumerMember
-from tidelog.coordinators.consumer_groups.requests import Refusal, find_member, refused
+from tidelog.coordinators.consumer_groups.requests import GroupRefusal, find_member, refused
 from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups, MemberTimer
 from tidelog.coordinators.consumer_groups.states import CONSUMER_MEMBER, MemberState, MemberStep
 from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
 from tidelog.coordinators.consumer_groups.topics import metadata_hash
-from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.decision import ShardDraft, Moment, ShardRequest
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 
 
-def leave(groups: ConsumerGroups, request: Request, message: ConsumerGroupHeartbeatRequest, draft: Draft) -> None:
+def leave(groups: ConsumerGroups, request: ShardRequest, message: ConsumerGroupHeartbeatRequest, draft: ShardDraft) -> None:
     group = groups.groups.get(message.group_id)
     if group is None:
         draft.answer(request.token, refused(no_such_group(message.group_id)))
         return
     member = find_member(group, message)
-    if isinstance(member, Refusal):
+    if isinstance(member, GroupRefusal):
         draft.answer(request.token, refused(member))
         return
     if message.member_epoch == LEAVE_STATIC_EPOCH:
@@ -36,11 +36,11 @@ def leave(groups: ConsumerGroups, request: Request, message: ConsumerGroupHeartb
     draft.answer(request.token, response)
 
 
-def no_such_group(group_id: str) -> Refusal:
-    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {group_id}")
+def no_such_group(group_id: str) -> GroupRefusal:
+    return GroupRefusal(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {group_id}")
 
 
-def remove_members(groups: ConsumerGroups, group: ConsumerGroup, member_ids: Collection[str], draft: Draft) -> None:
+def remove_members(groups: ConsumerGroups, group: ConsumerGroup, member_ids: Collection[str], draft: ShardDraft) -> None:
     """The others share what these had."""
     for member_id in member_ids:
         for record in records.member_tombstones(group.group_id, member_id):
@@ -53,7 +53,7 @@ def remove_members(groups: ConsumerGroups, group: ConsumerGroup, member_ids: Col
     draft.append(records.group_record(group.group_id, group.epoch + 1, metadata_hash(names, groups.topics)))
 
 
-def on_member_timer(groups: ConsumerGroups, timer: MemberTimer, now: Moment, draft: Draft) -> None:
+def on_member_timer(groups: ConsumerGroups, timer: MemberTimer, now: Moment, draft: ShardDraft) -> None:
     group = groups.groups.get(timer.group_id)
     member = None if group is None else group.members.get(timer.member_id)
     if group is None or member is None or not _still_owes(member, timer.awaited):
@@ -74,7 +74,7 @@ def _still_owes(member: ConsumerMember, awaited: Awaited) -> bool:
             return member.is_classic
 
 
-def _leave_for_a_while(group: ConsumerGroup, member: ConsumerMember, draft: Draft) -> None:
+def _leave_for_a_while(group: ConsumerGroup, member: ConsumerMember, draft: ShardDraft) -> None:
     """A static member keeps its partitions until its session ends, for whoever comes with the same instance id.
 
     What it was giving up anyway is free at once.

@@ -16,7 +16,7 @@ from tidelog.coordinators.consumer_groups.member import (
     Profile,
 )
 from tidelog.coordinators.consumer_groups.requests import (
-    Refusal,
+    GroupRefusal,
     check_epoch,
     check_request,
     find_member,
@@ -27,7 +27,7 @@ from tidelog.coordinators.consumer_groups.requests import (
 from tidelog.coordinators.consumer_groups.state import ConsumerGroups
 from tidelog.coordinators.consumer_groups.steps import Arrival, advance, taking_the_place_of
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
-from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.patterns import PatternProblem
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -40,10 +40,10 @@ from tidelog.protocol.messages.consumer_group_heartbeat_response import (
 
 def heartbeat(
     groups: ConsumerGroups,
-    request: Request,
+    request: ShardRequest,
     message: ConsumerGroupHeartbeatRequest,
     now: Moment,
-    draft: Draft,
+    draft: ShardDraft,
     converted: ConsumerGroup | None = None,
 ) -> None:
     """`converted` is what a classic group of this id becomes if the member is taken in."""
@@ -60,10 +60,10 @@ def heartbeat(
 def _hear_of(
     groups: ConsumerGroups,
     group: ConsumerGroup | None,
-    request: Request,
+    request: ShardRequest,
     message: ConsumerGroupHeartbeatRequest,
     now: Moment,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> None:
     if group is None:
         if message.member_epoch != JOIN_EPOCH:
@@ -73,7 +73,7 @@ def _hear_of(
         group = ConsumerGroup(message.group_id)
     reported = reported_partitions(message)
     arrival = _identify(groups, group, request, message, reported)
-    if isinstance(arrival, Refusal):
+    if isinstance(arrival, GroupRefusal):
         draft.answer(request.token, refused(arrival))
         return
     before = arrival.member
@@ -104,13 +104,13 @@ def _is_settled(groups: ConsumerGroups, group: ConsumerGroup, arrival: Arrival) 
 def _identify(
     groups: ConsumerGroups,
     group: ConsumerGroup,
-    request: Request,
+    request: ShardRequest,
     message: ConsumerGroupHeartbeatRequest,
     reported: Collection[TopicIdPartition] | None,
-) -> Arrival | Refusal:
+) -> Arrival | GroupRefusal:
     if message.member_epoch != JOIN_EPOCH:
         member = find_member(group, message)
-        if isinstance(member, Refusal):
+        if isinstance(member, GroupRefusal):
             return member
         return check_epoch(member, message.member_epoch, reported) or Arrival(member=member)
     member_id = message.member_id or request.fresh_id
@@ -118,7 +118,7 @@ def _identify(
     if static is not None and static.member_id != member_id:
         # A classic member cannot say that it goes and means to come back.
         if static.epoch != LEAVE_STATIC_EPOCH and not static.is_classic:
-            return Refusal(
+            return GroupRefusal(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"instance {message.instance_id} is in use by the member {static.member_id}",
             )
@@ -128,11 +128,11 @@ def _identify(
         return Arrival(member=known)
     if len(group.members) >= groups.settings.group_consumer_max_size:
         limit = groups.settings.group_consumer_max_size
-        return Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, f"group {group.group_id} already has {limit} members")
+        return GroupRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, f"group {group.group_id} already has {limit} members")
     return Arrival(member=ConsumerMember(member_id=member_id), is_new=True)
 
 
-def _told_by(message: ConsumerGroupHeartbeatRequest, request: Request, before: Profile) -> Profile:
+def _told_by(message: ConsumerGroupHeartbeatRequest, request: ShardRequest, before: Profile) -> Profile:
     """What is not said stays as it was."""
     names, regex = message.subscribed_topic_names, message.subscribed_topic_regex
     timeout_ms = message.rebalance_timeout_ms
@@ -148,13 +148,13 @@ def _told_by(message: ConsumerGroupHeartbeatRequest, request: Request, before: P
     )
 
 
-def _check_regex(groups: ConsumerGroups, group: ConsumerGroup, regex: str | None) -> Refusal | None:
+def _check_regex(groups: ConsumerGroups, group: ConsumerGroup, regex: str | None) -> GroupRefusal | None:
     if regex is None or regex in group.resolved:
         return None
     try:
         groups.regexes.check(regex)
     except PatternProblem as problem:
-        return Refusal(ErrorCode.INVALID_REGULAR_EXPRESSION, str(problem))
+        return GroupRefusal(ErrorCode.INVALID_REGULAR_EXPRESSION, str(problem))
     return None
 
 

@@ -28,28 +28,30 @@ from tidelog.protocol.messages.consumer_group_heartbeat_response import Consumer
 _MEMBER_ID_REQUIRED_FROM = 1
 
 
-class Refusal(NamedTuple):
+class GroupRefusal(NamedTuple):
     """Why a request cannot be granted, in words for whoever reads the client's log."""
 
     code: ErrorCode
     message: str
 
 
-def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
+def refused(refusal: GroupRefusal) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=refusal.code, error_message=refusal.message)
 
 
 def check_request(
     message: ConsumerGroupHeartbeatRequest, version: int, settings: ConsumerGroupSettings
-) -> Refusal | None:
+) -> GroupRefusal | None:
     """What can be said without looking at the group."""
     problem = _problem(message, version)
     if problem is not None:
-        return Refusal(ErrorCode.INVALID_REQUEST, problem)
+        return GroupRefusal(ErrorCode.INVALID_REQUEST, problem)
     assignor = message.server_assignor
     if assignor is not None and assignor not in settings.group_consumer_assignors:
         known = ", ".join(settings.group_consumer_assignors)
-        return Refusal(ErrorCode.UNSUPPORTED_ASSIGNOR, f"there is no assignor {assignor!r}; this broker has {known}")
+        return GroupRefusal(
+            ErrorCode.UNSUPPORTED_ASSIGNOR, f"there is no assignor {assignor!r}; this broker has {known}"
+        )
     return None
 
 
@@ -94,27 +96,29 @@ def reported_partitions(message: ConsumerGroupHeartbeatRequest) -> Collection[To
     }
 
 
-def find_member(group: ConsumerGroup, message: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
+def find_member(group: ConsumerGroup, message: ConsumerGroupHeartbeatRequest) -> ConsumerMember | GroupRefusal:
     """A member that says it is one already, or leaves."""
     if message.instance_id is None:
         return group.members.get(message.member_id) or unknown_member(message)
     member = group.static_member(message.instance_id)
     if member is None:
-        return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"instance {message.instance_id} is not a member of the group")
+        return GroupRefusal(ErrorCode.UNKNOWN_MEMBER_ID, f"instance {message.instance_id} is not a member of the group")
     if member.member_id != message.member_id:
-        return Refusal(
+        return GroupRefusal(
             ErrorCode.FENCED_INSTANCE_ID,
             f"instance {message.instance_id} is the member {member.member_id} now, which replaced {message.member_id}",
         )
     return member
 
 
-def unknown_member(message: ConsumerGroupHeartbeatRequest) -> Refusal:
+def unknown_member(message: ConsumerGroupHeartbeatRequest) -> GroupRefusal:
     text = f"{message.member_id} is not a member of group {message.group_id}"
-    return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, text)
+    return GroupRefusal(ErrorCode.UNKNOWN_MEMBER_ID, text)
 
 
-def check_epoch(member: ConsumerMember, epoch: int, reported: Collection[TopicIdPartition] | None) -> Refusal | None:
+def check_epoch(
+    member: ConsumerMember, epoch: int, reported: Collection[TopicIdPartition] | None
+) -> GroupRefusal | None:
     """Whether a member that says it is in `epoch` has kept up with what it was told."""
     current = member.current
     if current.state is MemberState.UNKNOWN and (reported is None or reported):
@@ -130,5 +134,7 @@ def check_epoch(member: ConsumerMember, epoch: int, reported: Collection[TopicId
     return _fenced(f"says it is in epoch {epoch}, which is over; it should be in {current.epoch}")
 
 
-def _fenced(why: str) -> Refusal:
-    return Refusal(ErrorCode.FENCED_MEMBER_EPOCH, f"the member {why}; it must give up all partitions and join again")
+def _fenced(why: str) -> GroupRefusal:
+    return GroupRefusal(
+        ErrorCode.FENCED_MEMBER_EPOCH, f"the member {why}; it must give up all partitions and join again"
+    )

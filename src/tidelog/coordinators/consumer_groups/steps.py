@@ -23,7 +23,7 @@ from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.subscriptions import names_of, resolve_all, subscribed_names
 from tidelog.coordinators.consumer_groups.target import compute_targets, may_assign, topic_ids
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, metadata_hash
-from tidelog.coordinators.decision import Draft, Moment
+from tidelog.coordinators.decision import Moment, ShardDraft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def advance(
     profile: Profile,
     reported: Collection[TopicIdPartition] | None,
     now: Moment,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> CurrentAssignment:
     """Let the group follow what the member says about itself, and the member the target. What the member owns then.
 
@@ -94,7 +94,7 @@ def advance(
 # 1. The member.
 
 
-def _write_member(group: ConsumerGroup, arrival: Arrival, member: ConsumerMember, draft: Draft) -> None:
+def _write_member(group: ConsumerGroup, arrival: Arrival, member: ConsumerMember, draft: ShardDraft) -> None:
     if arrival.replaces is not None:
         for record in records.member_tombstones(group.group_id, arrival.replaces):
             draft.append(record)
@@ -119,7 +119,7 @@ def _follow_subscriptions(
     arrival: Arrival,
     member: ConsumerMember,
     now: Moment,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> _Plan:
     subscription_changed = _subscription(member.profile) != _subscription(arrival.member.profile)
     is_checked = group.checked_version == groups.topics.version
@@ -159,7 +159,7 @@ def _follow_group(
     member: ConsumerMember,
     plan: _Plan,
     now: Moment,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> Goal:
     subscribed = topic_ids(names_of(member, plan.resolved), groups.topics)
     old = group.target_of(arrival.replaces or member.member_id)

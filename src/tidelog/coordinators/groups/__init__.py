@@ -19,6 +19,7 @@ where a group changes its protocol.
     offset_commit.py offset_fetch.py offset_expiry.py
     listing.py        ListGroups, DescribeGroups, DeleteGroups
     records.py        how all this is written to the log
+    invariants.py     what must hold of a shard between two decisions
     replies.py        what an error looks like in each reply
 
 Invariants that are easy to break:

@@ -17,7 +17,7 @@ from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups, 
 from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.steps import Arrival, advance, taking_the_place_of
 from tidelog.coordinators.consumer_groups.target import may_assign
-from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.groups.embedded_protocol import (
     MalformedProtocol,
     partition_ids,
@@ -54,7 +54,12 @@ class _Joiner:
 
 
 def join(
-    groups: ConsumerGroups, group: ConsumerGroup, request: Request, message: JoinGroupRequest, now: Moment, draft: Draft
+    groups: ConsumerGroups,
+    group: ConsumerGroup,
+    request: ShardRequest,
+    message: JoinGroupRequest,
+    now: Moment,
+    draft: ShardDraft,
 ) -> None:
     joiner = _identify(groups, group, request, message)
     if isinstance(joiner, JoinGroupResponse):
@@ -80,7 +85,7 @@ def join(
 
 
 def _identify(
-    groups: ConsumerGroups, group: ConsumerGroup, request: Request, message: JoinGroupRequest
+    groups: ConsumerGroups, group: ConsumerGroup, request: ShardRequest, message: JoinGroupRequest
 ) -> _Joiner | JoinGroupResponse:
     protocols = tuple(ClassicProtocol(protocol.name, protocol.metadata) for protocol in message.protocols)
     if groups.settings.group_consumer_migration_policy is MigrationPolicy.DISABLED or not _supports(
@@ -135,7 +140,7 @@ def _supports(group: ConsumerGroup, protocol_type: str, protocols: tuple[Classic
     return bool(common)
 
 
-def _profile(request: Request, message: JoinGroupRequest, joiner: _Joiner) -> Profile:
+def _profile(request: ShardRequest, message: JoinGroupRequest, joiner: _Joiner) -> Profile:
     before = joiner.arrival.member.profile
     timeout_ms = message.rebalance_timeout_ms
     return Profile(
@@ -155,7 +160,12 @@ def _profile(request: Request, message: JoinGroupRequest, joiner: _Joiner) -> Pr
 
 
 def sync(
-    groups: ConsumerGroups, group: ConsumerGroup, request: Request, message: SyncGroupRequest, now: Moment, draft: Draft
+    groups: ConsumerGroups,
+    group: ConsumerGroup,
+    request: ShardRequest,
+    message: SyncGroupRequest,
+    now: Moment,
+    draft: ShardDraft,
 ) -> None:
     found = _find(group, message.member_id, message.group_instance_id, message.generation_id)
     if isinstance(found, ErrorCode):
@@ -237,7 +247,7 @@ def _find(
 
 
 def leave(
-    groups: ConsumerGroups, group: ConsumerGroup, request: Request, message: LeaveGroupRequest, draft: Draft
+    groups: ConsumerGroups, group: ConsumerGroup, request: ShardRequest, message: LeaveGroupRequest, draft: ShardDraft
 ) -> None:
     """Members of the consumer protocol leave by a heartbeat; but an administrator may take them out as well."""
     several = request.version >= _SEVERAL_MEMBERS_FROM

@@ -80,6 +80,11 @@ class ClassicGroup:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     @property
+    def protocol_counts(self) -> Counter[str]:
+        """How many members know each protocol."""
+        return +self._protocol_counts
+
+    @property
     def uses_consumer_protocol(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.coordinators.consumer_groups import records as consumer_records
-from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.decision import ShardDraft, Moment, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member, MemberProtocol, protocols_of, select_protocol
 from tidelog.coordinators.groups.rebalance import complete_if_all_joined, rebalance
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.replies import joined, refused_join, response_members
-from tidelog.coordinators.groups.state import ShardState
+from tidelog.coordinators.groups.state import GroupShardState
 from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
@@ -29,7 +29,7 @@ _MEMBER_ID_REQUIRED_FROM = 4
 _SKIP_ASSIGNMENT_FROM = 9
 
 
-def join(state: ShardState, request: Request, message: JoinGroupRequest, now: Moment, draft: Draft) -> None:
+def join(state: GroupShardState, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft) -> None:
     code = _check_request(state, message)
     group = state.groups.get(message.group_id)
     consumer_group = state.consumer.groups.get(message.group_id)
@@ -67,7 +67,7 @@ def join(state: ShardState, request: Request, message: JoinGroupRequest, now: Mo
         draft.append(group_record(message.group_id, _announcement(group)))
 
 
-def _check_request(state: ShardState, message: JoinGroupRequest) -> ErrorCode:
+def _check_request(state: GroupShardState, message: JoinGroupRequest) -> ErrorCode:
     if not message.group_id:
         return ErrorCode.INVALID_GROUP_ID
     settings = state.settings
@@ -78,7 +78,7 @@ def _check_request(state: ShardState, message: JoinGroupRequest) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _has_room(state: ShardState, group: ClassicGroup, member_id: str) -> bool:
+def _has_room(state: GroupShardState, group: ClassicGroup, member_id: str) -> bool:
     """While members rejoin only those who have count: if the limit was lowered, the last to come are left out."""
     limit = state.settings.group_max_size
     match group.state:
@@ -95,7 +95,7 @@ def _announcement(group: ClassicGroup) -> GroupMetadataValue:
 
 
 def _join_new_member(
-    state: ShardState, group: ClassicGroup, request: Request, message: JoinGroupRequest, now: Moment, draft: Draft
+    state: GroupShardState, group: ClassicGroup, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft
 ) -> None:
     instance_id = message.group_instance_id
     member_id = f"{request.client_id if instance_id is None else instance_id}-{request.fresh_id}"
@@ -111,7 +111,7 @@ def _join_new_member(
 
 
 def _join_known_member(
-    state: ShardState, group: ClassicGroup, request: Request, message: JoinGroupRequest, now: Moment, draft: Draft
+    state: GroupShardState, group: ClassicGroup, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft
 ) -> None:
     member_id = message.member_id
     if member_id in group.pending_members and message.group_instance_id is None:
@@ -137,13 +137,13 @@ def _join_known_member(
 
 
 def _add_member(
-    state: ShardState,
+    state: GroupShardState,
     group: ClassicGroup,
-    request: Request,
+    request: ShardRequest,
     message: JoinGroupRequest,
     member_id: str,
     now: Moment,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> None:
     if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
         group.new_member_added = True
@@ -157,13 +157,13 @@ def _add_member(
 
 
 def _return_static_member(
-    state: ShardState,
+    state: GroupShardState,
     group: ClassicGroup,
-    request: Request,
+    request: ShardRequest,
     message: JoinGroupRequest,
     member_id: str,
     now: Moment,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> None:
     """The same instance, restarted: it takes the place of its old self, which is fenced."""
     assert message.group_instance_id is not None
@@ -184,7 +184,7 @@ def _return_static_member(
 
 
 def _take_over_assignment(
-    group: ClassicGroup, request: Request, old_id: str, member: Member, members: list[Member], draft: Draft
+    group: ClassicGroup, request: ShardRequest, old_id: str, member: Member, members: list[Member], draft: ShardDraft
 ) -> None:
     """Changes nothing but the id, and that only once the record is replayed."""
     was_leader = group.leader == old_id
@@ -208,7 +208,7 @@ def _take_over_assignment(
     )
 
 
-def _fence(group: ClassicGroup, old_id: str, draft: Draft) -> None:
+def _fence(group: ClassicGroup, old_id: str, draft: ShardDraft) -> None:
     join_token = group.awaiting_join.get(old_id)
     if join_token is not None:
         draft.answer(join_token, refused_join(old_id, ErrorCode.FENCED_INSTANCE_ID))
@@ -217,7 +217,7 @@ def _fence(group: ClassicGroup, old_id: str, draft: Draft) -> None:
         draft.answer(sync_token, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
 
 
-def _wait_to_join(group: ClassicGroup, member_id: str, request: Request, draft: Draft) -> None:
+def _wait_to_join(group: ClassicGroup, member_id: str, request: ShardRequest, draft: ShardDraft) -> None:
     earlier = group.awaiting_join.get(member_id)
     if earlier is not None:
         # The client gave up on its first request, most likely with the connection it came over.
@@ -225,7 +225,7 @@ def _wait_to_join(group: ClassicGroup, member_id: str, request: Request, draft: 
     group.awaiting_join[member_id] = request.token
 
 
-def _new_member(request: Request, message: JoinGroupRequest, member_id: str) -> Member:
+def _new_member(request: ShardRequest, message: JoinGroupRequest, member_id: str) -> Member:
     return Member(
         member_id=member_id,
         group_instance_id=message.group_instance_id,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tidelog.coordinators.groups.records import NO_EXPIRY
 from tidelog.model.ids import ZERO_UUID
+from tidelog.model.invariants import require
 from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
 
 
@@ -124,6 +125,19 @@ class OffsetStore:
 
     def groups_with_offsets(self) -> set[str]:
         return {*self.committed.group_ids(), *self._producers}
+
+    def check_invariants(self) -> None:
+        """Both indexes of open transactions agree."""
+        for producer_id, transaction in self._transactions.items():
+            for group_id in {*transaction.group_ids, *transaction.offsets.group_ids()}:
+                known = producer_id in self._producers.get(group_id, ())
+                require(known, f"group {group_id!r}", "knows who commits for it", producer=producer_id)
+        for group_id, producers in self._producers.items():
+            require(bool(producers), f"group {group_id!r}", "somebody commits for it")
+            for producer_id in producers:
+                open_one = self._transactions.get(producer_id)
+                known = open_one is not None and group_id in open_one.group_ids
+                require(known, f"producer {producer_id}", "knows the group that it commits for", group=group_id)
 
     def replay_commit(
         self, group_id: str, topic: str, partition: int, committed: CommittedOffset, producer_id: int | None

@@ -1,14 +1,10 @@
-"""The records of `__consumer_offsets`: Kafka's schemas, and the versions that Kafka 4.3 writes.
-
-A key begins with the number of its type, a value with the number of its version; both are big-endian int16.
-"""
+"""The records of `__consumer_offsets`: Kafka's schemas, and the versions that Kafka 4.3 writes."""
 
 from __future__ import annotations
 
-from struct import Struct
-
 from tidelog.coordinators.decision import CoordinatorRecord
-from tidelog.protocol.codec import Buffer, ProtocolError, decode_whole, encode
+from tidelog.coordinators.record_format import RecordFormat
+from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.protocol.messages.consumer_group_current_member_assignment_key import (
     ConsumerGroupCurrentMemberAssignmentKey,
 )
@@ -39,8 +35,6 @@ from tidelog.protocol.messages.offset_commit_key import OffsetCommitKey
 from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
 from tidelog.protocol.schema import Message
 
-_PREFIX = Struct(">h")
-
 # What very old brokers wrote for offsets; the layout is that of today's type.
 _LEGACY_OFFSET_COMMIT_TYPE = 0
 
@@ -64,40 +58,12 @@ RECORD_TYPES: dict[int, tuple[type[Message], type[Message]]] = {
 
 _CONSUMER_GROUP_VALUES = frozenset(value for _, value in _CONSUMER_GROUP_RECORDS)
 
-_KEY_VERSION = 0
 _GROUP_METADATA_VERSION = 3
 _OFFSET_COMMIT_VERSION = 4
 _CONSUMER_GROUP_VERSION = 0
 # The only version that can say when the offset expires.
 _EXPIRING_OFFSET_COMMIT_VERSION = 1
 NO_EXPIRY = -1
-
-
-class UnknownRecordType(ProtocolError):
-    """A record that a newer version, or a part of Kafka that is not built here, has written."""
-
-
-def encode_record(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
-    """Key and value as they are in the log."""
-    key = _PREFIX.pack(record.key.SCHEMA.api_key) + encode(record.key, _KEY_VERSION)
-    if record.value is None:
-        return key, None
-    version = _value_version(record.value)
-    return key, _PREFIX.pack(version) + encode(record.value, version)
-
-
-def decode_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
-    """Raises UnknownRecordType, and ProtocolError for what cannot be read."""
-    record_type = _prefix(key, "key")
-    kinds = RECORD_TYPES.get(record_type)
-    if kinds is None:
-        raise UnknownRecordType(f"record type {record_type} of __consumer_offsets is not known")
-    key_kind, value_kind = kinds
-    decoded_key = decode_whole(key_kind, memoryview(key)[2:], _KEY_VERSION)
-    if value is None:
-        return CoordinatorRecord(decoded_key, None)
-    version = _prefix(value, "value")
-    return CoordinatorRecord(decoded_key, decode_whole(value_kind, memoryview(value)[2:], version))
 
 
 def group_record(group_id: str, value: GroupMetadataValue) -> CoordinatorRecord:
@@ -128,8 +94,6 @@ def _value_version(value: Message) -> int:
             raise TypeError(f"{type(value).__name__} is not written to __consumer_offsets")
 
 
-def _prefix(data: Buffer, part: str) -> int:
-    if len(data) < _PREFIX.size:
-        raise ProtocolError(f"the {part} of a record of __consumer_offsets has only {len(data)} bytes")
-    (number,) = _PREFIX.unpack_from(data)
-    return int(number)
+FORMAT = RecordFormat(CONSUMER_OFFSETS_TOPIC, RECORD_TYPES, _value_version)
+encode_record = FORMAT.encode
+decode_record = FORMAT.decode

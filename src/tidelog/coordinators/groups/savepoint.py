@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from tidelog.coordinators.groups.state import ShardState
+from tidelog.coordinators.groups.state import GroupShardState
 from tidelog.coordinators.savepoint import Captured
 
 
-class Savepoint:
+class GroupSavepoint:
     """Set before a decision; `cover` the groups that it is about before they are touched."""
 
     __slots__ = ("_captured", "_expiry_backlog", "_groups", "_state")
 
-    def __init__(self, state: ShardState) -> None:
+    def __init__(self, state: GroupShardState) -> None:
         self._state = state
         self._captured: list[Captured] = []
         # The classic ones, which come to be before the log says so.

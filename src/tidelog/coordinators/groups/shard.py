@@ -12,25 +12,25 @@ from tidelog.coordinators.consumer_groups.departure import no_such_group, on_mem
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.consumer_groups.heartbeat import heartbeat
 from tidelog.coordinators.consumer_groups.member import JOIN_EPOCH
-from tidelog.coordinators.consumer_groups.requests import Refusal, refused
+from tidelog.coordinators.consumer_groups.requests import GroupRefusal, refused
 from tidelog.coordinators.consumer_groups.state import MemberTimer
 from tidelog.coordinators.consumer_groups.topics import Topics, TopicTable
-from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
-from tidelog.coordinators.groups import listing, migration, offset_commit, offset_expiry, offset_fetch, presence
+from tidelog.coordinators.decision import CoordinatorRecord, ShardDecision, ShardDraft, Moment, ShardRequest
+from tidelog.coordinators.groups import invariants, listing, migration, offset_commit, offset_expiry, offset_fetch, presence
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.join import join
 from tidelog.coordinators.groups.offsets import committed_offset
 from tidelog.coordinators.groups.rebalance import on_join_timer, on_sync_timer, prepare_rebalance
 from tidelog.coordinators.groups.records import group_tombstone
-from tidelog.coordinators.groups.savepoint import Savepoint
+from tidelog.coordinators.groups.savepoint import GroupSavepoint
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.state import (
-    ExpiryTimer,
+    OffsetExpiryTimer,
     GroupTimer,
     JoinTimer,
     MigrationTimer,
     SessionTimer,
-    ShardState,
+    GroupShardState,
     SyncTimer,
 )
 from tidelog.coordinators.groups.states import GroupState
@@ -65,9 +65,9 @@ class GroupShard:
     """Replay the log, call `on_loaded`, then ask for decisions; replay the records of each before asking again."""
 
     def __init__(self, settings: GroupSettings, topics: Topics | None = None) -> None:
-        self._state = ShardState(settings, TopicTable() if topics is None else topics)
+        self._state = GroupShardState(settings, TopicTable() if topics is None else topics)
         # What the last decision began with, and the timer that asked for it.
-        self._savepoint = Savepoint(self._state)
+        self._savepoint = GroupSavepoint(self._state)
         self._firing: tuple[Timers[Any], GroupTimer | MemberTimer] | None = None
 
     @property
@@ -83,15 +83,19 @@ class GroupShard:
     def group_count(self) -> int:
         return len(self._state.groups) + len(self._state.consumer.groups)
 
-    def committed_offset_count(self) -> int:
-        return self._state.offsets.committed.count()
+    def check_invariants(self) -> None:
+        """Between two decisions. Raises InvariantBroken."""
+        invariants.check(self._state)
+
+    def size(self) -> str:
+        return f"{self.group_count()} groups and {self._state.offsets.committed.count()} offsets"
 
     # ------------------------------------------------------------------------------------------------------------
     # Decisions.
 
-    def decide(self, request: Request, now: Moment) -> Decision:
+    def decide(self, request: ShardRequest, now: Moment) -> ShardDecision:
         self._begin(_groups_of(request.message))
-        draft = Draft()
+        draft = ShardDraft()
         state = self._state
         match request.message:
             case HeartbeatRequest() as message:
@@ -121,11 +125,11 @@ class GroupShard:
         deadlines = (self._state.timers.next_deadline(), self._state.consumer.timers.next_deadline())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
-    def on_time(self, now: Moment) -> Decision:
+    def on_time(self, now: Moment) -> ShardDecision:
         """What the earliest timer that is due asks for. Others stay due and are asked for again at once, so that a
         decision that fails holds up none of them."""
         self._begin()
-        draft = Draft()
+        draft = ShardDraft()
         state = self._state
         timer = state.timers.take_due(now.monotonic_ms)
         if timer is not None:
@@ -149,10 +153,10 @@ class GroupShard:
             timers, timer = self._firing
             timers.schedule(timer, now.monotonic_ms + FAILED_TIMER_RETRY_MS)
 
-    def on_loaded(self, now: Moment) -> Decision:
+    def on_loaded(self, now: Moment) -> ShardDecision:
         """The log has been replayed: from now on members are expected to be heard of."""
         self._begin(self._state.groups)
-        draft = Draft()
+        draft = ShardDraft()
         state = self._state
         for group in state.groups.values():
             for member in group.members.values():
@@ -164,9 +168,9 @@ class GroupShard:
         offset_expiry.schedule_expiry(state, now)
         return draft.finish()
 
-    def on_partitions_deleted(self, partitions: Collection[TopicPartition]) -> Decision:
+    def on_partitions_deleted(self, partitions: Collection[TopicPartition]) -> ShardDecision:
         self._begin()
-        draft = Draft()
+        draft = ShardDraft()
         offset_expiry.delete_offsets_of(self._state, partitions, draft)
         return draft.finish()
 
@@ -180,7 +184,7 @@ class GroupShard:
         self._state.consumer.topics = topics
 
     def _hear_of_consumer(
-        self, request: Request, message: ConsumerGroupHeartbeatRequest, now: Moment, draft: Draft
+        self, request: ShardRequest, message: ConsumerGroupHeartbeatRequest, now: Moment, draft: ShardDraft
     ) -> None:
         state = self._state
         classic = None if message.group_id in state.consumer.groups else state.groups.get(message.group_id)
@@ -199,14 +203,14 @@ class GroupShard:
     def _upgrade(
         self,
         classic: ClassicGroup,
-        request: Request,
+        request: ShardRequest,
         message: ConsumerGroupHeartbeatRequest,
         now: Moment,
-        draft: Draft,
+        draft: ShardDraft,
     ) -> None:
         state = self._state
         converted = migration.as_consumer_group(state, classic)
-        if isinstance(converted, Refusal):
+        if isinstance(converted, GroupRefusal):
             draft.answer(request.token, refused(converted))
             return
         # Made first: the member that joins is not one of those that are converted.
@@ -218,13 +222,13 @@ class GroupShard:
 
     def _begin(self, group_ids: Iterable[str] = ()) -> None:
         """Every decision starts here, so that it can be rolled back."""
-        self._savepoint = Savepoint(self._state)
+        self._savepoint = GroupSavepoint(self._state)
         self._firing = None
         for group_id in group_ids:
             self._savepoint.cover(group_id)
 
-    def _fire(self, timer: GroupTimer, now: Moment, draft: Draft) -> None:
-        if isinstance(timer, ExpiryTimer):
+    def _fire(self, timer: GroupTimer, now: Moment, draft: ShardDraft) -> None:
+        if isinstance(timer, OffsetExpiryTimer):
             self._savepoint.cover_expiry()
             offset_expiry.on_expiry_timer(self._state, now, draft)
             return
@@ -243,7 +247,7 @@ class GroupShard:
             case SyncTimer():
                 on_sync_timer(self._state, group, timer.generation, now, draft)
 
-    def _migrate(self, timer: MigrationTimer, now: Moment, draft: Draft) -> None:
+    def _migrate(self, timer: MigrationTimer, now: Moment, draft: ShardDraft) -> None:
         state = self._state
         consumer_group = state.consumer.groups.get(timer.group_id)
         group = state.groups.get(timer.group_id)

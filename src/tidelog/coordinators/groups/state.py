@@ -42,14 +42,14 @@ class MigrationTimer(NamedTuple):
     nothing: None = None
 
 
-class ExpiryTimer(NamedTuple):
+class OffsetExpiryTimer(NamedTuple):
     """The next look for expired offsets."""
 
 
-GroupTimer = SessionTimer | JoinTimer | SyncTimer | MigrationTimer | ExpiryTimer
+GroupTimer = SessionTimer | JoinTimer | SyncTimer | MigrationTimer | OffsetExpiryTimer
 
 
-class ShardState:
+class GroupShardState:
     """Mutable, and only touched by the functions of this package."""
 
     def __init__(self, settings: GroupSettings, topics: Topics) -> None:

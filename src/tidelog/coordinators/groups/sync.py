@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.coordinators.decision import Draft, Moment, Request
+from tidelog.coordinators.decision import ShardDraft, Moment, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member
 from tidelog.coordinators.groups.records import group_record
-from tidelog.coordinators.groups.state import ShardState, SyncTimer
+from tidelog.coordinators.groups.state import GroupShardState, SyncTimer
 from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 
-def sync(state: ShardState, request: Request, message: SyncGroupRequest, now: Moment, draft: Draft) -> None:
+def sync(state: GroupShardState, request: ShardRequest, message: SyncGroupRequest, now: Moment, draft: ShardDraft) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None and consumer_group.members:
         classic_members.sync(state.consumer, consumer_group, request, message, now, draft)
@@ -61,7 +61,7 @@ def _differs(requested: str | None, current: str | None) -> bool:
     return requested is not None and current is not None and requested != current
 
 
-def _wait_for_leader(group: ClassicGroup, member_id: str, request: Request, draft: Draft) -> None:
+def _wait_for_leader(group: ClassicGroup, member_id: str, request: ShardRequest, draft: ShardDraft) -> None:
     earlier = group.awaiting_sync.get(member_id)
     if earlier is not None:
         # The client gave up on its first request, most likely with the connection it came over.
@@ -69,7 +69,7 @@ def _wait_for_leader(group: ClassicGroup, member_id: str, request: Request, draf
     group.awaiting_sync[member_id] = request.token
 
 
-def _assign(state: ShardState, group: ClassicGroup, message: SyncGroupRequest, now: Moment, draft: Draft) -> None:
+def _assign(state: GroupShardState, group: ClassicGroup, message: SyncGroupRequest, now: Moment, draft: ShardDraft) -> None:
     """The group becomes stable when this record is replayed; everybody who waits hears of it once it is committed.
 
     Members that the leader forgot get nothing. If the record cannot be written all of them are told so, and the group

@@ -12,12 +12,13 @@ A shard is one partition of `__transaction_state`, and `shard.TransactionShard` 
     timeouts.py          transactions that run out of time, ids that nobody uses
     listing.py           ListTransactions, DescribeTransactions
     records.py           how all this is written to the log
+    invariants.py        what must hold of a shard between two decisions
     state.py settings.py replies.py
 
 Invariants that are easy to break:
 
-- Durable state (`ShardState.transactions`) is changed by `replay` alone. A decision whose append failed has changed
-  nothing that matters, so Kafka's pending states are not needed.
+- Durable state (`TransactionShardState.transactions`) is changed by `replay` alone. A decision whose append failed has
+  changed nothing that matters, so Kafka's pending states are not needed.
 - Nothing happens to a shard between `decide` and the `replay` of its records.
 - The outcome of a transaction is fixed once its Prepare record is committed. Markers are written only then.
 - The largest epoch is never given to a producer: there is always one left to fence it with.

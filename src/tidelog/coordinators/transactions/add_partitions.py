@@ -10,10 +10,10 @@ A message has one transaction, in the form of version 4; whoever calls has taken
 
 from __future__ import annotations
 
-from tidelog.coordinators.decision import Draft, Moment, ProducerIdentity, Request
+from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
-from tidelog.coordinators.transactions.state import ShardState
+from tidelog.coordinators.transactions.state import TransactionShardState
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState
 from tidelog.coordinators.transactions.transaction import TRANSACTIONS_V1, TRANSACTIONS_V2, Transaction
 from tidelog.model.errors import ErrorCode
@@ -27,7 +27,11 @@ _SECOND_PROTOCOL_VERSION_FROM = 5
 
 
 def add_or_verify(
-    state: ShardState, request: Request, message: AddPartitionsToTxnRequest, now: Moment, draft: Draft
+    state: TransactionShardState,
+    request: ShardRequest,
+    message: AddPartitionsToTxnRequest,
+    now: Moment,
+    draft: ShardDraft,
 ) -> None:
     (wanted,) = message.transactions
     partitions = replies.partitions_of(wanted)
@@ -41,12 +45,12 @@ def add_or_verify(
 
 
 def _add(
-    state: ShardState,
+    state: TransactionShardState,
     wanted: AddPartitionsToTxnTransaction,
     partitions: frozenset[TopicPartition],
     version: int,
     now: Moment,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> ErrorCode:
     if not wanted.transactional_id:
         return ErrorCode.INVALID_REQUEST

@@ -7,10 +7,10 @@ the reply brings the next one, a delayed request comes with one that is over, an
 
 from __future__ import annotations
 
-from tidelog.coordinators.decision import Draft, Moment, ProducerIdentity, Request
+from tidelog.coordinators.decision import ShardDraft, Moment, ProducerIdentity, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
-from tidelog.coordinators.transactions.state import PRODUCER_ID_NEEDED, ProducerIdNeeded, ShardState
+from tidelog.coordinators.transactions.state import PRODUCER_ID_NEEDED, ProducerIdNeeded, TransactionShardState
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState, TransactionStep
 from tidelog.coordinators.transactions.transaction import (
     NO_PRODUCER,
@@ -68,12 +68,11 @@ V2_RETRY_OUTCOMES: dict[tuple[TransactionState, bool], ErrorCode] = {
 
 
 def end(
-    state: ShardState,
-    request: Request,
+    state: TransactionShardState,
+    request: ShardRequest,
     message: EndTxnRequest,
     now: Moment,
-    fresh_producer_id: int | None,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> ProducerIdNeeded | None:
     version = TRANSACTIONS_V2 if request.version >= SECOND_PROTOCOL_VERSION_FROM else TRANSACTIONS_V1
     transaction = state.transactions.get(message.transactional_id)
@@ -87,8 +86,9 @@ def end(
         return None
     assert transaction is not None
     if version >= TRANSACTIONS_V2 and is_epoch_exhausted(transaction.holder.producer_epoch):
-        if fresh_producer_id is None:
+        if request.fresh_producer_id is None:
             return PRODUCER_ID_NEEDED
+        fresh_producer_id = request.fresh_producer_id
     else:
         fresh_producer_id = NO_PRODUCER_ID
     prepared = transaction.prepared(outcome, version=version, now_ms=now.wall_ms, fresh_producer_id=fresh_producer_id)

@@ -12,10 +12,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.coordinators.decision import Draft, Moment, ProducerIdentity, Request
+from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
-from tidelog.coordinators.transactions.state import PRODUCER_ID_NEEDED, EpochGrant, ProducerIdNeeded, ShardState
+from tidelog.coordinators.transactions.state import (
+    PRODUCER_ID_NEEDED,
+    EpochGrant,
+    ProducerIdNeeded,
+    TransactionShardState,
+)
 from tidelog.coordinators.transactions.states import IDLE, TransactionState
 from tidelog.coordinators.transactions.transaction import (
     NO_PRODUCER,
@@ -30,26 +35,24 @@ from tidelog.protocol.messages.init_producer_id_request import InitProducerIdReq
 
 
 def initialise(
-    state: ShardState,
-    request: Request,
+    state: TransactionShardState,
+    request: ShardRequest,
     message: InitProducerIdRequest,
     now: Moment,
-    fresh_producer_id: int | None,
-    draft: Draft,
+    draft: ShardDraft,
 ) -> ProducerIdNeeded | None:
-    return _Initialisation(state, request, message, now, fresh_producer_id, draft).decide()
+    return _Initialisation(state, request, message, now, draft).decide()
 
 
 @dataclass(frozen=True, slots=True)
 class _Initialisation:
     """One request and what it is decided with."""
 
-    state: ShardState
-    request: Request
+    state: TransactionShardState
+    request: ShardRequest
     message: InitProducerIdRequest
     now: Moment
-    fresh_producer_id: int | None
-    draft: Draft
+    draft: ShardDraft
 
     @property
     def asking(self) -> ProducerIdentity:
@@ -67,10 +70,10 @@ class _Initialisation:
         transactional_id = self.message.transactional_id or ""
         transaction = self.state.transactions.get(transactional_id)
         if transaction is None:
-            if self.fresh_producer_id is None:
+            if self.request.fresh_producer_id is None:
                 return PRODUCER_ID_NEEDED
             first = new_transactional_id(
-                transactional_id, self.fresh_producer_id, timeout_ms=self.timeout_ms, now_ms=self.now.wall_ms
+                transactional_id, self.request.fresh_producer_id, timeout_ms=self.timeout_ms, now_ms=self.now.wall_ms
             )
             self._grant(first)
             return None
@@ -166,7 +169,7 @@ class _Initialisation:
         """The next identity; None if that needs a new producer id and there is none at hand."""
         if not is_epoch_exhausted(producer.producer_epoch):
             return ProducerIdentity(producer.producer_id, producer.producer_epoch + 1)
-        return None if self.fresh_producer_id is None else ProducerIdentity(self.fresh_producer_id, 0)
+        return None if self.request.fresh_producer_id is None else ProducerIdentity(self.request.fresh_producer_id, 0)
 
     def _grant(self, transaction: Transaction) -> None:
         if self.asking == NO_PRODUCER:

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from tidelog.coordinators.decision import Draft, Moment, ProducerIdentity
+from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft
 from tidelog.coordinators.transactions.records import transaction_record
-from tidelog.coordinators.transactions.state import ShardState
+from tidelog.coordinators.transactions.state import TransactionShardState
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState
 from tidelog.coordinators.transactions.transaction import Transaction
 from tidelog.model.errors import ErrorCode
@@ -60,13 +60,13 @@ def marker_outcome(code: ErrorCode) -> MarkerOutcome:
     return MarkerOutcome.RETRY
 
 
-def note_prepared(state: ShardState, transaction: Transaction) -> None:
+def note_prepared(state: TransactionShardState, transaction: Transaction) -> None:
     """A record that decides a transaction has been replayed."""
     state.unmarked[transaction.transactional_id] = set(transaction.partitions)
     state.marker_backlog.append(transaction.transactional_id)
 
 
-def take_work(state: ShardState) -> list[MarkerWork]:
+def take_work(state: TransactionShardState) -> list[MarkerWork]:
     """What has been decided since this was asked last."""
     backlog, state.marker_backlog = state.marker_backlog, []
     return [
@@ -84,7 +84,7 @@ def take_work(state: ShardState) -> list[MarkerWork]:
 
 
 def on_written(
-    state: ShardState, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment, draft: Draft
+    state: TransactionShardState, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment, draft: ShardDraft
 ) -> None:
     """Some of the markers are in the log of their partition, and committed there."""
     transaction = state.transactions.get(work.transactional_id)

@@ -1,29 +1,20 @@
-"""The records of `__transaction_state`: Kafka's schema, and the versions that Kafka 4.3 writes.
-
-A key begins with the number of its type, a value with the number of its version; both are big-endian int16.
-"""
+"""The records of `__transaction_state`: Kafka's schema, and the versions that Kafka 4.3 writes."""
 
 from __future__ import annotations
 
 from itertools import groupby
-from struct import Struct
 
 from tidelog.coordinators.decision import CoordinatorRecord, ProducerIdentity
+from tidelog.coordinators.record_format import RecordFormat
 from tidelog.coordinators.transactions.states import TransactionState
 from tidelog.coordinators.transactions.transaction import NO_PRODUCER, Transaction
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
-from tidelog.protocol.codec import Buffer, ProtocolError, decode_whole, encode
+from tidelog.model.topics import TRANSACTION_STATE_TOPIC
 from tidelog.protocol.messages.transaction_log_key import TransactionLogKey
 from tidelog.protocol.messages.transaction_log_value import PartitionsSchema, TransactionLogValue
 
-_PREFIX = Struct(">h")
-_KEY_VERSION = 0
 # Version 0 has no room for what the second protocol version needs.
 _VALUE_VERSION = 1
-
-
-class UnknownRecordType(ProtocolError):
-    """A record that a newer version has written."""
 
 
 def transaction_record(transaction: Transaction) -> CoordinatorRecord:
@@ -53,26 +44,6 @@ def read_transaction(transactional_id: str, value: TransactionLogValue) -> Trans
         last_update_ms=value.transaction_last_update_timestamp_ms,
         client_version=value.client_transaction_version,
     )
-
-
-def encode_record(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
-    """Key and value as they are in the log."""
-    key = _PREFIX.pack(record.key.SCHEMA.api_key) + encode(record.key, _KEY_VERSION)
-    if record.value is None:
-        return key, None
-    return key, _PREFIX.pack(_VALUE_VERSION) + encode(record.value, _VALUE_VERSION)
-
-
-def decode_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
-    """Raises UnknownRecordType, and ProtocolError for what cannot be read."""
-    record_type = _prefix(key, "key")
-    if record_type != TransactionLogKey.SCHEMA.api_key:
-        raise UnknownRecordType(f"record type {record_type} of __transaction_state is not known")
-    decoded_key = decode_whole(TransactionLogKey, memoryview(key)[2:], _KEY_VERSION)
-    if value is None:
-        return CoordinatorRecord(decoded_key, None)
-    version = _prefix(value, "value")
-    return CoordinatorRecord(decoded_key, decode_whole(TransactionLogValue, memoryview(value)[2:], version))
 
 
 def _value(transaction: Transaction) -> TransactionLogValue:
@@ -110,8 +81,10 @@ def _next_producer(value: TransactionLogValue) -> ProducerIdentity:
     return ProducerIdentity(value.next_producer_id, max(value.next_producer_epoch, 0))
 
 
-def _prefix(data: Buffer, part: str) -> int:
-    if len(data) < _PREFIX.size:
-        raise ProtocolError(f"the {part} of a record of __transaction_state has only {len(data)} bytes")
-    (number,) = _PREFIX.unpack_from(data)
-    return int(number)
+FORMAT = RecordFormat(
+    TRANSACTION_STATE_TOPIC,
+    {TransactionLogKey.SCHEMA.api_key: (TransactionLogKey, TransactionLogValue)},
+    lambda value: _VALUE_VERSION,
+)
+encode_record = FORMAT.encode
+decode_record = FORMAT.decode

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tidelog.coordinators.transactions.state import ShardState
+from tidelog.coordinators.transactions.state import TransactionShardState
 
 
-class Savepoint:
+class TransactionSavepoint:
     """Set before a decision about one transactional id, or about none. Transactions themselves are immutable."""
 
     __slots__ = ("_grant", "_state", "_transactional_id", "_unmarked")
 
-    def __init__(self, state: ShardState, transactional_id: str | None) -> None:
+    def __init__(self, state: TransactionShardState, transactional_id: str | None) -> None:
         self._state = state
         self._transactional_id = transactional_id
         self._grant = None if transactional_id is None else state.epoch_grants.get(transactional_id)

@@ -7,22 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from tidelog.coordinators.decision import CoordinatorRecord, Decision, Draft, Moment, Request
+from tidelog.coordinators.decision import (
+    NOTHING_TO_DO,
+    CoordinatorRecord,
+    Moment,
+    ShardDecision,
+    ShardDraft,
+    ShardRequest,
+)
 from tidelog.coordinators.timers import FAILED_TIMER_RETRY_MS
-from tidelog.coordinators.transactions import listing, markers, timeouts
+from tidelog.coordinators.transactions import invariants, listing, markers, timeouts
 from tidelog.coordinators.transactions.add_partitions import add_or_verify
 from tidelog.coordinators.transactions.end_transaction import end
 from tidelog.coordinators.transactions.init_producer_id import initialise
 from tidelog.coordinators.transactions.listing import ListFilter
 from tidelog.coordinators.transactions.markers import MarkerWork
 from tidelog.coordinators.transactions.records import read_transaction
-from tidelog.coordinators.transactions.savepoint import Savepoint
+from tidelog.coordinators.transactions.savepoint import TransactionSavepoint
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.coordinators.transactions.state import (
-    ExpiryTimer,
+    IdExpiryTimer,
     ProducerIdNeeded,
-    ShardState,
     TimeoutTimer,
+    TransactionShardState,
     TransactionTimer,
 )
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState
@@ -42,21 +49,17 @@ class TransactionShard:
     """Replay the log, call `on_loaded`, then ask for decisions; replay the records of each before asking again."""
 
     def __init__(self, settings: TransactionSettings, *, coordinator_epoch: int) -> None:
-        self._state = ShardState(settings, coordinator_epoch)
+        self._state = TransactionShardState(settings, coordinator_epoch)
         # What the last decision began with, and the timer that asked for it.
-        self._savepoint = Savepoint(self._state, None)
+        self._savepoint = TransactionSavepoint(self._state, None)
         self._firing: TransactionTimer | None = None
 
     @property
     def coordinator_epoch(self) -> int:
         return self._state.coordinator_epoch
 
-    @property
-    def settings(self) -> TransactionSettings:
-        return self._state.settings
-
-    @settings.setter
-    def settings(self, settings: TransactionSettings) -> None:
+    def reconfigure(self, settings: TransactionSettings) -> None:
+        """Properties of the broker or features of the cluster have changed."""
         self._state.settings = settings
 
     @property
@@ -67,22 +70,18 @@ class TransactionShard:
     # ------------------------------------------------------------------------------------------------------------
     # Decisions.
 
-    def decide(
-        self, request: Request, now: Moment, fresh_producer_id: int | None = None
-    ) -> Decision | ProducerIdNeeded:
-        """`fresh_producer_id` is one that nobody has; it may stay unused. Without it the answer may be that it is
-        needed: get one, which may take a while, and ask again."""
+    def decide(self, request: ShardRequest, now: Moment) -> ShardDecision | ProducerIdNeeded:
         self._begin(_transactional_id_of(request.message))
-        draft = Draft()
+        draft = ShardDraft()
         state = self._state
         needed: ProducerIdNeeded | None = None
         match request.message:
             case AddPartitionsToTxnRequest() as message:
                 add_or_verify(state, request, message, now, draft)
             case EndTxnRequest() as message:
-                needed = end(state, request, message, now, fresh_producer_id, draft)
+                needed = end(state, request, message, now, draft)
             case InitProducerIdRequest() as message:
-                needed = initialise(state, request, message, now, fresh_producer_id, draft)
+                needed = initialise(state, request, message, now, draft)
             case message:
                 raise TypeError(f"{type(message).__name__} is not a request to the transaction coordinator")
         return draft.finish() if needed is None else needed
@@ -91,17 +90,17 @@ class TransactionShard:
         """Monotonic milliseconds. `on_time` has nothing to do before; it may have nothing to do then either."""
         return self._state.timers.next_deadline()
 
-    def on_time(self, now: Moment) -> Decision:
+    def on_time(self, now: Moment) -> ShardDecision:
         """What the earliest timer that is due asks for. Others stay due and are asked for again at once, so that a
         decision that fails holds up none of them."""
         self._begin()
-        draft = Draft()
+        draft = ShardDraft()
         timer = self._state.timers.take_due(now.monotonic_ms)
         self._firing = timer
         match timer:
             case TimeoutTimer():
                 timeouts.on_timeout(self._state, timer.transactional_id, now, draft)
-            case ExpiryTimer():
+            case IdExpiryTimer():
                 timeouts.on_expiry(self._state, now, draft)
         return draft.finish()
 
@@ -116,12 +115,14 @@ class TransactionShard:
 
     def _begin(self, transactional_id: str | None = None) -> None:
         """Every decision starts here, so that it can be rolled back."""
-        self._savepoint = Savepoint(self._state, transactional_id)
+        self._savepoint = TransactionSavepoint(self._state, transactional_id)
         self._firing = None
 
-    def on_loaded(self, now: Moment) -> None:
+    def on_loaded(self, now: Moment) -> ShardDecision:
         """The log has been replayed: from now on the clock runs, and `take_marker_work` has what is left to do."""
+        self._begin()
         timeouts.schedule_all(self._state, now)
+        return NOTHING_TO_DO
 
     # ------------------------------------------------------------------------------------------------------------
     # Markers.
@@ -134,10 +135,10 @@ class TransactionShard:
         """
         return markers.take_work(self._state)
 
-    def on_markers_written(self, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment) -> Decision:
+    def on_markers_written(self, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment) -> ShardDecision:
         """Completes the transaction once all its partitions have been reported."""
         self._begin(work.transactional_id)
-        draft = Draft()
+        draft = ShardDraft()
         markers.on_written(self._state, work, partitions, now, draft)
         return draft.finish()
 
@@ -155,6 +156,9 @@ class TransactionShard:
             case key, _:
                 raise TypeError(f"{type(key).__name__} is not a key of __transaction_state")
 
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        """Nobody writes to this topic in a transaction."""
+
     def _replay_transaction(self, transaction: Transaction) -> None:
         state = self._state
         state.transactions[transaction.transactional_id] = transaction
@@ -170,6 +174,13 @@ class TransactionShard:
 
     # ------------------------------------------------------------------------------------------------------------
     # Questions, which change nothing.
+
+    def check_invariants(self) -> None:
+        """Between two decisions. Raises InvariantBroken."""
+        invariants.check(self._state)
+
+    def size(self) -> str:
+        return f"{len(self._state.transactions)} transactional ids"
 
     def is_completing(self, transactional_id: str) -> bool:
         """Whether its transaction is decided and its markers are still being written."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidelog.coordinators.decision import Moment, ProducerIdentity
+from tidelog.coordinators.decision import Moment, ProducerIdentity, Undecided
 from tidelog.coordinators.timers import Timers
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.coordinators.transactions.transaction import Transaction
@@ -17,11 +17,11 @@ class TimeoutTimer(NamedTuple):
     transactional_id: str
 
 
-class ExpiryTimer(NamedTuple):
+class IdExpiryTimer(NamedTuple):
     """The next look for transactional ids that nobody uses."""
 
 
-TransactionTimer = TimeoutTimer | ExpiryTimer
+TransactionTimer = TimeoutTimer | IdExpiryTimer
 
 
 class EpochGrant(NamedTuple):
@@ -31,14 +31,14 @@ class EpochGrant(NamedTuple):
     given: ProducerIdentity
 
 
-class ProducerIdNeeded:
-    """What a decision returns that cannot be made without a new producer id: get one and ask again."""
+class ProducerIdNeeded(Undecided):
+    """Without a new producer id: get one and ask again with it."""
 
 
 PRODUCER_ID_NEEDED = ProducerIdNeeded()
 
 
-class ShardState:
+class TransactionShardState:
     """Mutable, and only touched by the functions of this package."""
 
     def __init__(self, settings: TransactionSettings, coordinator_epoch: int) -> None:

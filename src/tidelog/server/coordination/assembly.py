@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,14 @@ from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.network.client_connection import ConnectionSettings
 from tidelog.records.compression import Compression
-from tidelog.server.coordination.group_shard import ShardLimits
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.markers import MarkerAppends, Markers
 from tidelog.server.coordination.other_brokers import OtherBrokers
 from tidelog.server.coordination.replica_log import ReplicaLog
+from tidelog.server.coordination.shard_runtime import ShardLimits
 from tidelog.server.coordination.topics import TopicsOfImage
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.quorum.peers import Peers
-from tidelog.server.replicas.registry import LeadershipListener
 from tidelog.server.replicas.replica import Replica
 
 if TYPE_CHECKING:
@@ -57,8 +56,8 @@ def group_coordinator(node: Node) -> GroupCoordinator:
         clock=node.clock,
         randomness=node.randomness,
     )
-    node.replicas.became_leader.append(_of_topic(CONSUMER_OFFSETS_TOPIC, groups.lead))
-    node.replicas.stopped_leading.append(_of_topic(CONSUMER_OFFSETS_TOPIC, groups.stop_leading))
+    node.replicas.became_leader.append(groups.became_leader)
+    node.replicas.stopped_leading.append(groups.stopped_leading)
     return groups
 
 
@@ -121,20 +120,16 @@ def transaction_coordinator(node: Node) -> TransactionCoordinator:
         settings=lambda: transaction_settings(node.config, node.image),
         limits=ShardLimits(
             commit_timeout_ms=config.request_timeout_ms,
-            completion_wait_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
             load_buffer_bytes=config.transaction_state_log_load_buffer_size,
         ),
+        completion_wait_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
         partition_count=partition_count,
         clock=node.clock,
         others=node.other_brokers,
     )
 
-    def lead(replica: Replica) -> None:
-        if replica.topic_partition.topic == TRANSACTION_STATE_TOPIC:
-            transactions.lead(replica.topic_partition.partition, replica.leader_epoch)
-
-    node.replicas.became_leader.append(lead)
-    node.replicas.stopped_leading.append(_of_topic(TRANSACTION_STATE_TOPIC, transactions.stop_leading))
+    node.replicas.became_leader.append(transactions.became_leader)
+    node.replicas.stopped_leading.append(transactions.stopped_leading)
     return transactions
 
 
@@ -178,11 +173,3 @@ def transaction_settings(config: BrokerConfig, image: ClusterImage) -> Transacti
         transaction_two_phase_commit_enable=config.transaction_two_phase_commit_enable,
         transaction_version=image.features.get(TRANSACTION_VERSION_FEATURE, 0),
     )
-
-
-def _of_topic(topic: str, tell: Callable[[int], None]) -> LeadershipListener:
-    def listener(replica: Replica) -> None:
-        if replica.topic_partition.topic == topic:
-            tell(replica.topic_partition.partition)
-
-    return listener

@@ -12,31 +12,25 @@ from collections.abc import Callable
 
 
 class Completions:
-    """Those who wait, by transactional id. `is_completing` says whether a transaction is decided and not complete."""
+    """Those who wait, by transactional id. `is_completing` says whether a transaction is decided and not complete; it
+    is not if nobody here coordinates it."""
 
     def __init__(self, is_completing: Callable[[str], bool]) -> None:
         self._is_completing = is_completing
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
-    def of(self, transactional_id: str) -> asyncio.Future[None] | None:
-        """Done when it is complete, or when nobody will say so any more; None if it is not to be waited for.
+    def of(self, transactional_id: str) -> asyncio.Future[None]:
+        """Done when it is complete, or when nobody will say so any more.
 
         One for all who ask, so wait for it in a shield or with `asyncio.wait`.
         """
-        if not self._is_completing(transactional_id):
-            return None
         future = self._waiting.get(transactional_id)
         if future is None:
             future = self._waiting[transactional_id] = asyncio.get_running_loop().create_future()
         return future
 
     def changed(self) -> None:
-        """Something was replayed."""
+        """Something was replayed, or a shard is gone."""
         if self._waiting:
             for transactional_id in [each for each in self._waiting if not self._is_completing(each)]:
                 self._waiting.pop(transactional_id).set_result(None)
-
-    def close(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for future in waiting.values():
-            future.set_result(None)

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.coordinators.record_format import EncodedRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
 
-# Key and value as they are written; without a value it is a tombstone.
-EncodedRecord = tuple[bytes, bytes | None]
-
-
 # Raises ApiError when awaited, if the records are not known to be committed.
-Settling = Later[None]
+CommitWait = Later[None]
 
 
 class CoordinatorLog(Protocol):
@@ -28,7 +25,7 @@ class CoordinatorLog(Protocol):
 
     def end_offset(self, partition: int) -> int: ...
 
-    def settling(self, partition: int) -> Settling | None:
+    def commit_wait(self, partition: int) -> CommitWait | None:
         """Done when everything that is in the log now is committed; None if it is already.
 
         To be called right after the append, before anything is awaited: a commit that is waited for later may be that
@@ -54,5 +51,5 @@ _MEANINGS = {
 
 
 def meaning_for_clients(code: ErrorCode) -> ErrorCode:
-    """Clients know nothing of the coordinator's log: they hear whether to wait or to look for another coordinator."""
+    """Clients know nothing of the coordinator's log: they learn whether to wait or to look for another coordinator."""
     return _MEANINGS.get(code, code)

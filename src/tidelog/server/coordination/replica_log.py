@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from tidelog.coordinators.decision import ProducerIdentity
+from tidelog.coordinators.record_format import EncodedRecord
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from tidelog.model.ports import Clock
@@ -14,7 +15,7 @@ from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
-from tidelog.server.coordination.port import EncodedRecord, Settling
+from tidelog.server.coordination.port import CommitWait
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.files.filesystem import StorageFailure
@@ -70,7 +71,7 @@ class ReplicaLog:
     def end_offset(self, partition: int) -> int:
         return self._leader(partition).log.log_end_offset
 
-    def settling(self, partition: int) -> Settling | None:
+    def commit_wait(self, partition: int) -> CommitWait | None:
         replica = self._leader(partition)
         if replica.all_committed():
             return None

@@ -1,32 +1,37 @@
-"""The transaction coordinator of this broker: finds the shard of a transactional id, and makes and drops shards with
-leadership."""
+"""The transaction coordinator of this broker: which requests the shards of transactional ids decide, and what follows
+from their decisions: markers, and those who wait for the end of a transaction."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
-from tidelog.coordinators.placement import partition_for
+from tidelog.coordinators.decision import ShardRequest, Undecided
+from tidelog.coordinators.transactions import records, replies
 from tidelog.coordinators.transactions.listing import ListFilter, refused_description
-from tidelog.coordinators.transactions.replies import refused
 from tidelog.coordinators.transactions.settings import TransactionSettings
-from tidelog.model.errors import ErrorCode
+from tidelog.coordinators.transactions.shard import TransactionShard
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from tidelog.protocol.messages.describe_transactions_response import TransactionState as DescribedTransaction
 from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.coordination.group_shard import ShardLimits
+from tidelog.server.coordination.completions import Completions
+from tidelog.server.coordination.lifecycle import ShardStage
+from tidelog.server.coordination.marker_delivery import MarkerDelivery, MarkerWriter
 from tidelog.server.coordination.port import CoordinatorLog
-from tidelog.server.coordination.transaction_shard import MarkerWriter, ProducerIdSource, TransactionShardRuntime
+from tidelog.server.coordination.runtime import CoordinatorRuntime
+from tidelog.server.coordination.shard_runtime import ShardLimits, ShardRuntime
 
-logger = logging.getLogger(__name__)
 
-# How long a shard that broke stays away, so that a fault that comes back does not keep the broker busy.
-RELOAD_DELAY_SECONDS = 1.0
+class ProducerIdSource(Protocol):
+    async def next(self) -> int:
+        """Raises ApiError."""
+        ...
 
 
 class OtherCoordinators(Protocol):
@@ -37,8 +42,12 @@ class OtherCoordinators(Protocol):
     def close(self) -> None: ...
 
 
-class TransactionCoordinator:
-    """All shards of this broker. `partition_count` is that of `__transaction_state`, or what it will have."""
+class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
+    """Of the transactional ids whose partition of `__transaction_state` this broker leads."""
+
+    format = records.FORMAT
+    # Markers carry the epoch.
+    has_shard_for_each_epoch = True
 
     def __init__(
         self,
@@ -48,89 +57,80 @@ class TransactionCoordinator:
         producer_ids: ProducerIdSource,
         settings: Callable[[], TransactionSettings],
         limits: ShardLimits,
+        completion_wait_ms: int,
         partition_count: Callable[[], int],
         clock: Clock,
         others: OtherCoordinators | None = None,
     ) -> None:
-        self._log = log
+        super().__init__(log, limits=limits, partition_count=partition_count, clock=clock)
         self._others = others
-        self._markers = markers
+        self._markers = MarkerDelivery(markers)
         self._producer_ids = producer_ids
         self._settings = settings
-        self._limits = limits
-        self._partition_count = partition_count
-        self._clock = clock
-        self._shards: dict[int, TransactionShardRuntime] = {}
-        self._closed = False
+        self._completion_wait_ms = completion_wait_ms
+        self._completions = Completions(self._is_completing)
 
-    # -- leadership ----------------------------------------------------------------------------------------------
+    def new_shard(self, leader_epoch: int) -> TransactionShard:
+        return TransactionShard(self._settings(), coordinator_epoch=leader_epoch)
 
-    def lead(self, partition: int, leader_epoch: int) -> None:
-        """The broker leads this partition now. Markers carry the epoch, so a new one needs a new shard."""
-        if self._closed:
-            return
-        current = self._shards.get(partition)
-        if current is not None:
-            if current.shard.coordinator_epoch == leader_epoch:
-                return
-            self.stop_leading(partition)
-        self._shards[partition] = TransactionShardRuntime(
-            partition,
-            coordinator_epoch=leader_epoch,
-            log=self._log,
-            markers=self._markers,
-            producer_ids=self._producer_ids,
-            settings=self._settings(),
-            limits=self._limits,
-            clock=self._clock,
-            broken=self._reload,
-        )
+    def refuse(self, request: ShardRequest, code: ErrorCode) -> Message:
+        return replies.refused(request.message, code, request.version)
 
-    def stop_leading(self, partition: int) -> None:
-        shard = self._shards.pop(partition, None)
-        if shard is not None:
-            shard.close(ErrorCode.NOT_COORDINATOR)
+    def follow_up(self, shard: ShardRuntime[TransactionShard]) -> Callable[[], None] | None:
+        self._completions.changed()
+        due = shard.shard.take_marker_work()
+        return (lambda: self._markers.begin(shard, due)) if due else None
+
+    def on_undecided(self, shard: ShardRuntime[TransactionShard], request: ShardRequest, reason: Undecided) -> None:
+        shard.tasks.spawn(self._decide_with_producer_id(shard, request))
+
+    async def _decide_with_producer_id(self, shard: ShardRuntime[TransactionShard], request: ShardRequest) -> None:
+        try:
+            producer_id = await self._producer_ids.next()
+        except ApiError as error:
+            shard.refuse(request, error.code)
+        else:
+            shard.decide(replace(request, fresh_producer_id=producer_id))
+
+    def on_shard_gone(self) -> None:
+        self._completions.changed()
 
     def close(self) -> None:
-        """The broker stops: whoever waits is told to look for another coordinator."""
-        self._closed = True
-        for partition in list(self._shards):
-            self.stop_leading(partition)
+        super().close()
         if self._others is not None:
             self._others.close()
 
     def reconfigure(self) -> None:
         """The properties or the features of the cluster have changed."""
-        for shard in self._shards.values():
-            shard.shard.settings = self._settings()
-
-    def _reload(self, partition: int) -> None:
-        asyncio.get_running_loop().call_later(RELOAD_DELAY_SECONDS, self._lead_anew, partition)
-
-    def _lead_anew(self, partition: int) -> None:
-        shard = self._shards.pop(partition, None)
-        if shard is not None:
-            self.lead(partition, shard.shard.coordinator_epoch)
+        settings = self._settings()
+        for runtime in self._shards.values():
+            runtime.shard.reconfigure(settings)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def partition_of(self, transactional_id: str) -> int:
-        """The partition whose leader coordinates the transactional id."""
-        return partition_for(transactional_id, self._partition_count())
-
     def ask(self, transactional_id: str, message: Message, version: int) -> Message | Later[Message]:
         """The reply to a request that concerns one transactional id, or what to await for it."""
-        shard = self._shards.get(self.partition_of(transactional_id))
-        if shard is None:
-            return refused(message, ErrorCode.NOT_COORDINATOR, version)
-        return shard.ask(message, version)
+        return _ask(self.runtime_of(transactional_id), message, version)
 
     def ask_patiently(self, transactional_id: str, message: Message, version: int) -> Message | Later[Message]:
-        """As `ask`, for a question that nobody else waits behind: it may wait for the end of the last transaction."""
-        shard = self._shards.get(self.partition_of(transactional_id))
-        if shard is None:
-            return refused(message, ErrorCode.NOT_COORDINATOR, version)
-        return shard.ask_patiently(transactional_id, message, version)
+        """As `ask`, for a question that nobody else waits behind: where the markers of the last transaction are still
+        on their way, it waits for them first."""
+        runtime = self.runtime_of(transactional_id)
+        if (
+            runtime is None
+            or runtime.stage is not ShardStage.ACTIVE
+            or not runtime.shard.is_completing(transactional_id)
+        ):
+            return _ask(runtime, message, version)
+        completed = self._completions.of(transactional_id)
+        return Later.run(self._ask_when_completed(completed, transactional_id, message, version))
+
+    async def _ask_when_completed(
+        self, completed: asyncio.Future[None], transactional_id: str, message: Message, version: int
+    ) -> Message:
+        await asyncio.wait((completed,), timeout=self._completion_wait_ms / 1000)
+        outcome = self.ask(transactional_id, message, version)
+        return outcome if isinstance(outcome, Message) else await outcome
 
     def ask_as_broker(
         self, transactional_id: str, message: AddPartitionsToTxnRequest, version: int
@@ -141,25 +141,31 @@ class TransactionCoordinator:
             return Later.run(self._others.ask_coordinator(partition, message, version))
         return self.ask_patiently(transactional_id, message, version)
 
+    def _is_completing(self, transactional_id: str) -> bool:
+        shard = self.shard_of(transactional_id)
+        return not isinstance(shard, ErrorCode) and shard.is_completing(transactional_id)
+
     def describe_transaction(self, transactional_id: str) -> DescribedTransaction:
         if not transactional_id:
             return refused_description(transactional_id, ErrorCode.INVALID_REQUEST)
-        shard = self._shards.get(self.partition_of(transactional_id))
-        code = ErrorCode.NOT_COORDINATOR if shard is None else shard.unavailable
-        if shard is None or code:
-            return refused_description(transactional_id, code)
-        return shard.shard.describe_transaction(transactional_id)
+        shard = self.shard_of(transactional_id)
+        if isinstance(shard, ErrorCode):
+            return refused_description(transactional_id, shard)
+        return shard.describe_transaction(transactional_id)
 
     def list_transactions(self, wanted: ListFilter) -> ListTransactionsResponse:
-        """Those of this broker; a client asks all brokers. An incomplete list would look like a complete one."""
-        found = []
+        shards = self.shards()
+        if isinstance(shards, ErrorCode):
+            return ListTransactionsResponse(error_code=shards)
         now_ms = self._clock.now_ms()
-        for shard in self._shards.values():
-            if shard.unavailable is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                return ListTransactionsResponse(error_code=shard.unavailable)
-            if not shard.unavailable:
-                found += shard.shard.list_transactions(wanted, now_ms)
+        found = [each for shard in shards for each in shard.list_transactions(wanted, now_ms)]
         return ListTransactionsResponse(unknown_state_filters=wanted.unknown_states, transaction_states=found)
 
     def transactional_id_count(self) -> int:
-        return sum(len(shard.shard.transactions) for shard in self._shards.values())
+        return sum(len(runtime.shard.transactions) for runtime in self._shards.values())
+
+
+def _ask(runtime: ShardRuntime[TransactionShard] | None, message: Message, version: int) -> Message | Later[Message]:
+    if runtime is None:
+        return replies.refused(message, ErrorCode.NOT_COORDINATOR, version)
+    return runtime.ask(ShardRequest(token=runtime.new_token(), message=message, version=version))

@@ -1,0 +1,132 @@
+"""Runs a coordinator of whatever kind: finds the shard of a key, and makes and closes shards with leadership.
+
+A coordinator is a subclass that says what its shards are, how their records are written and how its requests are
+refused; see `ShardOwner`. How one shard is run is in `shard_runtime`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Generic, Protocol
+
+from tidelog.coordinators.decision import ShardRequest, Undecided
+from tidelog.coordinators.placement import partition_for
+from tidelog.coordinators.record_format import RecordFormat
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import TopicPartition
+from tidelog.model.ports import Clock
+from tidelog.protocol.schema import Message
+from tidelog.server.coordination.lifecycle import ShardStage
+from tidelog.server.coordination.port import CoordinatorLog, meaning_for_clients
+from tidelog.server.coordination.shard_runtime import S, ShardLimits, ShardRuntime
+
+
+class LedReplica(Protocol):
+    """A replica that this broker begins or ceases to lead."""
+
+    @property
+    def topic_partition(self) -> TopicPartition: ...
+
+    @property
+    def leader_epoch(self) -> int: ...
+
+
+class CoordinatorRuntime(ABC, Generic[S]):
+    """All shards of this broker. `partition_count` is that of the topic, or what it will have."""
+
+    format: ClassVar[RecordFormat]
+    # Whether what a shard does carries the leader epoch, so that another epoch needs another shard. If not, what is in
+    # memory is still what the log says.
+    has_shard_for_each_epoch: ClassVar[bool] = False
+
+    def __init__(
+        self, log: CoordinatorLog, *, limits: ShardLimits, partition_count: Callable[[], int], clock: Clock
+    ) -> None:
+        self._log = log
+        self._limits = limits
+        self._partition_count = partition_count
+        self._clock = clock
+        self._shards: dict[int, ShardRuntime[S]] = {}
+        self._closed = False
+
+    # -- what differs: a `ShardOwner` ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def new_shard(self, leader_epoch: int) -> S: ...
+
+    @abstractmethod
+    def refuse(self, request: ShardRequest, code: ErrorCode) -> Message: ...
+
+    def refusal_by_log(self, request: ShardRequest, code: ErrorCode) -> ErrorCode:
+        return meaning_for_clients(code)
+
+    def follow_up(self, shard: ShardRuntime[S]) -> Callable[[], None] | None:
+        return None
+
+    def on_undecided(self, shard: ShardRuntime[S], request: ShardRequest, reason: Undecided) -> None:
+        raise TypeError(f"{type(reason).__name__} of {shard.name} has nobody who gets it")
+
+    def on_shard_gone(self) -> None:
+        """Nobody else wants to know."""
+
+    # -- leadership ----------------------------------------------------------------------------------------------
+
+    def became_leader(self, replica: LedReplica) -> None:
+        if replica.topic_partition.topic == self.format.topic:
+            self.lead(replica.topic_partition.partition, replica.leader_epoch)
+
+    def stopped_leading(self, replica: LedReplica) -> None:
+        if replica.topic_partition.topic == self.format.topic:
+            self.stop_leading(replica.topic_partition.partition)
+
+    def lead(self, partition: int, leader_epoch: int) -> None:
+        """The broker leads this partition now, or leads it in another epoch."""
+        current = self._shards.get(partition)
+        if self._closed or (
+            current is not None and (current.leader_epoch == leader_epoch or not self.has_shard_for_each_epoch)
+        ):
+            return
+        self.stop_leading(partition)
+        self._shards[partition] = ShardRuntime(
+            partition, leader_epoch, owner=self, log=self._log, limits=self._limits, clock=self._clock
+        )
+
+    def stop_leading(self, partition: int) -> None:
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            shard.close()
+
+    def close(self) -> None:
+        """The broker stops: whoever waits is to look for another coordinator."""
+        self._closed = True
+        for partition in list(self._shards):
+            self.stop_leading(partition)
+
+    # -- shards --------------------------------------------------------------------------------------------------
+
+    def partition_of(self, key: str) -> int:
+        """The partition whose leader coordinates the key."""
+        return partition_for(key, self._partition_count())
+
+    def runtime_of(self, key: str) -> ShardRuntime[S] | None:
+        """None if this broker does not coordinate the key."""
+        return self._shards.get(self.partition_of(key))
+
+    def shard_of(self, key: str) -> S | ErrorCode:
+        """The shard if it is active, to ask what changes nothing."""
+        runtime = self.runtime_of(key)
+        if runtime is None:
+            return ErrorCode.NOT_COORDINATOR
+        return runtime.shard if runtime.stage is ShardStage.ACTIVE else runtime.unavailable
+
+    def shards(self) -> list[S] | ErrorCode:
+        """The active ones, for lists; a client asks all brokers. An incomplete list would look like a complete one, so
+        there is none while a shard is loading or about to."""
+        found = []
+        for runtime in self._shards.values():
+            if runtime.stage is ShardStage.ACTIVE:
+                found.append(runtime.shard)
+            elif runtime.unavailable is not ErrorCode.NOT_COORDINATOR:
+                return runtime.unavailable
+        return found
