@@ -17,6 +17,7 @@ from tidelog.coordinators.consumer_groups.states import CONSUMER_GROUP, CONSUMER
 from tidelog.coordinators.groups.states import CLASSIC_GROUP
 from tidelog.coordinators.transactions.states import TRANSACTION
 from tidelog.model.transitions import Transitions
+from tidelog.server.coordination.lifecycle import SHARD_LIFECYCLE
 from tidelog.spark.sink.states import SINK_BATCH
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "state-machines.md"
@@ -28,6 +29,7 @@ MACHINES: tuple[tuple[Transitions[Any, Any], str], ...] = (
     (CLASSIC_GROUP, "coordinators/groups/states.py"),
     (CONSUMER_GROUP, "coordinators/consumer_groups/states.py"),
     (CONSUMER_MEMBER, "coordinators/consumer_groups/states.py"),
+    (SHARD_LIFECYCLE, "server/coordination/lifecycle.py"),
     (QUORUM_ROLE, "consensus/transitions.py"),
     (SINK_BATCH, "spark/sink/states.py"),
 )

@@ -11,7 +11,7 @@ from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
 from tidelog.coordinators.consumer_groups.states import ConsumerGroupState
 from tidelog.coordinators.consumer_groups.topics import Topic, TopicIdPartition, TopicTable
-from tidelog.coordinators.decision import Decision
+from tidelog.coordinators.decision import ShardDecision
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.ids import Uuid
@@ -38,7 +38,7 @@ class ConsumerDriver(Driver):
     def make_shard(self) -> GroupShard:
         return GroupShard(GroupSettings(consumer=self._consumer_settings), self.topics)
 
-    def apply(self, decision: Decision) -> None:
+    def apply(self, decision: ShardDecision) -> None:
         before = {group.group_id: group.state for group in self.shard.consumer_groups}
         super().apply(decision)
         after = {group.group_id: group.state for group in self.shard.consumer_groups}

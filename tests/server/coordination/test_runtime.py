@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from server.coordination.toy_coordinator import Lease, LeaseCoordinator, LeaseShard
 from support.memory_coordinator_log import MemoryCoordinatorLog
+from support.steps_taken import steps_taken
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -15,7 +16,7 @@ from tidelog.model.transitions import IllegalStep
 from tidelog.network.later import Later
 from tidelog.protocol.schema import Message
 from tidelog.server.coordination import shard_runtime
-from tidelog.server.coordination.lifecycle import ShardStage
+from tidelog.server.coordination.lifecycle import SHARD_LIFECYCLE, ShardStage
 from tidelog.server.coordination.shard_runtime import ShardLimits
 from tidelog.server.system import SystemClock
 
@@ -64,7 +65,7 @@ async def test_a_step_that_the_table_does_not_have_is_impossible() -> None:
     runtime = coordinator.runtime_of(NAME)
     assert runtime is not None
     coordinator.close()
-    with pytest.raises(IllegalStep, match="__leases-0: there is no step CLOSE .* from CLOSED"):
+    with pytest.raises(IllegalStep, match=r"__leases-0: there is no step CLOSE .* from CLOSED"):
         runtime.close()
 
 
@@ -124,6 +125,24 @@ async def test_a_log_that_cannot_be_read_makes_the_shard_fail() -> None:
     coordinator.lead(0, 0)
     await until(lambda: stage_of(coordinator) is ShardStage.FAILED)
     assert await take(coordinator, "ann") == ("", ErrorCode.NOT_COORDINATOR)
+
+
+async def test_every_step_of_the_lifecycle_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_runtime, "RELOAD_DELAY_SECONDS", 0.0)
+    with steps_taken(SHARD_LIFECYCLE) as taken:
+        await test_a_log_that_cannot_be_read_makes_the_shard_fail()
+        coordinator = coordinator_on(MemoryCoordinatorLog())
+        coordinator.lead(0, 0)
+        coordinator.close()
+        both = [await loaded(MemoryCoordinatorLog()) for _ in range(2)]
+        with monkeypatch.context() as patch:
+            patch.setattr(LeaseShard, "replay", lambda *_, **__: 1 / 0)
+            for each in both:
+                await take(each, "ann")
+        both[0].close()
+        await until(lambda: stage_of(both[1]) is ShardStage.ACTIVE)
+        both[1].close()
+    assert taken == set(SHARD_LIFECYCLE.steps)
 
 
 # Decisions.

@@ -13,13 +13,15 @@ from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups, 
 from tidelog.coordinators.consumer_groups.states import CONSUMER_MEMBER, MemberState, MemberStep
 from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
 from tidelog.coordinators.consumer_groups.topics import metadata_hash
-from tidelog.coordinators.decision import ShardDraft, Moment, ShardRequest
+from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 
 
-def leave(groups: ConsumerGroups, request: ShardRequest, message: ConsumerGroupHeartbeatRequest, draft: ShardDraft) -> None:
+def leave(
+    groups: ConsumerGroups, request: ShardRequest, message: ConsumerGroupHeartbeatRequest, draft: ShardDraft
+) -> None:
     group = groups.groups.get(message.group_id)
     if group is None:
         draft.answer(request.token, refused(no_such_group(message.group_id)))
@@ -40,7 +42,9 @@ def no_such_group(group_id: str) -> GroupRefusal:
     return GroupRefusal(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {group_id}")
 
 
-def remove_members(groups: ConsumerGroups, group: ConsumerGroup, member_ids: Collection[str], draft: ShardDraft) -> None:
+def remove_members(
+    groups: ConsumerGroups, group: ConsumerGroup, member_ids: Collection[str], draft: ShardDraft
+) -> None:
     """The others share what these had."""
     for member_id in member_ids:
         for record in records.member_tombstones(group.group_id, member_id):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.coordinators.consumer_groups import records as consumer_records
-from tidelog.coordinators.decision import ShardDraft, Moment, ShardRequest
+from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member, MemberProtocol, protocols_of, select_protocol
@@ -29,7 +29,9 @@ _MEMBER_ID_REQUIRED_FROM = 4
 _SKIP_ASSIGNMENT_FROM = 9
 
 
-def join(state: GroupShardState, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft) -> None:
+def join(
+    state: GroupShardState, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft
+) -> None:
     code = _check_request(state, message)
     group = state.groups.get(message.group_id)
     consumer_group = state.consumer.groups.get(message.group_id)
@@ -95,7 +97,12 @@ def _announcement(group: ClassicGroup) -> GroupMetadataValue:
 
 
 def _join_new_member(
-    state: GroupShardState, group: ClassicGroup, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft
+    state: GroupShardState,
+    group: ClassicGroup,
+    request: ShardRequest,
+    message: JoinGroupRequest,
+    now: Moment,
+    draft: ShardDraft,
 ) -> None:
     instance_id = message.group_instance_id
     member_id = f"{request.client_id if instance_id is None else instance_id}-{request.fresh_id}"
@@ -111,7 +118,12 @@ def _join_new_member(
 
 
 def _join_known_member(
-    state: GroupShardState, group: ClassicGroup, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft
+    state: GroupShardState,
+    group: ClassicGroup,
+    request: ShardRequest,
+    message: JoinGroupRequest,
+    now: Moment,
+    draft: ShardDraft,
 ) -> None:
     member_id = message.member_id
     if member_id in group.pending_members and message.group_instance_id is None:

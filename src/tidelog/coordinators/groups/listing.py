@@ -78,7 +78,9 @@ def describe_consumer_group(state: GroupShardState, group_id: str) -> DescribedC
     return description.describe(state.consumer, group)
 
 
-def delete_groups(state: GroupShardState, request: ShardRequest, message: DeleteGroupsRequest, draft: ShardDraft) -> None:
+def delete_groups(
+    state: GroupShardState, request: ShardRequest, message: DeleteGroupsRequest, draft: ShardDraft
+) -> None:
     results: list[DeletableGroupResult] = []
     # A group that is named twice is deleted once.
     for group_id in dict.fromkeys(message.groups_names):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tidelog.coordinators.consumer_groups import offset_fencing
-from tidelog.coordinators.decision import ShardDraft, Moment, ProducerIdentity, ShardRequest
+from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.records import NO_EXPIRY, offset_record, offset_tombstone
 from tidelog.coordinators.groups.replies import refused_commit, refused_transactional_commit
@@ -51,7 +51,9 @@ _UNKNOWN_GROUP_HAS_ITS_ERROR_FROM = 9
 LATEST_EXPIRY_MS = (1 << 63) - 1
 
 
-def commit(state: GroupShardState, request: ShardRequest, message: OffsetCommitRequest, now: Moment, draft: ShardDraft) -> None:
+def commit(
+    state: GroupShardState, request: ShardRequest, message: OffsetCommitRequest, now: Moment, draft: ShardDraft
+) -> None:
     group = state.groups.get(message.group_id)
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None:
@@ -122,7 +124,9 @@ def commit_in_transaction(
     draft.answer(request.token, TxnOffsetCommitResponse(topics=topics))
 
 
-def delete_offsets(state: GroupShardState, request: ShardRequest, message: OffsetDeleteRequest, draft: ShardDraft) -> None:
+def delete_offsets(
+    state: GroupShardState, request: ShardRequest, message: OffsetDeleteRequest, draft: ShardDraft
+) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     group = consumer_group or state.groups.get(message.group_id)
     code = ErrorCode.NONE if consumer_group is not None else _check_delete(state.groups.get(message.group_id))

@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection
 
 from tidelog.coordinators.consumer_groups import records as consumer_records
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
-from tidelog.coordinators.decision import ShardDraft, Moment
+from tidelog.coordinators.decision import Moment, ShardDraft
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.offsets import CommittedOffset
 from tidelog.coordinators.groups.records import NO_EXPIRY, group_tombstone, offset_tombstone
-from tidelog.coordinators.groups.state import OffsetExpiryTimer, GroupShardState
+from tidelog.coordinators.groups.state import GroupShardState, OffsetExpiryTimer
 from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.ids import TopicPartition
 

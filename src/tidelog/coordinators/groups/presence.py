@@ -6,7 +6,7 @@ at once, and a static member can be removed by an administrator who does not kno
 
 from __future__ import annotations
 
-from tidelog.coordinators.decision import ShardDraft, Moment, ShardRequest
+from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.rebalance import after_departure, complete_if_all_joined, drop_member
@@ -21,7 +21,9 @@ from tidelog.protocol.messages.leave_group_response import LeaveGroupResponse, M
 _SEVERAL_MEMBERS_FROM = 3
 
 
-def heartbeat(state: GroupShardState, request: ShardRequest, message: HeartbeatRequest, now: Moment, draft: ShardDraft) -> None:
+def heartbeat(
+    state: GroupShardState, request: ShardRequest, message: HeartbeatRequest, now: Moment, draft: ShardDraft
+) -> None:
     draft.answer(request.token, HeartbeatResponse(error_code=_heard_of(state, message, now)))
 
 
@@ -45,7 +47,9 @@ def _heard_of(state: GroupShardState, message: HeartbeatRequest, now: Moment) ->
     return ErrorCode.NONE
 
 
-def leave(state: GroupShardState, request: ShardRequest, message: LeaveGroupRequest, now: Moment, draft: ShardDraft) -> None:
+def leave(
+    state: GroupShardState, request: ShardRequest, message: LeaveGroupRequest, now: Moment, draft: ShardDraft
+) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None and consumer_group.members:
         classic_members.leave(state.consumer, consumer_group, request, message, draft)
@@ -76,7 +80,9 @@ def leave(state: GroupShardState, request: ShardRequest, message: LeaveGroupRequ
         complete_if_all_joined(state, group, now, draft)
 
 
-def on_session_timer(state: GroupShardState, group: ClassicGroup, member_id: str, now: Moment, draft: ShardDraft) -> None:
+def on_session_timer(
+    state: GroupShardState, group: ClassicGroup, member_id: str, now: Moment, draft: ShardDraft
+) -> None:
     if member_id in group.pending_members:
         state.remove_member(group, member_id)
         complete_if_all_joined(state, group, now, draft)

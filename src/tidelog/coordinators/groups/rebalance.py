@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.coordinators.decision import ShardDraft, Moment
+from tidelog.coordinators.decision import Moment, ShardDraft
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.replies import joined, refused_join
-from tidelog.coordinators.groups.state import JoinTimer, GroupShardState, SyncTimer
+from tidelog.coordinators.groups.state import GroupShardState, JoinTimer, SyncTimer
 from tidelog.coordinators.groups.states import GroupState, GroupStep
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse

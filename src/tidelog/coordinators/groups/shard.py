@@ -15,8 +15,16 @@ from tidelog.coordinators.consumer_groups.member import JOIN_EPOCH
 from tidelog.coordinators.consumer_groups.requests import GroupRefusal, refused
 from tidelog.coordinators.consumer_groups.state import MemberTimer
 from tidelog.coordinators.consumer_groups.topics import Topics, TopicTable
-from tidelog.coordinators.decision import CoordinatorRecord, ShardDecision, ShardDraft, Moment, ShardRequest
-from tidelog.coordinators.groups import invariants, listing, migration, offset_commit, offset_expiry, offset_fetch, presence
+from tidelog.coordinators.decision import CoordinatorRecord, Moment, ShardDecision, ShardDraft, ShardRequest
+from tidelog.coordinators.groups import (
+    invariants,
+    listing,
+    migration,
+    offset_commit,
+    offset_expiry,
+    offset_fetch,
+    presence,
+)
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.join import join
 from tidelog.coordinators.groups.offsets import committed_offset
@@ -25,12 +33,12 @@ from tidelog.coordinators.groups.records import group_tombstone
 from tidelog.coordinators.groups.savepoint import GroupSavepoint
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.state import (
-    OffsetExpiryTimer,
+    GroupShardState,
     GroupTimer,
     JoinTimer,
     MigrationTimer,
+    OffsetExpiryTimer,
     SessionTimer,
-    GroupShardState,
     SyncTimer,
 )
 from tidelog.coordinators.groups.states import GroupState

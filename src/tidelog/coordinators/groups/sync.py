@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.coordinators.decision import ShardDraft, Moment, ShardRequest
+from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member
@@ -19,7 +19,9 @@ from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 
-def sync(state: GroupShardState, request: ShardRequest, message: SyncGroupRequest, now: Moment, draft: ShardDraft) -> None:
+def sync(
+    state: GroupShardState, request: ShardRequest, message: SyncGroupRequest, now: Moment, draft: ShardDraft
+) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None and consumer_group.members:
         classic_members.sync(state.consumer, consumer_group, request, message, now, draft)
@@ -69,7 +71,9 @@ def _wait_for_leader(group: ClassicGroup, member_id: str, request: ShardRequest,
     group.awaiting_sync[member_id] = request.token
 
 
-def _assign(state: GroupShardState, group: ClassicGroup, message: SyncGroupRequest, now: Moment, draft: ShardDraft) -> None:
+def _assign(
+    state: GroupShardState, group: ClassicGroup, message: SyncGroupRequest, now: Moment, draft: ShardDraft
+) -> None:
     """The group becomes stable when this record is replayed; everybody who waits hears of it once it is committed.
 
     Members that the leader forgot get nothing. If the record cannot be written all of them are told so, and the group

@@ -7,7 +7,7 @@ the reply brings the next one, a delayed request comes with one that is over, an
 
 from __future__ import annotations
 
-from tidelog.coordinators.decision import ShardDraft, Moment, ProducerIdentity, ShardRequest
+from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
 from tidelog.coordinators.transactions.state import PRODUCER_ID_NEEDED, ProducerIdNeeded, TransactionShardState
