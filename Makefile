@@ -67,11 +67,12 @@ soak-spark: setup  ## restore checkpoints and kill everything at random; many ro
 	PYTHONPATH=tests $(BIN)/python -m soak.spark --rows $(SOAK_SPARK_ROWS) --every $(SOAK_SPARK_EVERY)
 	PYTHONPATH=tests $(BIN)/python -m soak.spark --rows $(SOAK_SPARK_ROWS) --every $(SOAK_SPARK_EVERY) --cluster
 
-check: setup  ## ruff, mypy --strict, import-linter
+check: setup  ## ruff, mypy --strict of the code and its tests, import-linter, subjects of commits
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_subjects.py
 
 format: setup  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
