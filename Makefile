@@ -83,6 +83,7 @@ diagrams: setup  ## draw the state machines into docs/reference/state-machines.m
 
 docs-pages: setup  ## write the pages under docs/reference that come from tables in the source
 	$(BIN)/python tools/generate_configuration.py
+	$(BIN)/python tools/generate_compatibility.py
 
 bench: setup  ## measure speed, start-up time and memory
 	$(BIN)/python -m benchmarks

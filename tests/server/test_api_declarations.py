@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pkgutil
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from support.nodes_in_process import nodes
 from support.raw_client import raw_client
+from twin.differences import EVERY_API, TABLE
 
 import tidelog.server.api
 from tidelog.protocol.api import ApiKey, schema_versions
@@ -70,3 +73,15 @@ async def test_what_is_declared_is_advertised_and_has_a_handler_on_both_listener
     assert len(built) == len(ListenerKind)
     for apis, handlers in built:
         assert apis == handlers
+
+
+def test_the_page_about_compatibility_is_not_stale() -> None:
+    command = [sys.executable, str(Path(__file__).parents[2] / "tools" / "generate_compatibility.py"), "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.key.title)
+def test_an_api_whose_replies_differ_from_those_of_kafka_says_so(api: Api) -> None:
+    if any(api.key in entry.keys for entry in TABLE if entry.keys is not EVERY_API):
+        assert api.differences

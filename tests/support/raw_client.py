@@ -31,6 +31,9 @@ class RawClient:
         self._writer.writelines(request_frame(api_key, version, self._next_id, "raw", request))
         return api_key, version
 
+    def send_frame(self, frame: bytes) -> None:
+        self._writer.write(len(frame).to_bytes(4, "big") + frame)
+
     async def receive(self, asked: tuple[int, int]) -> Any:
         api_key, version = asked
         size = int.from_bytes(await asyncio.wait_for(self._reader.readexactly(4), HANG_SECONDS), "big")

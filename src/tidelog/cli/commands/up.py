@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +46,7 @@ def up(
 
         run_cluster(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=overrides)
         return
+    _load_server()
     from tidelog.server.broker import single_node_properties
 
     properties = single_node_properties(
@@ -71,8 +74,17 @@ def server(
       tidelog server --config server.properties
       tidelog server --config server.properties --override node.id=2
     """
+    _load_server()
     properties = {**read_properties(config), **split_properties("--override", override or ())}
     _run(properties, lambda node: _announce(node, properties.get("log.dirs", properties.get("log.dir", ""))))
+
+
+def _load_server() -> None:
+    """Import what a node needs. All of it stays, so the collections of garbage leave it out, now and later."""
+    gc.disable()
+    import_module("tidelog.server.startup")
+    gc.freeze()
+    gc.enable()
 
 
 def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None], *, quiet: bool = False) -> None:
