@@ -33,7 +33,7 @@ def compact(
         log.exchange.sync_names(compaction)
         log.exchange.finish(segment)
     log.end_compaction(compaction, complete=True)
-    directory.write_cleaned()
+    directory.checkpoints.write_cleaned()
     return compaction
 
 

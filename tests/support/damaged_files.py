@@ -95,8 +95,8 @@ async def write_corpus(directory: Path) -> Stored:
         response = await client.ask(CreateTopicsRequest(topics=[later], timeout_ms=5000))
         assert response.topics[0].error_code == 0, response
     for each in node.node.replicas.directories:
-        each.write_high_watermarks()
-        each.write_recovery_points()
+        each.checkpoints.write_high_watermarks()
+        each.checkpoints.write_recovery_points()
     # As kill -9 leaves it: everything that was written is there.
     shutil.copytree(directory / "clean", directory / "killed")
     await node.stop()

@@ -206,10 +206,10 @@ class TrackedLog:
 
     def write_checkpoints(self) -> None:
         with self._becoming(self.model):
-            self.directory.write_recovery_points()
-            self.directory.write_high_watermarks()
-            self.directory.write_log_starts()
-            self.directory.write_cleaned()
+            self.directory.checkpoints.write_recovery_points()
+            self.directory.checkpoints.write_high_watermarks()
+            self.directory.checkpoints.write_log_starts()
+            self.directory.checkpoints.write_cleaned()
 
     # Shortening
 
@@ -222,13 +222,13 @@ class TrackedLog:
     def delete_records(self, offset: int) -> None:
         with self._becoming(replace(self.model, start=offset)):
             self.log.advance_log_start(offset)
-            self.directory.write_log_starts()
+            self.directory.checkpoints.write_log_starts()
 
     def delete_old_segments(self) -> None:
         """By retention; the model cannot foresee how far that goes."""
         with self._becoming(replace(self.model, start=self.model.end)):
             self.removals += self.log.delete_old_segments(self.now)
-            self.directory.write_log_starts()
+            self.directory.checkpoints.write_log_starts()
         self._settle(replace(self.model, start=self.log.log_start_offset))
 
     def remove_files(self) -> None:

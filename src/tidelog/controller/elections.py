@@ -151,23 +151,9 @@ def plan_change(
         bereft=bereft,
     )
     leader_changes = elected.leader != partition.leader
-    if elected.leader in eligible:
-        # It has all that is committed. The others follow it before they count again.
-        isr = (elected.leader,)
-        eligible = tuple(broker for broker in eligible if broker != elected.leader)
-    new_isr: tuple[int, ...] | None = None
-    recovery = -1
-    if elected.unclean and leader_changes:
-        # What the others have may differ from what this leader has: they must follow it before they count again.
-        new_isr = (elected.leader,)
-        eligible = ()
-        if partition.leader_recovery is not LeaderRecovery.RECOVERING:
-            recovery = LeaderRecovery.RECOVERING
-    else:
-        if (isr or rules is not None) and isr != partition.isr:
-            new_isr = isr
-        if recovered and partition.leader_recovery is not LeaderRecovery.RECOVERED:
-            recovery = LeaderRecovery.RECOVERED
+    new_isr, eligible, recovery = _consequences(
+        partition, elected, isr=isr, eligible=eligible, recovered=recovered, may_be_empty=rules is not None
+    )
     # A replica that is taken away must not count any more, even where nobody has told it yet: its leader begins a
     # new epoch, in which it is not known.
     leaves = not set(before.replicas) <= set(after.replicas)
@@ -198,6 +184,29 @@ def plan_change(
         eligible_leader_replicas=eligible if eligible != partition.eligible_leaders else None,
         last_known_elr=last_known if last_known != partition.last_known_eligible_leaders else None,
     )
+
+
+def _consequences(
+    partition: PartitionImage,
+    elected: Elected,
+    *,
+    isr: tuple[int, ...],
+    eligible: tuple[int, ...],
+    recovered: bool,
+    may_be_empty: bool,
+) -> tuple[tuple[int, ...] | None, tuple[int, ...], int]:
+    """The new in-sync set (None if it stays), the eligible replicas, and the new state of recovery (-1 if it stays)."""
+    if elected.leader in eligible:
+        # It has all that is committed. The others follow it before they count again.
+        isr = (elected.leader,)
+        eligible = tuple(broker for broker in eligible if broker != elected.leader)
+    if elected.unclean and elected.leader != partition.leader:
+        # What the others have may differ from what this leader has: they must follow it before they count again.
+        begins = partition.leader_recovery is not LeaderRecovery.RECOVERING
+        return (elected.leader,), (), LeaderRecovery.RECOVERING if begins else -1
+    new_isr = isr if (isr or may_be_empty) and isr != partition.isr else None
+    ends = recovered and partition.leader_recovery is not LeaderRecovery.RECOVERED
+    return new_isr, eligible, LeaderRecovery.RECOVERED if ends else -1
 
 
 def unclean_allowed(image: ClusterImage, defaults: TopicConfig) -> UncleanAllowed:

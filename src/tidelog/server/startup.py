@@ -52,7 +52,7 @@ from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.files.local_filesystem import LocalFileSystem, raise_descriptor_limit, share_descriptors
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.recovery.damage import DamagedLog, remedy_for
-from tidelog.storage.recovery.recovery import RecoveryProgress
+from tidelog.storage.recovery.load_request import RecoveryProgress
 from tidelog.storage.segments.batch_scan import UnsupportedFormat
 
 logger = logging.getLogger(__name__)

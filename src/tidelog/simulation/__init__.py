@@ -1,16 +1,14 @@
 """Whole histories of real server and client code on one deterministic event loop.
 
-| module | what it simulates |
-|---|---|
-| `process`, `loop` | processes that can be paused and killed, and the virtual time they live in |
-| `network`, `transport` | connections with delay, loss, resets and partitions |
-| `disk` | files that forget what was not synced, and disks that fail |
-| `clock` | wall clocks that are wrong, randomness that repeats |
-| `faults`, `world` | what goes wrong when, and the machines that it happens to |
-| `workload`, `transactional`, `transaction_workload` | what clients do |
-| `history`, `checkers` | what they saw, and whether that was allowed |
-| `scenario`, `setup`, `ending` | what a seed stands for, how it begins, and how it ends |
-| `run`, `campaign` | one seed, and many of them |
+    machines/    processes, virtual time, network, disks, and the world they form
+    faults/      what goes wrong and when
+    workloads/   what clients do
+    checks/      what clients saw, whether it was allowed, and invariants of brokers
+    scenario.py  what a seed stands for
+    setup.py     brokers, topics and clients of a scenario
+    ending.py    the end of a run: let clients finish, read everything again
+    run.py       one seed
+    campaign.py  many seeds
 
 Everything random is drawn from the seed, so a failure is repeated by its seed. Nothing here opens a socket or a file,
 reads a clock or starts a thread.

@@ -177,7 +177,7 @@ async def test_followers_write_down_and_recover_their_watermark(tmp_path: Path) 
                 assert (await client.produce("t", b"%d" % number)).error_code == 0
         await cluster.until(lambda: cluster.watermark(2) == 4, "the watermark at the follower")
         (directory,) = cluster.members[2].node.replicas.directories
-        directory.write_high_watermarks()
+        directory.checkpoints.write_high_watermarks()
         path = f"{directory.path}/replication-offset-checkpoint"
         assert read_offset_checkpoint(LocalFileSystem(), path) == {TopicPartition("t", 0): 4}
         await cluster.kill(2)

@@ -59,9 +59,9 @@ def test_checkpoints_hold_all_logs(harness: MakeHarness) -> None:
         h.append(value)
     h.log.update_high_watermark(2)
     h.directory.open_log(OTHER, Uuid(b"o" * 16), h.config, h.now)
-    h.directory.write_high_watermarks()
+    h.directory.checkpoints.write_high_watermarks()
     h.log.flush(h.now)
-    h.directory.write_recovery_points()
+    h.directory.checkpoints.write_recovery_points()
     root = Path(h.path)
     assert (root / "replication-offset-checkpoint").read_text() == "0\n2\ntopic 0 2\nother-topic 3 0\n"
     assert (root / "recovery-point-offset-checkpoint").read_text() == "0\n2\ntopic 0 3\nother-topic 3 0\n"
@@ -76,25 +76,25 @@ def test_log_start_is_written_only_where_it_is_not_the_first_segment(harness: Ma
     h.open()
     h.append(b"a", b"b")
     path = Path(h.path) / "log-start-offset-checkpoint"
-    h.directory.write_log_starts()
+    h.directory.checkpoints.write_log_starts()
     assert path.read_text() == "0\n0\n"
     h.log.update_high_watermark(2)
     h.log.advance_log_start(1)
-    h.directory.write_log_starts()
+    h.directory.checkpoints.write_log_starts()
     assert path.read_text() == "0\n1\ntopic 0 1\n"
 
 
 def test_unchanged_checkpoint_is_not_written_again(harness: MakeHarness) -> None:
     h = harness()
     h.open()
-    h.directory.write_recovery_points()
+    h.directory.checkpoints.write_recovery_points()
     path = Path(h.path) / "recovery-point-offset-checkpoint"
     path.unlink()
-    h.directory.write_recovery_points()
+    h.directory.checkpoints.write_recovery_points()
     assert not path.exists()
     h.append(b"x")
     h.log.flush(h.now)
-    h.directory.write_recovery_points()
+    h.directory.checkpoints.write_recovery_points()
     assert path.exists()
 
 
@@ -231,7 +231,7 @@ def test_a_start_after_a_crash_that_did_not_come_to_the_logs_calls_nothing_clean
     h.append(b"a", b"b", b"c")
     h.log.update_high_watermark(2)
     h.log.advance_log_start(1)
-    h.directory.write_log_starts()
+    h.directory.checkpoints.write_log_starts()
     h.crash()
     open_metadata_only(h)
     h.directory.close(h.now, broker_epoch=9)

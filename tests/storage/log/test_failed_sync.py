@@ -77,7 +77,7 @@ def test_scenario_23_records_synced_after_a_failed_sync_and_a_restart_are_not_lo
     h.append(b"synced")
     h.log.flush(h.now)
     if checkpointed:
-        h.directory.write_recovery_points()
+        h.directory.checkpoints.write_recovery_points()
     h.append(b"in memory only")
     disk.failing = True
     with pytest.raises(StorageFailure):

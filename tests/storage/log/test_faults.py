@@ -21,7 +21,7 @@ def work(h: Harness, acknowledged: list[int]) -> None:
         acknowledged.append(result.last_offset)
         if number % 7 == 6:
             h.log.flush(h.now)
-            h.directory.write_recovery_points()
+            h.directory.checkpoints.write_recovery_points()
     h.append(b"t" * 30, producer_id=2, producer_epoch=0, base_sequence=0, transactional=True)
     h.append_marker(2, commit=False)
     h.log.update_high_watermark(h.log.log_end_offset)

@@ -128,7 +128,11 @@ def test_failed_sync_takes_the_directory_offline_and_is_never_retried(harness: M
     failed_at = filesystem.calls
     assert h.directory.failure is not None
     assert h.log.recovery_point == recovery_point
-    for operation in (lambda: h.append(b"y"), lambda: h.log.read(0, max_bytes=100), h.directory.write_recovery_points):
+    for operation in (
+        lambda: h.append(b"y"),
+        lambda: h.log.read(0, max_bytes=100),
+        h.directory.checkpoints.write_recovery_points,
+    ):
         with pytest.raises(StorageFailure, match="offline"):
             operation()
     h.close()

@@ -108,7 +108,7 @@ def run(h: Harness, model: Model, step: str, first: Any, second: Any) -> None:
         if offset < h.log.segments.first.base_offset:
             return
         h.directory.truncate(h.partition, offset, now_ms=h.now)
-        h.directory.write_log_starts()
+        h.directory.checkpoints.write_log_starts()
         model.truncate(offset)
         h.log.update_high_watermark(model.end)
         model.epoch += 1
@@ -119,7 +119,7 @@ def run(h: Harness, model: Model, step: str, first: Any, second: Any) -> None:
     elif step == "flush":
         h.log.flush(h.now)
     elif step == "checkpoint":
-        h.directory.write_recovery_points()
+        h.directory.checkpoints.write_recovery_points()
     elif step == "restart":
         h.reopen()
         check(h, model)
@@ -132,7 +132,7 @@ def run(h: Harness, model: Model, step: str, first: Any, second: Any) -> None:
         h.log.update_high_watermark(model.end)
         if h.log.advance_log_start(offset):
             model.start = offset
-            h.directory.write_log_starts()
+            h.directory.checkpoints.write_log_starts()
             for removal in h.log.delete_old_segments(h.now):
                 removal.run(h.filesystem)
 

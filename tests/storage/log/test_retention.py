@@ -125,7 +125,7 @@ def test_start_of_the_log_survives_a_restart(filled: Callable[..., Harness]) -> 
     h.log.advance_log_start(9)
     h.reopen()
     assert h.log.log_start_offset == 9
-    h.directory.write_log_starts()
+    h.directory.checkpoints.write_log_starts()
     h.crash_and_reopen()
     assert h.log.log_start_offset == 9
     assert h.values()[0][0] == 9

@@ -53,7 +53,7 @@ def work(h: Harness, chance: random.Random, written: list[tuple[int, bytes, int]
             h.log.flush(h.now)
             safe = len(written)
         elif action < 0.9:
-            h.directory.write_recovery_points()
+            h.directory.checkpoints.write_recovery_points()
         elif action < 0.95:
             flush = h.log.start_flush(h.now)
             if flush is not None:

@@ -21,7 +21,7 @@ from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendResult
 from tidelog.storage.log.timestamp_lookup import at_once, seek
 from tidelog.storage.recovery.damage import DamagedLog
-from tidelog.storage.recovery.recovery import RecoveryProgress
+from tidelog.storage.recovery.load_request import RecoveryProgress
 from tidelog.storage.segments.batch_scan import UnsupportedFormat
 
 SMALL = LogConfig(segment_bytes=500, index_interval_bytes=150)
@@ -169,7 +169,7 @@ def test_damage_in_an_earlier_segment_removes_the_later_ones(filled: Harness) ->
 def test_damage_below_the_recovery_point_is_left_alone(filled: Harness) -> None:
     h = filled
     h.log.flush(h.now)
-    h.directory.write_recovery_points()
+    h.directory.checkpoints.write_recovery_points()
     h.crash()
     path = h.file(".log")
     damaged = bytearray(path.read_bytes())
@@ -190,7 +190,7 @@ def test_scenario_22_damaged_indexes_are_rebuilt(filled: Harness, kind: str, suf
     else:
         if stop != "crash":
             h.log.flush(h.now)
-            h.directory.write_recovery_points()
+            h.directory.checkpoints.write_recovery_points()
         h.crash()
     for base_offset in h.log.segments.base_offsets:
         path = h.file(suffix, base_offset)
@@ -223,7 +223,7 @@ def test_scenario_22_producer_states_do_not_need_their_snapshots(filled: Harness
     else:
         if stop != "crash":
             h.log.flush(h.now)
-            h.directory.write_recovery_points()
+            h.directory.checkpoints.write_recovery_points()
         h.crash()
     snapshots = sorted(path for path in h.partition_path.iterdir() if path.suffix == ".snapshot")
     assert snapshots

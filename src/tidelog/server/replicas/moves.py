@@ -113,7 +113,7 @@ class ReplicaMoves:
             return
         try:
             now_ms = self._node.clock.now_ms()
-            self._node.replicas.removals.append(move.target.drop_future(move.replica.topic_partition, now_ms))
+            self._node.replicas.removals.append(move.target.futures.drop(move.replica.topic_partition, now_ms))
         except StorageFailure as failure:
             logger.warning("the copy of %s is left behind: %s", move.replica.topic_partition, failure)
         move.future = None
@@ -153,7 +153,7 @@ class ReplicaMoves:
         loop = asyncio.get_running_loop()
         move.future = await loop.run_in_executor(
             None,
-            move.target.create_future,
+            move.target.futures.create,
             replica.topic_partition,
             Uuid(replica.topic_id),
             replica.log.config,
@@ -196,7 +196,7 @@ class ReplicaMoves:
         loop = asyncio.get_running_loop()
         # From here on the copy has the name of the replica, in its own directory.
         move.future = await loop.run_in_executor(
-            None, move.target.name_future, replica.topic_partition, replica.log.config, self._node.clock.now_ms()
+            None, move.target.futures.name, replica.topic_partition, replica.log.config, self._node.clock.now_ms()
         )
         await self._catch_up(move)
         busy = self._node.cleans(replica.log)

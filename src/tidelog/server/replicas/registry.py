@@ -30,7 +30,8 @@ from tidelog.server.configuration.topic_settings import TopicSettings
 from tidelog.server.replicas.damage import Damage
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
-from tidelog.storage.directories.log_directory import LogDirectory, NewLog
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.directories.new_logs import NewLog
 from tidelog.storage.directories.removal import DirectoryRemoval, FileRemoval
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.log import Log
@@ -488,7 +489,7 @@ class Replicas:
         """Checkpointed at once: a client was told that the records are gone, so they must not come back."""
         directory = self._directory_of[replica]
         try:
-            directory.write_log_starts()
+            directory.checkpoints.write_log_starts()
         except StorageFailure as failure:
             self.storage_failed(replica, failure)
             return

@@ -202,7 +202,7 @@ class Cleaning:
         )
         for directory in self._node.replicas.directories:
             if directory.logs.get(log.topic_partition) is log:
-                await _in_thread(directory.write_cleaned)
+                await _in_thread(directory.checkpoints.write_cleaned)
 
     async def _swap_in(self, log: Log, compaction: Compaction) -> None:
         segment, removal = log.exchange.swap_in(compaction, self._node.clock.now_ms())

@@ -66,14 +66,14 @@ class Housekeeping:
     # -- checkpoints ---------------------------------------------------------------------------------------------
 
     async def _checkpoint_high_watermarks(self) -> None:
-        await self._for_each_directory(LogDirectory.write_high_watermarks)
+        await self._for_each_directory(lambda directory: directory.checkpoints.write_high_watermarks())
 
     async def _checkpoint_recovery_points(self) -> None:
-        await self._for_each_directory(LogDirectory.write_recovery_points)
-        await self._for_each_directory(LogDirectory.write_cleaned)
+        await self._for_each_directory(lambda directory: directory.checkpoints.write_recovery_points())
+        await self._for_each_directory(lambda directory: directory.checkpoints.write_cleaned())
 
     async def _checkpoint_log_starts(self) -> None:
-        await self._for_each_directory(LogDirectory.write_log_starts)
+        await self._for_each_directory(lambda directory: directory.checkpoints.write_log_starts())
 
     async def _for_each_directory(self, write: Callable[[LogDirectory], None]) -> None:
         for directory in self._healthy():

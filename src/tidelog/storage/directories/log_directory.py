@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
 from tidelog.model.ports import Randomness
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
-from tidelog.storage.directories.checkpoints import CorruptCheckpoint, write_offset_checkpoint
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+from tidelog.storage.directories.directory_checkpoints import DirectoryCheckpoints
 from tidelog.storage.directories.directory_record import DirectoryRecord
 from tidelog.storage.directories.disk_health import DiskGuard, DiskHealth
+from tidelog.storage.directories.future_logs import FutureLogs
 from tidelog.storage.directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+from tidelog.storage.directories.new_logs import NewLog, create_log_directory
 from tidelog.storage.directories.partition_metadata import write_partition_metadata
 from tidelog.storage.directories.removal import DirectoryRemoval, FileRemoval
 from tidelog.storage.files.file_names import (
-    CLEANER_CHECKPOINT,
     DELETE_DIRECTORY_SUFFIX,
     FUTURE_DIRECTORY_SUFFIX,
-    HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
-    LOG_START_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
     STRAY_DIRECTORY_SUFFIX,
     directory_mark,
     marked_directory,
@@ -41,9 +39,9 @@ from tidelog.storage.log.log import Log
 from tidelog.storage.log.state import LogEnvironment
 from tidelog.storage.recovery.damage import DamagedLog
 from tidelog.storage.recovery.evidence import Evidence, read_evidence
-from tidelog.storage.recovery.recovery import LoadRequest, RecoveryProgress, load_log
+from tidelog.storage.recovery.load_request import LoadRequest, RecoveryProgress
+from tidelog.storage.recovery.recovery import load_log
 from tidelog.storage.segments.batch_scan import UnsupportedFormat
-from tidelog.storage.segments.segment import Segment
 
 logger = logging.getLogger(__name__)
 
@@ -66,15 +64,6 @@ class LoadReport:
     damaged: dict[TopicPartition, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewLog:
-    """A log that is to be made."""
-
-    topic_partition: TopicPartition
-    topic_id: Uuid
-    config: LogConfig
-
-
 class _NoLock:
     def release(self) -> None:
         pass
@@ -87,9 +76,8 @@ def _is_retired(names: Iterable[str], topic_partition: TopicPartition) -> bool:
 
 
 class LogDirectory:
-    """Used by one thread at a time, except for the `write_*` methods, which only read numbers of the logs, and for
-    `create_logs`, which is about logs that nobody uses yet.
-    """
+    """Used by one thread at a time, except for `checkpoints`, and for `create_logs`, which is about logs that nobody
+    uses yet."""
 
     def __init__(
         self, environment: LogEnvironment, lock: Lock, meta: MetaProperties | None, evidence: Evidence | None = None
@@ -97,26 +85,21 @@ class LogDirectory:
         self.path = environment.path
         self.meta = meta
         self.logs: dict[TopicPartition, Log] = {}
-        # Copies of logs that are being moved here (KIP-113).
-        self.futures: dict[TopicPartition, Log] = {}
         self._evidence = evidence or Evidence()
         self._environment = environment
         self._filesystem = environment.filesystem
         self._guard = DiskGuard(environment.health, f"log directory {environment.path}")
         self._growth_guard = DiskGuard(environment.health, f"log directory {environment.path}", growing=True)
+        # Copies of logs that are being moved here.
+        self.futures = FutureLogs(environment, self._guard)
         self._lock = lock
-        self._checkpoint_lock = threading.Lock()
-        # By file name; an idle broker does not write what is there already.
-        self._written: dict[str, dict[TopicPartition, int]] = {}
         self._loaded = False
         self._record = DirectoryRecord(environment.filesystem, environment.path, self._evidence)
         # Logs whose directories have been made, and that nobody has opened since.
         self._fresh: set[TopicPartition] = set()
-        # Of logs that are not loaded: their entries must survive in the checkpoints.
-        self._kept_recovery_points = dict(self._evidence.recovery_points)
-        self._kept_high_watermarks = dict(self._evidence.high_watermarks)
-        self._kept_log_starts = dict(self._evidence.log_starts)
-        self._kept_cleaned = dict(self._evidence.cleaned)
+        self.checkpoints = DirectoryCheckpoints(
+            environment, self._growth_guard, self.logs, self._record, self._evidence
+        )
 
     @classmethod
     def open(cls, path: str, filesystem: FileSystem, randomness: Randomness) -> LogDirectory:
@@ -146,10 +129,6 @@ class LogDirectory:
         health.fail(f"opening the log directory {path}", cause)
         environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=health, path=path)
         return cls(environment, _NoLock(), None)
-
-    @property
-    def _kept(self) -> tuple[dict[TopicPartition, int], ...]:
-        return self._kept_recovery_points, self._kept_high_watermarks, self._kept_log_starts, self._kept_cleaned
 
     @property
     def clean_broker_epoch(self) -> int | None:
@@ -233,12 +212,7 @@ class LogDirectory:
             if topic_partition.topic != CLUSTER_METADATA_TOPIC and not _is_retired(names, topic_partition):
                 directory = f"{self.path}/{partition_directory(topic_partition)}"
                 report.failures[topic_partition] = DamagedLog(directory, "it held records, and is missing")
-        # What is left belongs to logs that cannot be loaded, or not yet. A topic that was deleted must not leave its
-        # offsets to the next one of the same name.
-        for kept in self._kept:
-            for topic_partition in list(kept):
-                if topic_partition not in report.failures and topic_partition.topic != CLUSTER_METADATA_TOPIC:
-                    del kept[topic_partition]
+        self.checkpoints.keep_only(report.failures)
         self._loaded = True
         with self._guard:
             self._record.loaded(report.failures)
@@ -253,7 +227,7 @@ class LogDirectory:
         if damaged is not None:
             damaged.abandon()
         self._record.forget(topic_partition)
-        for kept in (self._kept_recovery_points, self._kept_high_watermarks):
+        for kept in (self.checkpoints.recovery_points, self.checkpoints.high_watermarks):
             kept.pop(topic_partition, None)
         with self._guard:
             exists = self._filesystem.exists(f"{self.path}/{partition_directory(topic_partition)}")
@@ -262,8 +236,8 @@ class LogDirectory:
         request = LoadRequest(
             clean=False,
             thorough=True,
-            log_start_offset=self._kept_log_starts.get(topic_partition, 0),
-            cleaned_up_to=self._kept_cleaned.get(topic_partition),
+            log_start_offset=self.checkpoints.log_starts.get(topic_partition, 0),
+            cleaned_up_to=self.checkpoints.cleaned.get(topic_partition),
         )
         return self._loaded_log(topic_partition, config, request, now_ms)
 
@@ -315,24 +289,13 @@ class LogDirectory:
             self.open_log(new.topic_partition, new.topic_id, new.config, now_ms)
 
     def _create_directory(self, topic_partition: TopicPartition, topic_id: Uuid | None, now_ms: int) -> bool:
-        """Unless it is there; then the directory around it has to be synced as well.
-
-        The first segment comes before the topic id, whose writing syncs the names of both.
-        """
+        """Unless it is there. Whether it was created; then the directory around it has to be synced as well."""
         directory = f"{self.path}/{partition_directory(topic_partition)}"
         if self._filesystem.exists(directory):
             return False
         self._fresh.add(topic_partition)
-        self._make_log_directory(directory, topic_id, now_ms)
+        create_log_directory(self._filesystem, directory, topic_id, now_ms)
         return True
-
-    def _make_log_directory(self, directory: str, topic_id: Uuid | None, now_ms: int) -> None:
-        self._filesystem.make_directory(directory)
-        Segment.create(self._filesystem, directory, 0, created_ms=now_ms).release()
-        if topic_id is not None:
-            write_partition_metadata(self._filesystem, directory, topic_id)
-        else:
-            self._filesystem.sync_directory(directory)
 
     def _take(self) -> None:
         with self._guard:
@@ -364,9 +327,9 @@ class LogDirectory:
         is_metadata = topic_partition.topic == CLUSTER_METADATA_TOPIC
         request = LoadRequest(
             clean=self.clean_broker_epoch is not None and not is_metadata,
-            recovery_point=self._kept_recovery_points.get(topic_partition, 0),
-            log_start_offset=self._kept_log_starts.get(topic_partition, 0),
-            cleaned_up_to=self._kept_cleaned.get(topic_partition),
+            recovery_point=self.checkpoints.recovery_points.get(topic_partition, 0),
+            log_start_offset=self.checkpoints.log_starts.get(topic_partition, 0),
+            cleaned_up_to=self.checkpoints.cleaned.get(topic_partition),
             committed=self._evidence.committed(topic_partition),
             same_boot=self._evidence.same_boot,
             # It is small, and everything depends on it.
@@ -378,11 +341,10 @@ class LogDirectory:
 
     def _loaded_log(self, topic_partition: TopicPartition, config: LogConfig, request: LoadRequest, now_ms: int) -> Log:
         log = load_log(self._environment, topic_partition, config, request, now_ms)
-        log.update_high_watermark(self._kept_high_watermarks.get(topic_partition, 0))
-        log.cleaned_up_to = self._kept_cleaned.get(topic_partition)
+        log.update_high_watermark(self.checkpoints.high_watermarks.get(topic_partition, 0))
+        log.cleaned_up_to = self.checkpoints.cleaned.get(topic_partition)
         log.differences = request.differences
-        for kept in self._kept:
-            kept.pop(topic_partition, None)
+        self.checkpoints.forget(topic_partition)
         self.logs[topic_partition] = log
         self._fresh.discard(topic_partition)
         return log
@@ -394,76 +356,27 @@ class LogDirectory:
         a recovery that looks at everything from there on."""
         log = self.logs[topic_partition]
         log.lower_recovery_point(offset)
-        self.write_recovery_points()
-        self._lower_high_watermark(log, offset)
+        self.checkpoints.write_recovery_points()
+        self.checkpoints.lower_high_watermark(log, offset)
         removals = log.truncate_to(offset, now_ms=now_ms)
-        self.write_cleaned()
+        self.checkpoints.write_cleaned()
         return removals
 
     def truncate_fully(self, topic_partition: TopicPartition, offset: int, *, now_ms: int) -> list[FileRemoval]:
         """Drop all records of a log, which goes on at `offset`."""
         log = self.logs[topic_partition]
         log.lower_recovery_point(0)
-        self.write_recovery_points()
-        self._lower_high_watermark(log, log.log_start_offset)
+        self.checkpoints.write_recovery_points()
+        self.checkpoints.lower_high_watermark(log, log.log_start_offset)
         removals = log.truncate_fully_and_start_at(offset, now_ms=now_ms)
-        self.write_recovery_points()
-        self.write_cleaned()
+        self.checkpoints.write_recovery_points()
+        self.checkpoints.write_cleaned()
         return removals
-
-    # Moving logs here
-
-    def create_future(self, topic_partition: TopicPartition, topic_id: Uuid, config: LogConfig, now_ms: int) -> Log:
-        """An empty copy, to be filled. In any thread. Raises StorageFailure."""
-        unique_id = self._environment.randomness.random_bytes(16).hex()
-        directory = f"{self.path}/{marked_directory(topic_partition, unique_id, FUTURE_DIRECTORY_SUFFIX)}"
-        with self._guard:
-            self._make_log_directory(directory, topic_id, now_ms)
-            self._filesystem.sync_directory(self.path)
-        request = LoadRequest(clean=True, recovery_point=0, log_start_offset=0, cleaned_up_to=None, progress=None)
-        log = load_log(self._environment, topic_partition, config, request, now_ms, directory=directory)
-        self.futures[topic_partition] = log
-        return log
-
-    def name_future(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> Log:
-        """Close the copy and open it again under the name of the partition. In any thread. Raises StorageFailure."""
-        future = self.futures[topic_partition]
-        high_watermark = future.high_watermark
-        future.close(now_ms)
-        directory = f"{self.path}/{partition_directory(topic_partition)}"
-        with self._guard:
-            self._filesystem.rename(future.directory, directory)
-            self._filesystem.sync_directory(self.path)
-        request = LoadRequest(
-            clean=True, recovery_point=future.log_end_offset, log_start_offset=0, cleaned_up_to=None, progress=None
-        )
-        log = load_log(self._environment, topic_partition, config, request, now_ms)
-        log.update_high_watermark(high_watermark)
-        self.futures[topic_partition] = log
-        return log
 
     def adopt_future(self, topic_partition: TopicPartition) -> None:
         """The copy is the log of the partition from now on."""
-        self.logs[topic_partition] = self.futures.pop(topic_partition)
-        self._write_all_checkpoints()
-
-    def drop_future(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
-        """The copy is not wanted any more. Raises StorageFailure."""
-        future = self.futures.pop(topic_partition)
-        future.abandon()
-        unique_id = self._environment.randomness.random_bytes(16).hex()
-        path = f"{self.path}/{marked_directory(topic_partition, unique_id, DELETE_DIRECTORY_SUFFIX)}"
-        with self._guard:
-            self._filesystem.rename(future.directory, path)
-            self._filesystem.sync_directory(self.path)
-        return DirectoryRemoval(path=path, due_ms=now_ms)
-
-    def _lower_high_watermark(self, log: Log, offset: int) -> None:
-        """Everything below the checkpoint counts as stored, so it must not say more than the log will hold."""
-        log.high_watermark = min(log.high_watermark, max(offset, log.log_start_offset))
-        written = self._written.get(HIGH_WATERMARK_CHECKPOINT, self._evidence.high_watermarks)
-        if written.get(log.topic_partition, 0) > min(log.high_watermark, log.stored_end_offset):
-            self.write_high_watermarks()
+        self.logs[topic_partition] = self.futures.take(topic_partition)
+        self.checkpoints.write_all()
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
         return self.delete_logs([topic_partition], now_ms)[0]
@@ -487,9 +400,7 @@ class LogDirectory:
     def release(self, topic_partition: TopicPartition) -> None:
         """Close a log that cannot be used. It stays as it is, and its entries stay in the checkpoints."""
         log = self.logs.pop(topic_partition)
-        self._kept_recovery_points[topic_partition] = log.recovery_point
-        self._kept_high_watermarks[topic_partition] = log.high_watermark
-        self._kept_log_starts[topic_partition] = log.log_start_offset
+        self.checkpoints.keep(log)
         log.abandon()
 
     def _retire(self, topic_partition: TopicPartition, suffix: str) -> str:
@@ -505,68 +416,10 @@ class LogDirectory:
         with self._guard:
             self._filesystem.sync_directory(self.path)
         try:
-            self._write_all_checkpoints()
+            self.checkpoints.write_all()
         except DiskFull as full:
             # Entries of logs that are gone do no harm, and deleting is what makes room.
             logger.warning("the checkpoints are written when there is room: %s", full)
-
-    # Checkpoints
-
-    def write_recovery_points(self) -> None:
-        """Raises StorageFailure."""
-        self._write_checkpoint(
-            RECOVERY_POINT_CHECKPOINT,
-            self._kept_recovery_points,
-            lambda log: min(log.recovery_point, log.stored_end_offset),
-        )
-
-    def write_high_watermarks(self) -> None:
-        """Raises StorageFailure."""
-        self._write_checkpoint(
-            HIGH_WATERMARK_CHECKPOINT,
-            self._kept_high_watermarks,
-            # The quorum may know of more than is on this node's device.
-            lambda log: (
-                min(log.high_watermark, log.recovery_point)
-                if log.topic_partition.topic == CLUSTER_METADATA_TOPIC
-                else min(log.high_watermark, log.stored_end_offset)
-            ),
-        )
-
-    def write_log_starts(self) -> None:
-        """Only of logs whose start is not simply their first segment. Raises StorageFailure."""
-        self._write_checkpoint(
-            LOG_START_CHECKPOINT,
-            self._kept_log_starts,
-            lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
-        )
-        with self._checkpoint_lock, self._growth_guard:
-            self._record.log_starts_written(self._written[LOG_START_CHECKPOINT])
-
-    def write_cleaned(self) -> None:
-        """Up to where the cleaner has come, of logs where it has been. Raises StorageFailure."""
-        self._write_checkpoint(CLEANER_CHECKPOINT, self._kept_cleaned, lambda log: log.cleaned_up_to)
-
-    def _write_checkpoint(
-        self, name: str, kept: Mapping[TopicPartition, int], value_of: Callable[[Log], int | None]
-    ) -> None:
-        # Values are read inside of the lock: who comes last also writes the latest.
-        with self._checkpoint_lock, self._growth_guard:
-            offsets = dict(kept)
-            # A copy, made in one step: the server may add logs while a thread is in here.
-            for topic_partition, log in list(self.logs.items()):
-                value = value_of(log)
-                if value is not None:
-                    offsets[topic_partition] = value
-            if self._written.get(name) != offsets:
-                write_offset_checkpoint(self._filesystem, f"{self.path}/{name}", offsets)
-                self._written[name] = offsets
-
-    def _write_all_checkpoints(self) -> None:
-        self.write_recovery_points()
-        self.write_log_starts()
-        self.write_high_watermarks()
-        self.write_cleaned()
 
     # Closing
 
@@ -585,7 +438,7 @@ class LogDirectory:
     def _close_in_order(self, now_ms: int, *, broker_epoch: int) -> None:
         for log in self.logs.values():
             log.close(now_ms)
-        self._write_all_checkpoints()
+        self.checkpoints.write_all()
         # Without having loaded all logs it is unknown whether the others need recovery, unless the last run has said
         # so: what was not loaded is as it was then.
         epoch = broker_epoch if self._loaded or broker_epoch >= 0 else self.clean_broker_epoch

@@ -13,8 +13,7 @@ loss of power leaves holes). Then the log is damaged, and stays as it is.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
 from tidelog.model.ids import TopicPartition
 from tidelog.partition.leader_epochs import LeaderEpochs
@@ -42,43 +41,13 @@ from tidelog.storage.log.producer_snapshot import SnapshotFiles
 from tidelog.storage.log.state import LogEnvironment, LogState
 from tidelog.storage.recovery.damage import DamagedLog
 from tidelog.storage.recovery.leftovers import settle_leftovers
+from tidelog.storage.recovery.load_request import LoadRequest
 from tidelog.storage.recovery.segment_recovery import recover_segment, replay_producers
 from tidelog.storage.segments.batch_scan import valid_batch_behind
 from tidelog.storage.segments.segment import Segment
 from tidelog.storage.segments.segments import Segments
 
 logger = logging.getLogger(__name__)
-
-_PROGRESS_BYTES = 64 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryProgress:
-    topic_partition: TopicPartition
-    checked_bytes: int
-    total_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadRequest:
-    """What the log directory knows of a log before it is loaded."""
-
-    # Whether the broker was shut down in order.
-    clean: bool
-    recovery_point: int = 0
-    log_start_offset: int = 0
-    # Up to where the cleaner has come. None: it never was here, nor in the log of the leader that we follow.
-    cleaned_up_to: int | None = None
-    # Everything below it is known to be stored. MAX_LONG: everything that is there.
-    committed: int = 0
-    # The machine has not been restarted since: whatever was written is there, only the last write may be torn.
-    same_boot: bool = False
-    # Check every batch, also below the recovery point.
-    thorough: bool = False
-    # What is wrong with which file, compared with the last clean shutdown.
-    differences: Mapping[str, str] = field(default_factory=dict)
-    # Called now and then while a log is checked.
-    progress: Callable[[RecoveryProgress], None] | None = None
 
 
 def load_log(
@@ -343,7 +312,9 @@ class _Loader:
                 self._config,
                 epochs=self._epochs,
                 producers=self._producers,
-                progress=self._reporter(checked_bytes, total_bytes=total_bytes),
+                progress=self._request.reporter(
+                    self._topic_partition, checked_bytes=checked_bytes, total_bytes=total_bytes
+                ),
                 gapless=self._gapless,
                 following=self._first_batch(self._segments.after(segment)),
                 before_cut=self._refuse_to_cut,
@@ -411,26 +382,6 @@ class _Loader:
         self._remove_after(segment.base_offset)
         self._snapshots.remove_above(end_offset)
         segment.cut(size)
-
-    def _reporter(self, before: int, *, total_bytes: int) -> Callable[[int], None]:
-        report = self._request.progress
-        if report is None:
-            return lambda _: None
-        next_report = 0
-
-        def progress(position: int) -> None:
-            nonlocal next_report
-            if position >= next_report:
-                next_report = position + _PROGRESS_BYTES
-                report(
-                    RecoveryProgress(
-                        topic_partition=self._topic_partition,
-                        checked_bytes=before + position,
-                        total_bytes=total_bytes,
-                    )
-                )
-
-        return progress
 
     # Epochs and producers
 

@@ -1,1 +1,7 @@
-"""Reading everything that is stored and telling what is wrong with it. Begin with `directory.py`."""
+"""Reads everything that is stored and reports what is wrong with it; changes nothing.
+
+directory.py  a whole log directory, or one partition
+partition.py  every batch, index, epoch and snapshot of a partition
+indexes.py    the indexes of a segment against its batches
+findings.py   what is found, and progress
+"""

@@ -1,0 +1,31 @@
+"""The directory of a log that is new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.storage.directories.partition_metadata import write_partition_metadata
+from tidelog.storage.files.filesystem import FileSystem
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.segments.segment import Segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLog:
+    """A log that is to be created."""
+
+    topic_partition: TopicPartition
+    topic_id: Uuid
+    config: LogConfig
+
+
+def create_log_directory(filesystem: FileSystem, directory: str, topic_id: Uuid | None, now_ms: int) -> None:
+    """The first segment comes before the topic id, whose writing syncs the names of both. The directory around it is
+    left to the caller to sync."""
+    filesystem.make_directory(directory)
+    Segment.create(filesystem, directory, 0, created_ms=now_ms).release()
+    if topic_id is not None:
+        write_partition_metadata(filesystem, directory, topic_id)
+    else:
+        filesystem.sync_directory(directory)
