@@ -119,7 +119,7 @@ def unknown_member(message: ConsumerGroupHeartbeatRequest) -> GroupRefusal:
 def check_epoch(
     member: ConsumerMember, epoch: int, reported: Collection[TopicIdPartition] | None
 ) -> GroupRefusal | None:
-    """Whether a member that says it is in `epoch` has kept up with what it was told."""
+    """Whether a member that says it is in `epoch` has kept up with its replies."""
     current = member.current
     if current.state is MemberState.UNKNOWN and (reported is None or reported):
         return _fenced("is in a state that this version does not know")

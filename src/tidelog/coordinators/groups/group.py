@@ -97,7 +97,7 @@ class ClassicGroup:
         return self.protocol_type == protocol_type and any(self._protocol_counts[name] == everybody for name in names)
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """A static member that was replaced is told so, because it must stop and not rejoin (KIP-345)."""
+        """A static member that was replaced learns so, because it must stop and not rejoin (KIP-345)."""
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
             if current is None:

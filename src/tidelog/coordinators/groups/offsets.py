@@ -29,7 +29,7 @@ class CommittedOffset(NamedTuple):
     record_offset: int
 
     def is_of_topic(self, topic_id: bytes) -> bool:
-        """False if the topic was deleted and created anew since; unknown ids match everything."""
+        """False if the topic was deleted and recreated since; unknown ids match everything."""
         return topic_id == ZERO_UUID or self.topic_id == ZERO_UUID or self.topic_id == topic_id
 
 

@@ -110,7 +110,7 @@ def on_sync_timer(state: GroupShardState, group: ClassicGroup, generation: int, 
 
 
 def drop_member(state: GroupShardState, group: ClassicGroup, member_id: str, draft: ShardDraft) -> None:
-    """Take a member out. If it still waits to join it is told that it is not known, so that it joins anew."""
+    """Take a member out. If it still waits to join it learns that it is not known, so that it joins again."""
     join_token = group.awaiting_join.get(member_id)
     if join_token is not None:
         draft.answer(join_token, refused_join("", ErrorCode.UNKNOWN_MEMBER_ID))

@@ -40,7 +40,7 @@ from tidelog.protocol.schema import Message
 
 
 def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
-    """The current generation, as one member sees it: only the leader is told about the others."""
+    """The current generation, as one member sees it: only the leader learns of the others."""
     return JoinGroupResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,

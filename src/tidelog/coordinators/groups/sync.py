@@ -74,9 +74,9 @@ def _wait_for_leader(group: ClassicGroup, member_id: str, request: ShardRequest,
 def _assign(
     state: GroupShardState, group: ClassicGroup, message: SyncGroupRequest, now: Moment, draft: ShardDraft
 ) -> None:
-    """The group becomes stable when this record is replayed; everybody who waits hears of it once it is committed.
+    """The group becomes stable when this record is replayed; everybody who waits is answered once it is committed.
 
-    Members that the leader forgot get nothing. If the record cannot be written all of them are told so, and the group
+    Members that the leader forgot get nothing. If the record cannot be written all of them get an error, and the group
     stays where it is until the leader tries again.
     """
     given = {assignment.member_id: assignment.assignment for assignment in message.assignments}

@@ -8,7 +8,7 @@ A shard is one partition of `__transaction_state`, and `shard.TransactionShard` 
     init_producer_id.py  a producer comes: fencing of its predecessor, epochs and their end
     add_partitions.py    what a transaction writes to, and whether it really does (KIP-890)
     end_transaction.py   commit and abort, in both protocol versions
-    markers.py           from "decided" to "every partition has been told"
+    markers.py           from "decided" to "every partition has its marker"
     timeouts.py          transactions that run out of time, ids that nobody uses
     listing.py           ListTransactions, DescribeTransactions
     records.py           how all this is written to the log

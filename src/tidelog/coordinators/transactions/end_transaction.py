@@ -29,7 +29,7 @@ _COMMIT = True
 _ABORT = False
 
 # What a request does in each state, by whether it commits: the step to take, or the answer. A repeated request finds
-# the transaction ended and is told so.
+# the transaction ended and learns so.
 V1_OUTCOMES: dict[tuple[TransactionState, bool], TransactionStep | ErrorCode] = {
     (TransactionState.EMPTY, _COMMIT): ErrorCode.INVALID_TXN_STATE,
     (TransactionState.EMPTY, _ABORT): ErrorCode.INVALID_TXN_STATE,

@@ -2,7 +2,7 @@
 
 Whoever comes without an identity is a new producer: it fences its predecessor by getting a higher epoch. A producer
 that says who it is (version 3, KIP-360) wants to go on after an error, and is fenced itself if somebody else came in
-the meantime. An open transaction of the predecessor is aborted first; the producer is told to come back.
+the meantime. An open transaction of the predecessor is aborted first; the producer has to come back.
 
 Version 6 brings two-phase commit (KIP-939): a producer whose transaction is decided elsewhere sets no timeout, and its
 successor may keep the open transaction in order to decide it.

@@ -7,7 +7,7 @@ for what it is. Writing them is the caller's part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -30,6 +30,10 @@ class MarkerWork:
     coordinator_epoch: int
     partitions: frozenset[TopicPartition]
     transaction_version: int
+
+
+# What the leader of each partition answered; NONE once the marker is committed there.
+MarkerCodes = Mapping[TopicPartition, ErrorCode]
 
 
 class MarkerOutcome(Enum):

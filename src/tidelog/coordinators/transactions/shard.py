@@ -131,7 +131,7 @@ class TransactionShard:
         """The markers of all transactions that were decided since the last call.
 
         They may be written once the records replayed so far are committed, not before: a decision that gets lost with
-        its coordinator must not have been told to anybody.
+        its coordinator must not be known to anybody.
         """
         return markers.take_work(self._state)
 

@@ -51,7 +51,7 @@ class TransactionShardState:
         # Partitions of decided transactions that lack their marker. Follows from `transactions` when a record is
         # replayed, and shrinks as markers are written; a new coordinator writes them all again.
         self.unmarked: dict[str, set[TopicPartition]] = {}
-        # Decided transactions whose markers nobody has been told to write yet.
+        # Decided transactions whose markers nobody has begun to write yet.
         self.marker_backlog: list[str] = []
         # Soft: at worst a retry that follows a change of coordinators is refused.
         self.epoch_grants: dict[str, EpochGrant] = {}

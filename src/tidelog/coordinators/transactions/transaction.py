@@ -76,7 +76,7 @@ class Transaction:
     def producer_before_end(self) -> ProducerIdentity | None:
         """Who ended the last transaction, if that gave the producer a new epoch (version 2).
 
-        The reply may have been lost: whoever comes with this identity is told again.
+        The reply may have been lost: whoever comes with this identity gets it again.
         """
         if self.client_version < TRANSACTIONS_V2 or self.state not in COMPLETED:
             return None

@@ -22,7 +22,7 @@ from tidelog.protocol.messages.write_txn_markers_response import (
 )
 from tidelog.records.control import EndTransactionMarker
 from tidelog.server.api.declaration import ALTER_CLUSTER, CLUSTER_ACTION, Api, Refusal
-from tidelog.server.coordination.markers import MarkerAppends, MarkerOutcome, known_at_once, settled
+from tidelog.server.coordination.markers import AppendedMarker, MarkerAppends, known_at_once, when_committed
 from tidelog.server.routing.context import RequestContext
 
 API = Api(
@@ -32,7 +32,7 @@ API = Api(
     refusal=Refusal(asked_as={"partitions": "partition_indexes"}),
 )
 
-Outcomes = dict[TopicPartition, MarkerOutcome]
+Outcomes = dict[TopicPartition, AppendedMarker]
 
 
 class WriteTxnMarkersHandler:
@@ -63,7 +63,7 @@ class WriteTxnMarkersHandler:
 
 
 async def _response_later(written: list[tuple[int, Outcomes]]) -> WriteTxnMarkersResponse:
-    return _response([(producer_id, await settled(outcomes)) for producer_id, outcomes in written])
+    return _response([(producer_id, await when_committed(outcomes)) for producer_id, outcomes in written])
 
 
 def _response(written: list[tuple[int, dict[TopicPartition, ErrorCode]]]) -> WriteTxnMarkersResponse:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from tidelog.coordinators.transactions.markers import MarkerOutcome, MarkerWork, marker_outcome
+from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerOutcome, MarkerWork, marker_outcome
 from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -21,7 +21,6 @@ logger = logging.getLogger(__name__)
 FIRST_MARKER_RETRY_SECONDS = 0.02
 LONGEST_MARKER_RETRY_SECONDS = 1.0
 
-MarkerCodes = Mapping[TopicPartition, ErrorCode]
 Partitions = frozenset[TopicPartition]
 
 

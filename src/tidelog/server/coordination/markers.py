@@ -1,7 +1,7 @@
 """Writes the markers that end transactions: into partitions of this broker, and of others through a port.
 
 A marker in `__consumer_offsets` also decides the offsets that were committed in the transaction, so the group
-coordinator is told in the same breath.
+coordinator learns of it in the same step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from tidelog.coordinators.decision import ProducerIdentity
-from tidelog.coordinators.transactions.markers import MarkerWork
+from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerWork
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
@@ -27,15 +27,14 @@ from tidelog.storage.log.results import AppendRefusal
 
 logger = logging.getLogger(__name__)
 
-# How long a marker may wait for the other replicas before its coordinator hears of it and asks again.
+# How long a marker may wait for the other replicas before its coordinator learns of it and asks again.
 COMMIT_TIMEOUT_SECONDS = 30.0
 
-MarkerCodes = Mapping[TopicPartition, ErrorCode]
-MarkerOutcome = ErrorCode | asyncio.Future[ErrorCode]
+AppendedMarker = ErrorCode | asyncio.Future[ErrorCode]
 
 
 class OffsetsListener(Protocol):
-    """Who is told of markers in `__consumer_offsets`."""
+    """Who must learn of markers in `__consumer_offsets`."""
 
     def transaction_ended(self, partition: int, producer_id: int, *, commit: bool) -> None: ...
 
@@ -61,8 +60,8 @@ class MarkerAppends:
         marker: EndTransactionMarker,
         *,
         transaction_version: int,
-    ) -> MarkerOutcome:
-        """NONE once the marker is committed: at once, or when `settled` has waited for it."""
+    ) -> AppendedMarker:
+        """NONE once the marker is committed, which `when_committed` waits for."""
         replica = self._replicas.leader(*at)
         if isinstance(replica, ErrorCode):
             return replica
@@ -95,13 +94,13 @@ class MarkerAppends:
         return replica.when_committed(result.last_offset + 1)
 
 
-def known_at_once(outcomes: Mapping[TopicPartition, MarkerOutcome]) -> dict[TopicPartition, ErrorCode] | None:
+def known_at_once(outcomes: Mapping[TopicPartition, AppendedMarker]) -> dict[TopicPartition, ErrorCode] | None:
     """The codes, if no marker has to be waited for."""
     codes = {at: outcome for at, outcome in outcomes.items() if isinstance(outcome, ErrorCode)}
     return codes if len(codes) == len(outcomes) else None
 
 
-async def settled(outcomes: Mapping[TopicPartition, MarkerOutcome]) -> dict[TopicPartition, ErrorCode]:
+async def when_committed(outcomes: Mapping[TopicPartition, AppendedMarker]) -> dict[TopicPartition, ErrorCode]:
     """Wait, within a bound, until the markers are committed.
 
     They wait as futures and not as coroutines: a task that is cancelled before its first step leaves no coroutine
@@ -141,7 +140,7 @@ class Markers:
 
     def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Later[MarkerCodes]:
         marker = EndTransactionMarker(commit=work.commit, coordinator_epoch=work.coordinator_epoch)
-        outcomes: dict[TopicPartition, MarkerOutcome] = {}
+        outcomes: dict[TopicPartition, AppendedMarker] = {}
         elsewhere: set[TopicPartition] = set()
         for partition in sorted(partitions):
             if not self._exists(partition):
@@ -160,12 +159,12 @@ class Markers:
     async def _gather(
         self,
         work: MarkerWork,
-        outcomes: Mapping[TopicPartition, MarkerOutcome],
+        outcomes: Mapping[TopicPartition, AppendedMarker],
         elsewhere: frozenset[TopicPartition],
     ) -> MarkerCodes:
         # Both at once: neither the replicas here nor the brokers there have to wait for the other.
         there = asyncio.ensure_future(self._remote.write(work, elsewhere)) if self._remote and elsewhere else None
-        codes = await settled(outcomes)
+        codes = await when_committed(outcomes)
         if there is not None:
             codes.update(await there)
         return codes

@@ -1,7 +1,7 @@
 """What a transaction needs of other brokers: markers in the partitions they lead, and their coordinators' word.
 
 Markers for one broker travel together: while a request is under way, those that come up wait and go with the next one.
-Whatever goes wrong on the way is told as an error that means "try again", because whoever asks does so until it works.
+What goes wrong on the way is answered with an error that means "try again", since whoever asks does so until it works.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from tidelog.coordinators.transactions.markers import MarkerWork
+from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerWork
 from tidelog.coordinators.transactions.replies import refused
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ErrorCode
@@ -35,7 +35,6 @@ logger = logging.getLogger(__name__)
 # So many markers go in one request; each is one append on the other side.
 MARKERS_PER_REQUEST = 500
 
-MarkerCodes = Mapping[TopicPartition, ErrorCode]
 _UNREACHABLE = (ConnectionProblem, UnsupportedByBroker, UnknownPeer, OSError, TimeoutError)
 
 
