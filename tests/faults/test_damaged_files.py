@@ -18,7 +18,7 @@ from support.damaged_files import TOPICS, Damage, Stored, draw_damage, node_on, 
 from support.raw_client import RawClient, raw_client
 
 from tidelog.model.errors import ErrorCode
-from tidelog.server.startup import StartFailure
+from tidelog.server.failures import StartFailure
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.storage.verification.directory import verify

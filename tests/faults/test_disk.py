@@ -28,7 +28,8 @@ from tidelog.protocol.messages.incremental_alter_configs_request import (
 from tidelog.records.batch import Buffer
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.server.broker import single_node_properties
-from tidelog.server.startup import RunningNode, StartFailure, system_ports
+from tidelog.server.failures import StartFailure
+from tidelog.server.startup import RunningNode, system_ports
 from tidelog.storage.files.filesystem import File
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 

@@ -54,6 +54,7 @@ def replica(tmp_path: Path) -> Replica:
         log=log,
         settings=settings,
         clock=StoppedClock(),
+        flush_wanted=lambda _: None,
     )
     leader.become_leader(Leadership(leader=1, leader_epoch=0, replicas=(1, 2), in_sync=(1, 2)), LeaderRules())
     for number in range(3):

@@ -11,7 +11,8 @@ from support.nodes_in_process import Nodes, nodes
 from support.raw_client import raw_client
 
 from tidelog.model.errors import ErrorCode
-from tidelog.server.startup import RunningNode, StartFailure
+from tidelog.server.failures import StartFailure
+from tidelog.server.startup import RunningNode
 
 ROLES = dict.fromkeys((1, 2, 3), "broker,controller")
 METADATA = "__cluster_metadata-0"

@@ -14,7 +14,7 @@ import tidelog
 from tidelog.config.definitions import InvalidConfig
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.protocol.messages.metadata_request import MetadataRequest
-from tidelog.server.startup import StartFailure
+from tidelog.server.failures import StartFailure
 from tidelog.storage.directories.log_directory import DirectoryInUse
 
 

@@ -102,7 +102,7 @@ async def test_a_failed_disk_ends_leaderships_and_coordinators_are_told(broker: 
         await create_topic(client, "t", partitions=2)
     replicas = broker.running.node.replicas
     told: list[Replica] = []
-    replicas.stopped_leading.append(told.append)
+    replicas.stopped_leading.listen(told.append)
     first = replicas.get("t", 0)
     assert first is not None
     failure = StorageFailure("writing", OSError(5, "input/output error"))

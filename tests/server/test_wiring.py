@@ -14,8 +14,6 @@ SERVER = Path(__file__).parents[2] / "src/tidelog/server"
 # (module, attribute): why it is assigned from outside all the same.
 ALLOWED = {
     ("api/api_versions.py", "client_software"): "what a client says about itself belongs to its connection",
-    ("api/produce.py", "turn"): "the connection holds back what follows a produce until it is appended",
-    ("coordination/transactions.py", "settings"): "the shard takes over what was reconfigured",
     ("observability/logs.py", "handlers"): "the way of the standard library",
 }
 

@@ -26,7 +26,7 @@ from tidelog.server.api.declaration import Api
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.shard_runtime import ShardRuntime
 from tidelog.server.replicas import replica as replica_module
-from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replicas.registry import Replicas, is_current
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.server.replicas.waits import FetchWait, FetchWaits
 from tidelog.server.replication.directories import DirectoryAssignments
@@ -196,7 +196,7 @@ def keep_the_directory_of_a_replaced_disk(patch: pytest.MonkeyPatch) -> None:
             image.is_active(state.broker_id) and state.broker_epoch in (-1, image.brokers[state.broker_id].epoch)
         ),
     )
-    patch.setattr(Replicas, "_eligible", lambda self, at, broker_id, epoch: self.eligible(broker_id, epoch))
+    patch.setattr(Replicas, "_eligible", lambda self, at, *broker: is_current(self._image, *broker))
 
 
 # -- mistakes between nodes ------------------------------------------------------------------------------------------

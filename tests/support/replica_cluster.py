@@ -45,11 +45,12 @@ from tidelog.protocol.messages.create_topics_request import (
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.records.record import decode_all
+from tidelog.server.composition import compose_broker
 from tidelog.server.node import Node
+from tidelog.server.notice import Notice
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
-from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.system import SystemClock, SystemRandomness
 from tidelog.server.wiring import broker_router
@@ -113,11 +114,8 @@ class _Control:
     def __init__(self, image: ClusterImage) -> None:
         self.metadata = _Metadata(image)
         self.channel = _NobodyToAsk()
-
-
-class _Lifecycle:
-    def __init__(self, broker_epoch: int) -> None:
-        self.broker_epoch = broker_epoch
+        self.controller_changed: Notice[[]] = Notice()
+        self.leader_watch = None
 
 
 class AuthorityLine:
@@ -182,18 +180,17 @@ class Member:
                 MetaProperties(cluster_id=CLUSTER_ID, node_id=self.number, directory_id=directory_id(self.number))
             )
         control = cast(ControlPlane, _Control(image))
-        node = Node(config=self._config, ports=self._ports, directories=[directory], control=control, metrics=Metrics())
-        node.replication.in_sync.authority = self.line
-        node.lifecycle = cast(BrokerLifecycle, _Lifecycle(broker_epoch))
+        node = compose_broker(self._config, self._ports, [directory], control, Metrics(), self.line)
+        node.lifecycle.broker_epoch = broker_epoch
         self._node = node
-        directory.load(lambda topic: node.settings_of(topic).log, self._ports.clock.now_ms())
+        directory.load(lambda topic: node.live.settings_of(topic).log, self._ports.clock.now_ms())
         router = broker_router(node)
         (listener,) = self._config.broker_listeners
         factory = partial(
             ServerConnection, router, StagingArea(), node.request_memory, router.frame_limit, listener.name
         )
         self._listening = await self.network.listen(factory, listener.host, listener.port)
-        node.follow_image(image.topics)
+        node.image_follower.follow_topics(image.topics)
         node.replication.start()
         node.ready.set()
 
@@ -222,7 +219,7 @@ class Member:
             self._unheard.append((image, delta))
             return
         cast(Any, self.node.control.metadata).image = image
-        self.node.image_changed(image, delta)
+        self.node.image_follower.follow(image, delta)
 
 
 class ReplicaCluster:

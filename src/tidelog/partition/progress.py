@@ -102,6 +102,10 @@ class PartitionProgress:
     def maximal_in_sync(self) -> frozenset[int]:
         return self.in_sync if self.proposed is None else self.in_sync | self.proposed
 
+    def change_rules(self, *, min_in_sync: int, max_lag_ms: int) -> None:
+        self.min_in_sync = min_in_sync
+        self.max_lag_ms = max_lag_ms
+
     @property
     def effective_min_in_sync(self) -> int:
         """min.insync.replicas, which cannot ask for more replicas than there are."""

@@ -30,6 +30,9 @@ class RateLimit:
     def unlimited(self) -> bool:
         return self.bytes_per_second >= UNLIMITED
 
+    def change(self, bytes_per_second: int) -> None:
+        self.bytes_per_second = bytes_per_second
+
     def record(self, size: int, now_ms: float) -> None:
         self._forget(now_ms)
         self._total += size

@@ -54,7 +54,6 @@ from tidelog.server.api import (
 from tidelog.server.api import metadata as metadata_api
 from tidelog.server.api.catalogue import served_on
 from tidelog.server.api.declaration import Forwarding, ListenerKind
-from tidelog.server.coordination.auto_topics import create_missing
 from tidelog.server.coordination.verification import admit
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
@@ -92,16 +91,18 @@ def broker_router(node: Node) -> Router:
     handlers |= {
         ApiKey.API_VERSIONS: api_versions.ApiVersionsHandler(apis=apis.values(), metadata=metadata).handle,
         ApiKey.METADATA: metadata_api.MetadataHandler(
-            metadata=metadata, configuration=node, topics_on_demand=node.topics_on_demand, broker_id=broker_id
+            metadata=metadata, configuration=node.live, topics_on_demand=node.topics_on_demand, broker_id=broker_id
         ).handle,
         ApiKey.DESCRIBE_CLUSTER: describe_cluster.DescribeClusterHandler(metadata=metadata, broker_id=broker_id).handle,
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.DescribeTopicPartitionsHandler(
-            metadata=metadata, configuration=node
+            metadata=metadata, configuration=node.live
         ).handle,
         ApiKey.DESCRIBE_ACLS: describe_acls.handle,
         ApiKey.CREATE_ACLS: create_acls.handle,
         ApiKey.DELETE_ACLS: delete_acls.handle,
-        ApiKey.DESCRIBE_CONFIGS: describe_configs.DescribeConfigsHandler(metadata=metadata, configuration=node).handle,
+        ApiKey.DESCRIBE_CONFIGS: describe_configs.DescribeConfigsHandler(
+            metadata=metadata, configuration=node.live
+        ).handle,
         ApiKey.LIST_CONFIG_RESOURCES: list_config_resources.ListConfigResourcesHandler(metadata=metadata).handle,
         ApiKey.ALTER_CONFIGS: alter_configs.AlterConfigsHandler(node_id=broker_id, controller=forwarder).handle,
         ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.IncrementalAlterConfigsHandler(
@@ -130,13 +131,13 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             order=ProduceOrder(),
             patient_work=node.patient_work,
             admit=partial(admit, node),
-            configuration=node,
+            configuration=node.live,
             flusher=node.flusher,
         ).handle,
         ApiKey.FETCH: fetch.FetchHandler(
             sessions=node.fetch_sessions,
             replication=node.replication,
-            configuration=node,
+            configuration=node.live,
             replicas=replicas,
             metadata=metadata,
         ).handle,
@@ -169,13 +170,13 @@ def _of_groups(node: Node) -> dict[ApiKey, Handler]:
         ApiKey.OFFSET_FETCH: offset_fetch.OffsetFetchHandler(groups=groups, metadata=metadata).handle,
         ApiKey.OFFSET_DELETE: offset_delete.OffsetDeleteHandler(metadata=metadata, groups=groups).handle,
         ApiKey.FIND_COORDINATOR: find_coordinator.FindCoordinatorHandler(
-            metadata=metadata, create_missing=partial(create_missing, node)
+            metadata=metadata, create_missing=node.topics_on_demand.create_missing
         ).handle,
         ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat.ConsumerGroupHeartbeatHandler(
-            metadata=metadata, configuration=node, groups=groups
+            metadata=metadata, configuration=node.live, groups=groups
         ).handle,
         ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe.ConsumerGroupDescribeHandler(
-            metadata=metadata, configuration=node, groups=groups
+            metadata=metadata, configuration=node.live, groups=groups
         ).handle,
     }
 
@@ -191,7 +192,7 @@ def _of_transactions(node: Node) -> dict[ApiKey, Handler]:
         ).handle,
         ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn.AddOffsetsToTxnHandler(
             metadata=metadata,
-            create_missing=partial(create_missing, node),
+            create_missing=node.topics_on_demand.create_missing,
             groups=node.groups,
             transactions=transactions,
         ).handle,

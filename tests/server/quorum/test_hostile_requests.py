@@ -67,6 +67,7 @@ def controller_of(image: ClusterImage) -> ActiveController:
         clock=SystemClock(),
         randomness=SystemRandomness(),
         network=AsyncioNetwork(),
+        broker_gone=lambda broker_id, epoch: None,
     )
 
 

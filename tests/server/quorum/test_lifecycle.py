@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.image import ClusterImage
-from tidelog.model.ids import Uuid
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from tidelog.server.quorum.channel import ControllerChannel
@@ -40,7 +39,6 @@ def lifecycle(controller: Controller, interval_ms: int) -> BrokerLifecycle:
         config=BrokerConfig.from_properties(properties),
         channel=cast(ControllerChannel, controller),
         metadata=cast(MetadataFollower, Metadata()),
-        incarnation_id=Uuid(bytes(16)),
         features={},
         offline_directories=list,
     )
@@ -57,7 +55,7 @@ async def test_a_new_controller_hears_of_the_broker_at_once() -> None:
     broker = lifecycle(controller, LONG_MS)
     broker.start_heartbeats()
     for count in (1, 2, 3):
-        broker.beat_now()
+        broker.controller_changed()
         await until(count, controller)
     assert [each.current_metadata_offset for each in controller.heartbeats] == [5, 5, 5]
     await broker.stop()
@@ -71,7 +69,7 @@ async def test_a_broker_that_gives_up_says_nothing_more() -> None:
     broker.end_heartbeats()
     await asyncio.sleep(0)
     count = len(controller.heartbeats)
-    broker.beat_now()
+    broker.controller_changed()
     await asyncio.sleep(0.1)
     assert len(controller.heartbeats) == count
     await broker.stop()

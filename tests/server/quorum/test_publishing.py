@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage
@@ -25,7 +26,7 @@ class Acting:
     def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         return self._act("prepare", image.offset)
 
-    def publish(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
+    def follow(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         return self._act("publish", image.offset)
 
     def _act(self, what: str, offset: int) -> Later[None] | None:
@@ -39,9 +40,13 @@ class Acting:
         self.done.append((what, offset))
 
 
-def publisher(acting: Acting) -> ImagePublisher:
-    made = ImagePublisher(image(-1))
-    made.prepare, made.publish = acting.prepare, acting.publish
+def unexpected(failure: BaseException) -> None:
+    raise AssertionError("acting has failed") from failure
+
+
+def publisher(acting: Acting, failed: Callable[[BaseException], None] = unexpected) -> ImagePublisher:
+    made = ImagePublisher(image(-1), finished=lambda: None, failed=failed)
+    made.begin(acting)
     return made
 
 
@@ -74,15 +79,15 @@ async def test_an_image_is_told_to_nobody_before_it_is_prepared_and_the_next_one
 
 
 async def test_after_a_failure_no_other_image_is_acted_on() -> None:
-    acting = Acting()
-    published = publisher(acting)
-    failures: list[BaseException] = []
-    published.on_failure = failures.append
-
     async def fail() -> None:
         raise RuntimeError("cannot")
 
-    published.prepare = lambda image, delta: Later.run(fail()) if image.offset == 1 else None
+    class Failing(Acting):
+        def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
+            return Later.run(fail()) if image.offset == 1 else None
+
+    failures: list[BaseException] = []
+    published = publisher(Failing(), failures.append)
     for offset in range(3):
         published.offer(image(offset), ImageDelta())
     async with asyncio.timeout(10):

@@ -13,7 +13,7 @@ from tidelog.metadata.draft import BrokenMetadata
 from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ApiError
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
-from tidelog.server.startup import StartFailure
+from tidelog.server.failures import StartFailure
 
 BOTH = "broker,controller"
 THREE = {1: BOTH, 2: BOTH, 3: BOTH}

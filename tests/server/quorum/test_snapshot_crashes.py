@@ -16,6 +16,7 @@ from support.crash_disk import Image, MemoryDisk, crash_images
 from tidelog.consensus.effects import FetchedAppend, SnapshotChunk
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import SnapshotRules
+from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.records import TopicRecord
 from tidelog.metadata.replay import apply
@@ -31,6 +32,10 @@ METADATA = f"{PATH}/__cluster_metadata-0"
 MOST_PER_POINT = 24
 EMPTY = ClusterImage(cluster_id="cluster")
 KEEP_NOTHING = SnapshotRules(retention_bytes=0, retention_ms=0)
+
+
+def unexpected(failure: BaseException) -> None:
+    raise AssertionError("an image could not be acted on") from failure
 
 
 class FixedRandomness:
@@ -104,7 +109,7 @@ async def check(disk: MemoryDisk, least: int, most: int) -> None:
     log = open_log(disk)
     assert least <= log.end_offset <= most
     assert log.start_offset == 0 or log.earliest_snapshot is not None
-    metadata = MetadataFollower(log, "cluster")
+    metadata = MetadataFollower(log, "cluster", unexpected)
     await metadata.committed(log.end_offset)
     assert metadata.image == image_at(log.end_offset)
     assert not [name for name in disk.list_names(METADATA) if name.endswith((".part", ".deleted"))]
@@ -204,7 +209,7 @@ async def test_a_crash_while_a_fetched_snapshot_takes_the_place_of_the_log(end: 
     for point, image in crash_images(history.disk.journal, start, most_per_point=MOST_PER_POINT):
         disk = MemoryDisk(image, directories=(PATH, METADATA))
         log = open_log(disk)
-        metadata = MetadataFollower(log, "cluster")
+        metadata = MetadataFollower(log, "cluster", unexpected)
         if log.latest_snapshot is None:
             # Not yet: everything is as it was.
             assert (log.start_offset, log.end_offset) == (0, 5)
@@ -219,12 +224,18 @@ async def test_a_crash_while_a_fetched_snapshot_takes_the_place_of_the_log(end: 
 async def test_a_fetched_snapshot_is_told_as_the_difference_to_what_was_known() -> None:
     history = History(MemoryDisk(directories=(PATH,)))
     history.append(2)
-    metadata = MetadataFollower(history.log, "cluster")
+    metadata = MetadataFollower(history.log, "cluster", unexpected)
     await metadata.committed(2)
     told: list[tuple[int, list[str]]] = []
-    metadata.publisher.publish = lambda image, delta: told.append(
-        (image.offset, [topic.name for topic in delta.topics_created])
-    )
+
+    class Actor:
+        def prepare(self, image: ClusterImage, delta: ImageDelta) -> None:
+            pass
+
+        def follow(self, image: ClusterImage, delta: ImageDelta) -> None:
+            told.append((image.offset, [topic.name for topic in delta.topics_created]))
+
+    metadata.publisher.begin(Actor())
     snapshot_id = SnapshotId(5, 2)
     data = b"".join(pieces(snapshot_id))
     content = history.log.store_chunk(SnapshotChunk(snapshot_id=snapshot_id, position=0, data=data, is_last=True))

@@ -12,7 +12,7 @@ from support.raw_client import raw_client
 from tidelog.metadata.image import ClusterImage
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
-from tidelog.server.startup import StartFailure
+from tidelog.server.failures import StartFailure
 
 BOTH = "broker,controller"
 THREE = {1: BOTH, 2: BOTH, 3: BOTH}

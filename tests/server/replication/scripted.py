@@ -47,6 +47,7 @@ class _Broker:
             log=self.harness.open(),
             settings=_unused(),
             clock=_StandingClock(),
+            flush_wanted=lambda _: None,
         )
         return self.replica
 

@@ -98,7 +98,7 @@ async def test_scenario_5_a_lost_reply_to_a_larger_set_binds_the_leader(tmp_path
             waiting = asyncio.create_task(client.produce("t", b"b"))
             await cluster.until(lambda: cluster.end(2) == 2, "the fetch of the other follower")
             # Whatever else makes the leader look at the partition, it may not forget what it has asked for.
-            leader.node.follow_image(["t"])
+            leader.node.image_follower.follow_topics(["t"])
             assert (waiting.done(), cluster.watermark(1)) == (False, 1)
             waiting.cancel()
         for number in (1, 2):

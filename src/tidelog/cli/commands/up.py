@@ -91,6 +91,7 @@ def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None],
     from tidelog.config.broker import BrokerConfig
     from tidelog.config.definitions import InvalidConfig
     from tidelog.server import startup
+    from tidelog.server.failures import NodeFailure, StartFailure
     from tidelog.server.observability import logs
     from tidelog.storage.directories.checkpoints import CorruptCheckpoint
     from tidelog.storage.directories.log_directory import DirectoryInUse
@@ -104,7 +105,7 @@ def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None],
         startup.run(properties, announce)
     except InvalidConfig as error:
         raise CommandFailure("; ".join(error.problems)) from error
-    except (startup.StartFailure, startup.NodeFailure, DirectoryInUse, StorageFailure, CorruptCheckpoint) as error:
+    except (StartFailure, NodeFailure, DirectoryInUse, StorageFailure, CorruptCheckpoint) as error:
         raise CommandFailure(str(error)) from error
 
 

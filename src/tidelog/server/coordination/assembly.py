@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.group import group_values
@@ -15,49 +14,58 @@ from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.metadata.records import TRANSACTION_VERSION_FEATURE
 from tidelog.model.ids import TopicPartition
+from tidelog.model.ports import Clock, Randomness
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.network.client_connection import ConnectionSettings
+from tidelog.network.port import Network
 from tidelog.records.compression import Compression
+from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.markers import MarkerAppends, Markers
 from tidelog.server.coordination.other_brokers import OtherBrokers
+from tidelog.server.coordination.producer_ids import ProducerIds
 from tidelog.server.coordination.replica_log import ReplicaLog
 from tidelog.server.coordination.shard_runtime import ShardLimits
 from tidelog.server.coordination.topics import TopicsOfImage
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.quorum.peers import Peers
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
 
-
-def group_coordinator(node: Node) -> GroupCoordinator:
+def group_coordinator(
+    *,
+    live: LiveConfig,
+    image: Callable[[], ClusterImage],
+    replicas: Replicas,
+    clock: Clock,
+    randomness: Randomness,
+) -> GroupCoordinator:
     """Coordinates the groups of all partitions of `__consumer_offsets` that this broker leads, from now on."""
-    config = node.config
+    config = live.config
 
     def partition_count() -> int:
-        topic = node.image.topics.get(CONSUMER_OFFSETS_TOPIC)
-        return node.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+        topic = image().topics.get(CONSUMER_OFFSETS_TOPIC)
+        return live.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
     groups = GroupCoordinator(
         ReplicaLog(
             CONSUMER_OFFSETS_TOPIC,
-            replicas=node.replicas,
-            clock=node.clock,
+            replicas=replicas,
+            clock=clock,
             compression=Compression(config.offsets_topic_compression_codec),
         ),
-        settings=lambda: group_settings(node.config, node.image),
+        settings=lambda: group_settings(live.config, image()),
         limits=ShardLimits(
             commit_timeout_ms=config.offsets_commit_timeout_ms, load_buffer_bytes=config.offsets_load_buffer_size
         ),
-        topics=lambda: TopicsOfImage(node.image),
+        topics=lambda: TopicsOfImage(image()),
         partition_count=partition_count,
-        clock=node.clock,
-        randomness=node.randomness,
+        clock=clock,
+        randomness=randomness,
     )
-    node.replicas.became_leader.append(groups.became_leader)
-    node.replicas.stopped_leading.append(groups.stopped_leading)
+    replicas.became_leader.listen(groups.became_leader)
+    replicas.stopped_leading.listen(groups.stopped_leading)
     return groups
 
 
@@ -96,54 +104,57 @@ def _of_one_group(consumer: ConsumerGroupSettings, values: Mapping[str, int]) ->
     )
 
 
-def transaction_coordinator(node: Node) -> TransactionCoordinator:
+def transaction_coordinator(
+    *,
+    live: LiveConfig,
+    image: Callable[[], ClusterImage],
+    replicas: Replicas,
+    clock: Clock,
+    marker_appends: MarkerAppends,
+    other_brokers: OtherBrokers,
+    producer_ids: ProducerIds,
+) -> TransactionCoordinator:
     """Coordinates the transactional ids of all partitions of `__transaction_state` that this broker leads."""
-    config = node.config
+    config = live.config
 
     def partition_count() -> int:
-        topic = node.image.topics.get(TRANSACTION_STATE_TOPIC)
-        return node.config.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
+        topic = image().topics.get(TRANSACTION_STATE_TOPIC)
+        return live.config.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
 
     def exists(partition: TopicPartition) -> bool:
-        topic = node.image.topics.get(partition.topic)
+        topic = image().topics.get(partition.topic)
         return topic is not None and partition.partition in topic.partitions
 
     transactions = TransactionCoordinator(
-        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=node.replicas, clock=node.clock),
+        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=replicas, clock=clock),
         markers=Markers(
-            node.marker_appends,
-            leads=lambda partition: isinstance(node.replicas.leader(*partition), Replica),
+            marker_appends,
+            leads=lambda partition: isinstance(replicas.leader(*partition), Replica),
             exists=exists,
-            remote=node.other_brokers,
+            remote=other_brokers,
         ),
-        producer_ids=node.producer_ids,
-        settings=lambda: transaction_settings(node.config, node.image),
+        producer_ids=producer_ids,
+        settings=lambda: transaction_settings(live.config, image()),
         limits=ShardLimits(
             commit_timeout_ms=config.request_timeout_ms,
             load_buffer_bytes=config.transaction_state_log_load_buffer_size,
         ),
         completion_wait_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
         partition_count=partition_count,
-        clock=node.clock,
-        others=node.other_brokers,
+        clock=clock,
+        others=other_brokers,
     )
 
-    node.replicas.became_leader.append(transactions.became_leader)
-    node.replicas.stopped_leading.append(transactions.stopped_leading)
+    replicas.became_leader.listen(transactions.became_leader)
+    replicas.stopped_leading.listen(transactions.stopped_leading)
     return transactions
 
 
-def marker_appends(node: Node) -> MarkerAppends:
-    """For this broker's own coordinator and for those of other brokers."""
-    return MarkerAppends(replicas=node.replicas, clock=node.clock, offsets=node.groups)
-
-
-def other_brokers(node: Node) -> OtherBrokers:
+def other_brokers(config: BrokerConfig, image: Callable[[], ClusterImage], network: Network) -> OtherBrokers:
     """Reached over the listener that brokers use among themselves."""
-    config = node.config
 
     def address_of(broker_id: int) -> HostPort | None:
-        broker = node.image.brokers.get(broker_id)
+        broker = image().brokers.get(broker_id)
         listener = config.inter_broker_listener_name
         endpoint = None if broker is None or listener is None else broker.endpoint(listener)
         return None if endpoint is None else HostPort(host=endpoint.host, port=endpoint.port)
@@ -154,9 +165,9 @@ def other_brokers(node: Node) -> OtherBrokers:
         request_timeout_ms=config.request_timeout_ms,
     )
     return OtherBrokers(
-        markers=Peers(node.ports.network, address_of, settings),
-        questions=Peers(node.ports.network, address_of, settings),
-        image=lambda: node.image,
+        markers=Peers(network, address_of, settings),
+        questions=Peers(network, address_of, settings),
+        image=image,
     )
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from tidelog.controller.automatic import automatic_topic
+from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.messages.create_topics_request import CreateTopicsRequest
 from tidelog.protocol.messages.create_topics_response import CreateTopicsResponse
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.quorum.channel import ControllerChannel
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +27,10 @@ MAX_BEING_CREATED = 1000
 class TopicsOnDemand:
     """Creates topics behind the replies that told that they are missing; each name once at a time."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, *, live: LiveConfig, image: Callable[[], ClusterImage], controller: ControllerChannel) -> None:
+        self._live = live
+        self._image = image
+        self._controller = controller
         self._being_created: set[str] = set()
         # In the order in which they began, so that a simulation ends them in the same order every time.
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -51,27 +52,26 @@ class TopicsOnDemand:
 
     async def _create(self, names: list[str]) -> None:
         try:
-            await create_missing(self._node, names)
+            await self.create_missing(names)
         except ApiError as error:
             logger.warning("cannot create %s: %s", ", ".join(names), error)
         finally:
             self._being_created.difference_update(names)
 
-
-async def create_missing(node: Node, names: list[str]) -> dict[str, ErrorCode]:
-    """Create these topics as the configuration says; the errors of those that cannot be. Raises ApiError."""
-    wanted = [automatic_topic(name, node.config) for name in names if name not in node.image.topics]
-    if not wanted:
-        return {}
-    response = await node.controller.ask(CreateTopicsRequest(topics=wanted), CreateTopicsResponse)
-    failed = {}
-    for result in response.topics:
-        if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
-            # Somebody else was faster, which is as good.
-            continue
-        if result.error_code:
-            logger.warning("cannot create %s: %s", result.name, result.error_message)
-            failed[result.name] = ErrorCode(result.error_code)
-        else:
-            logger.info("created %s because a client asked for it", result.name)
-    return failed
+    async def create_missing(self, names: list[str]) -> dict[str, ErrorCode]:
+        """Create these topics as the configuration says; the errors of those that cannot be. Raises ApiError."""
+        wanted = [automatic_topic(name, self._live.config) for name in names if name not in self._image().topics]
+        if not wanted:
+            return {}
+        response = await self._controller.ask(CreateTopicsRequest(topics=wanted), CreateTopicsResponse)
+        failed = {}
+        for result in response.topics:
+            if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
+                # Somebody else was faster, which is as good.
+                continue
+            if result.error_code:
+                logger.warning("cannot create %s: %s", result.name, result.error_message)
+                failed[result.name] = ErrorCode(result.error_code)
+            else:
+                logger.info("created %s because a client asked for it", result.name)
+        return failed

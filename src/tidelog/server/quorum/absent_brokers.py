@@ -44,6 +44,7 @@ class AbsentBrokers:
         clock: Clock,
         network: Network,
         fence: Fence,
+        gone: Callable[[int, int], None],
     ) -> None:
         patience_ms = config.tidelog_broker_refusal_timeout_ms
         self._config = config
@@ -60,8 +61,8 @@ class AbsentBrokers:
         self._connections: dict[int, ServerConnection] = {}
         self._changed = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
-        # Told of each broker that is about to be fenced for this reason: its number and epoch.
-        self.on_gone: Callable[[int, int], None] = lambda broker_id, epoch: None
+        # Called with the number and the epoch of each broker that is about to be fenced for this reason.
+        self._gone = gone
 
     # -- connections ---------------------------------------------------------------------------------------------
 
@@ -164,7 +165,7 @@ class AbsentBrokers:
             "broker %d is gone: its connection has ended, and nobody listens on its ports any more: fencing it",
             broker_id,
         )
-        self.on_gone(broker_id, broker.epoch)
+        self._gone(broker_id, broker.epoch)
         try:
             await self._fence(broker_id, broker.epoch)
         except ApiError as error:

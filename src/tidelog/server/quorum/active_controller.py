@@ -105,6 +105,7 @@ class ActiveController:
         clock: Clock,
         randomness: Randomness,
         network: Network,
+        broker_gone: Callable[[int, int], None],
     ) -> None:
         self._quorum = quorum
         self._metadata = metadata
@@ -114,7 +115,12 @@ class ActiveController:
         self._lock = asyncio.Lock()
         self._sessions = BrokerSessions(config.broker_session_timeout_ms, config.broker_heartbeat_interval_ms)
         self.absent_brokers = AbsentBrokers(
-            config=config, metadata=metadata, clock=clock, network=network, fence=self._fence_gone
+            config=config,
+            metadata=metadata,
+            clock=clock,
+            network=network,
+            fence=self._fence_gone,
+            gone=broker_gone,
         )
         # The epoch in which this node is the active controller; None while it is not.
         self._epoch: int | None = None

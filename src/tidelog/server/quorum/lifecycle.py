@@ -43,25 +43,30 @@ class BrokerLifecycle:
         config: BrokerConfig,
         channel: ControllerChannel,
         metadata: MetadataFollower,
-        incarnation_id: Uuid,
         features: Mapping[str, tuple[int, int]],
         offline_directories: Callable[[], Sequence[Uuid]],
     ) -> None:
         self._config = config
         self._channel = channel
         self._metadata = metadata
-        self._incarnation_id = incarnation_id
         self._features = features
         self._offline_directories = offline_directories
         self._beating: asyncio.Task[None] | None = None
         self._beat_now = asyncio.Event()
+        # Of this incarnation; -1 until it is registered.
         self.broker_epoch = -1
+        # Whether the first registration is complete, and the image holds it.
+        self.registered = False
         self.fenced = True
         # The controller does not know us any more (or not in this incarnation): we have to register again.
         self._registration: BrokerRegistrationRequest | None = None
 
     async def register(
-        self, endpoints: Sequence[Endpoint], directories: Sequence[Uuid], previous_epoch: int = -1
+        self,
+        incarnation_id: Uuid,
+        endpoints: Sequence[Endpoint],
+        directories: Sequence[Uuid],
+        previous_epoch: int = -1,
     ) -> None:
         """Until the controller has taken us and the image says so. Raises ApiError if it never will.
 
@@ -70,7 +75,7 @@ class BrokerLifecycle:
         self._registration = BrokerRegistrationRequest(
             broker_id=self._config.node_id,
             cluster_id=self._metadata.image.cluster_id,
-            incarnation_id=self._incarnation_id,
+            incarnation_id=incarnation_id,
             listeners=[
                 Listener(name=each.listener, host=each.host, port=each.port, security_protocol=each.security_protocol)
                 for each in endpoints
@@ -84,6 +89,7 @@ class BrokerLifecycle:
             previous_broker_epoch=previous_epoch,
         )
         await self._register(self._config.initial_broker_registration_timeout_ms / 1000)
+        self.registered = True
 
     async def _register(self, timeout_seconds: float) -> None:
         request = self._registration
@@ -113,10 +119,15 @@ class BrokerLifecycle:
     def start_heartbeats(self) -> None:
         self._beating = asyncio.create_task(self._keep_beating())
 
-    def beat_now(self) -> None:
-        """There is something that the controller should not learn only after an interval: this broker's first sign of
-        life after an election or a lost connection, or a directory that has failed."""
-        self._beat_now.set()
+    def directory_failed(self) -> None:
+        """The controller moves leaderships away from a failed directory as soon as it knows of it."""
+        if self.registered:
+            self._beat_now.set()
+
+    def controller_changed(self) -> None:
+        """A controller that is new, or has lost the connection, need not wait for this broker's next sign of life."""
+        if self._beating is not None:
+            self._beat_now.set()
 
     async def _keep_beating(self) -> None:
         interval = self._config.broker_heartbeat_interval_ms / 1000

@@ -10,6 +10,7 @@ from tidelog.metadata.difference import difference
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.replay import apply
 from tidelog.metadata.snapshot_file import SnapshotContent
+from tidelog.server.notice import Notice
 from tidelog.server.quorum.publishing import ImagePublisher
 from tidelog.server.quorum.quorum_log import QuorumLog
 
@@ -20,10 +21,11 @@ BATCHES_PER_STEP = 100
 class MetadataFollower:
     """Every node has one, whether it votes, leads or only watches.
 
-    `latest` holds everything that is committed; `image` is what this node has acted on so far.
+    `latest` holds everything that is committed; `image` is what this node has acted on so far. `failed` is called when
+    it cannot act on an image.
     """
 
-    def __init__(self, log: QuorumLog, cluster_id: str) -> None:
+    def __init__(self, log: QuorumLog, cluster_id: str, failed: Callable[[BaseException], None]) -> None:
         """Raises CorruptSnapshot, BrokenMetadata, StorageFailure."""
         self._log = log
         self._cluster_id = cluster_id
@@ -34,12 +36,11 @@ class MetadataFollower:
         self.epoch = 0
         self.timestamp_ms = 0
         self.bytes_since_snapshot = 0
-        self.on_applied: Callable[[], None] = lambda: None
+        self.applied: Notice[[]] = Notice()
         latest = log.latest_snapshot
         if latest is not None:
             self._restore(latest, log.load_snapshot(latest))
-        self.publisher = ImagePublisher(self.latest)
-        self.publisher.on_finished = self._wake
+        self.publisher = ImagePublisher(self.latest, finished=self._wake, failed=failed)
 
     @property
     def image(self) -> ClusterImage:
@@ -56,14 +57,18 @@ class MetadataFollower:
             self.publisher.offer(self.latest, delta)
             if number % BATCHES_PER_STEP == BATCHES_PER_STEP - 1:
                 await asyncio.sleep(0)
-        self.on_applied()
+        self.applied()
 
     def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None:
         """The log now begins with a snapshot that was fetched. Raises BrokenMetadata."""
         before = self.latest
         self._restore(snapshot_id, content)
         self.publisher.offer(self.latest, difference(before, self.latest))
-        self.on_applied()
+        self.applied()
+
+    def begin_snapshot(self) -> None:
+        """What is committed now is being written down."""
+        self.bytes_since_snapshot = 0
 
     async def reached(self, offset: int) -> None:
         """Until the record at `offset` is part of `image`, and this node has acted on it."""

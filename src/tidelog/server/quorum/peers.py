@@ -31,15 +31,21 @@ class Peers:
     own.
     """
 
-    def __init__(self, network: Network, address_of: Address, settings: ConnectionSettings) -> None:
+    def __init__(
+        self,
+        network: Network,
+        address_of: Address,
+        settings: ConnectionSettings,
+        lost: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._network = network
         self._address_of = address_of
         self._settings = settings
         self._staging = StagingArea()
         self._connections: dict[int, tuple[HostPort, ClientConnection]] = {}
         self._opening: dict[int, asyncio.Lock] = {}
-        # Told when a connection has ended, whoever ended it.
-        self.on_lost: Callable[[int], None] = lambda _: None
+        # Called when a connection has ended, whoever ended it.
+        self._lost = lost
 
     async def ask(self, node_id: int, request: Message, expected: type[R], timeout_ms: float | None = None) -> R:
         """Raises UnknownPeer, ConnectionProblem or UnsupportedByBroker."""
@@ -59,7 +65,7 @@ class Peers:
                 known[1].close()
             connection = await open_connection(self._network, address.host, address.port, self._settings, self._staging)
             self._connections[node_id] = (address, connection)
-            connection.ended.add_done_callback(lambda _: self.on_lost(node_id))
+            connection.ended.add_done_callback(lambda _: self._lost(node_id))
             return connection
 
     async def refuses(self, node_id: int) -> bool:

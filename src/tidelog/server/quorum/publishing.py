@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage
@@ -18,21 +19,29 @@ from tidelog.network.later import Later
 
 logger = logging.getLogger(__name__)
 
-# Done when it returns None, else when what it returns is done.
-Act = Callable[[ClusterImage, ImageDelta], Later[None] | None]
+
+class ImageActor(Protocol):
+    """Acts on each image, before clients are told of it and after. Done when a method returns None, else when what it
+    returns is done."""
+
+    def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None: ...
+
+    def follow(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None: ...
 
 
 class ImagePublisher:
-    """`image` is the one that clients are told of."""
+    """`image` is the one that clients are told of.
 
-    def __init__(self, image: ClusterImage) -> None:
+    `finished` is called whenever there is nothing left to do for another image, `failed` when acting has failed.
+    """
+
+    def __init__(
+        self, image: ClusterImage, *, finished: Callable[[], None], failed: Callable[[BaseException], None]
+    ) -> None:
         self.image = image
-        # Before clients are told of an image, and after. Set once there is somebody who acts.
-        self.prepare: Act | None = None
-        self.publish: Act | None = None
-        # Told whenever there is nothing left to do for another image; and when acting has failed.
-        self.on_finished: Callable[[], None] = lambda: None
-        self.on_failure: Callable[[BaseException], None] = lambda _: None
+        self._finished = finished
+        self._failed = failed
+        self._actor: ImageActor | None = None
         self._pending: deque[tuple[ClusterImage, ImageDelta]] = deque()
         # The task that acts on an image, and what it waits for: that runs on its own.
         self._acting: asyncio.Task[None] | None = None
@@ -43,6 +52,10 @@ class ImagePublisher:
     def finished_offset(self) -> int:
         """Everything up to this offset has been acted on."""
         return self._finished_offset
+
+    def begin(self, actor: ImageActor) -> None:
+        """From now on images are acted on. Before that they are only known, as on a node that is no broker."""
+        self._actor = actor
 
     def offer(self, image: ClusterImage, delta: ImageDelta) -> None:
         """Act on it, at once if that is quick and nothing else is under way. Raises what acting raises."""
@@ -63,7 +76,7 @@ class ImagePublisher:
         """Whatever can be done without waiting; the first thing that has to be waited for goes on in a task."""
         while self._pending:
             image, delta = self._pending.popleft()
-            preparing = self.prepare(image, delta) if self.prepare is not None else None
+            preparing = None if self._actor is None else self._actor.prepare(image, delta)
             if preparing is not None:
                 self._awaited = preparing
                 self._acting = asyncio.create_task(self._go_on(image, delta, preparing))
@@ -76,12 +89,12 @@ class ImagePublisher:
 
     def _publish(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         self.image = image
-        self._awaited = self.publish(image, delta) if self.publish is not None else None
+        self._awaited = None if self._actor is None else self._actor.follow(image, delta)
         return self._awaited
 
     def _finish(self, image: ClusterImage) -> None:
         self._finished_offset = image.offset
-        self.on_finished()
+        self._finished()
 
     async def _go_on(self, image: ClusterImage, delta: ImageDelta, preparing: Later[None]) -> None:
         try:
@@ -105,4 +118,4 @@ class ImagePublisher:
     def _fail(self, failure: Exception) -> None:
         """What is left is not done: a node that has not acted on one image must not act on the next."""
         logger.error("this node cannot follow the metadata any more", exc_info=failure)
-        self.on_failure(failure)
+        self._failed(failure)

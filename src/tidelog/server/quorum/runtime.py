@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tidelog.consensus.effects import (
     NEVER,
@@ -62,6 +62,7 @@ from tidelog.protocol.api import response_class
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.notice import Notice
 from tidelog.server.quorum.peers import Peers, UnknownPeer
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.storage.files.filesystem import (
@@ -107,6 +108,14 @@ class _Chore:
     done: asyncio.Future[None]
 
 
+class StateMachine(Protocol):
+    """Applies what the quorum has committed."""
+
+    async def committed(self, high_watermark: int) -> None: ...
+
+    def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None: ...
+
+
 class DamagedQuorumState(Exception):
     """What this node must remember of elections is lost."""
 
@@ -133,6 +142,10 @@ class QuorumRuntime:
         randomness: Randomness,
         filesystem: FileSystem,
         directory: str,
+        state_machine: StateMachine,
+        leadership_changed: Notice[[Leadership]],
+        heard: Notice[[int]],
+        failed: Callable[[BaseException], None],
     ) -> None:
         self._settings = settings
         self._log = log
@@ -167,13 +180,11 @@ class QuorumRuntime:
         self.high_watermark = 0
         # The same, once those who are told of commits know of it.
         self._told_high_watermark = 0
-        # Told, in this order, when they change.
-        self.on_commit: Callable[[int], Awaitable[None]] | None = None
-        self.on_snapshot: Callable[[SnapshotId, SnapshotContent], None] | None = None
-        self.on_leadership: Callable[[Leadership], None] | None = None
-        self.on_failure: Callable[[BaseException], None] | None = None
-        # Told of each request of another node, by its number.
-        self.on_heard: Callable[[int], None] = lambda _: None
+        self._state_machine = state_machine
+        self._leadership_changed = leadership_changed
+        # Given with the number of the node that has sent a request.
+        self._heard = heard
+        self._failed = failed
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -244,7 +255,7 @@ class QuorumRuntime:
         request = self._wire.read_request(message)
         if isinstance(request, Message):
             return request
-        self.on_heard(sender_of(request))
+        self._heard(sender_of(request))
         token = next(self._tokens)
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[token] = waiting
@@ -324,8 +335,7 @@ class QuorumRuntime:
         self._may_stop.set()
         if self._worker is not None and self._worker is not asyncio.current_task():
             self._worker.cancel()
-        if self.on_failure is not None:
-            self.on_failure(failure)
+        self._failed(failure)
 
     async def _handle(self, event: Event | _AppendWanted | _Chore) -> None:
         if isinstance(event, _Chore):
@@ -450,8 +460,7 @@ class QuorumRuntime:
         if content is None:
             return None, False
         logger.info("fetched a snapshot of the metadata up to offset %d", chunk.snapshot_id.end_offset)
-        if self.on_snapshot is not None:
-            self.on_snapshot(chunk.snapshot_id, content)
+        self._state_machine.installed(chunk.snapshot_id, content)
         return chunk.snapshot_id, False
 
     def _lead(self, leadership: Leadership) -> None:
@@ -461,15 +470,13 @@ class QuorumRuntime:
                 _, committed = self._commit_waits.popleft()
                 if not committed.done():
                     committed.set_exception(_not_controller())
-        if self.on_leadership is not None:
-            self.on_leadership(leadership)
+        self._leadership_changed(leadership)
 
     async def _commit(self, high_watermark: int) -> None:
         self.high_watermark = high_watermark
         self._log.committed(high_watermark)
         # The image first: who waits for a commit expects to see its effect.
-        if self.on_commit is not None:
-            await self._await_patiently(partial(self.on_commit, high_watermark))
+        await self._await_patiently(partial(self._state_machine.committed, high_watermark))
         self._told_high_watermark = high_watermark
         while self._commit_waits and self._commit_waits[0][0] < high_watermark:
             offset, committed = self._commit_waits.popleft()

@@ -38,9 +38,9 @@ class SnapshotTaker:
         self._applied = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._writing: asyncio.Future[None] | None = None
+        metadata.applied.listen(self._applied.set)
 
     def start(self) -> None:
-        self._metadata.on_applied = self._applied.set
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
@@ -56,7 +56,7 @@ class SnapshotTaker:
         metadata = self._metadata
         image = metadata.latest
         snapshot_id = SnapshotId(image.offset + 1, metadata.epoch)
-        metadata.bytes_since_snapshot = 0
+        metadata.begin_snapshot()
         self._taken_ms = self._clock.monotonic_ms()
         latest = self._log.latest_snapshot
         if latest is not None and latest.end_offset >= snapshot_id.end_offset:

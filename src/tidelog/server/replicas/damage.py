@@ -28,7 +28,7 @@ class Damage:
         self._broker_id = broker_id
         self.partitions: set[TopicPartition] = set()
 
-    def settle(
+    def after_loading(
         self,
         image: ClusterImage,
         reports: Mapping[LogDirectory, LoadReport],

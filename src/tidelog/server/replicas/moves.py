@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from tidelog.metadata.image import ClusterImage
 from tidelog.model.ids import Uuid
+from tidelog.model.ports import Clock
+from tidelog.partition.throttle import RateLimit
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.results import OffsetOutOfRange, UnexpectedOffset
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
 
 logger = logging.getLogger(__name__)
 
@@ -38,30 +40,42 @@ class Move:
     target: LogDirectory
     # The copy; None until its directory is made.
     future: Log | None = None
-    # From when on the controller is asked to name the new directory.
-    promised: bool = False
     task: asyncio.Task[None] | None = None
+
+
+class DirectoryComparison(Protocol):
+    """Tells the controller about replicas that are in another directory than the metadata says."""
+
+    def compare(self, image: ClusterImage, topics: Iterable[str]) -> None: ...
 
 
 class ReplicaMoves:
     """At most one for each replica."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        replicas: Replicas,
+        image: Callable[[], ClusterImage],
+        directories: DirectoryComparison,
+        throttle: RateLimit,
+        is_compacted: Callable[[Log], bool],
+        clock: Clock,
+    ) -> None:
+        self._broker_id = broker_id
+        self._replicas = replicas
+        self._image = image
+        self._directories = directories
+        self._throttle = throttle
+        self._is_compacted = is_compacted
+        self._clock = clock
         self._moves: dict[Replica, Move] = {}
-        node.replicas.promised_directory = self.promised_directory
-        node.replicas.log_changed.append(self._log_changed)
-        node.replicas.role_changed.append(self._role_changed)
+        replicas.log_changed.listen(self._log_changed)
+        replicas.role_changed.listen(self._role_changed)
 
     def under_way(self) -> list[Move]:
         return list(self._moves.values())
-
-    def promised_directory(self, replica: Replica) -> Uuid | None:
-        """Where the replica will be as soon as the metadata says so."""
-        move = self._moves.get(replica)
-        if move is None or not move.promised or move.target.meta is None:
-            return None
-        return move.target.meta.directory_id
 
     def begin(self, replica: Replica, target: LogDirectory) -> None:
         """Move there, and nowhere else; where it is already, only stop a move that is under way."""
@@ -69,7 +83,7 @@ class ReplicaMoves:
         if current is not None and current.target is target:
             return
         self.cancel(replica)
-        if self._node.replicas.directory_of(replica) is target:
+        if self._replicas.directory_of(replica) is target:
             return
         move = self._moves[replica] = Move(replica=replica, target=target)
         move.task = asyncio.get_running_loop().create_task(self._run(move), name=f"move {replica.topic_partition}")
@@ -81,13 +95,14 @@ class ReplicaMoves:
         if move.task is not None and move.task is not asyncio.current_task():
             move.task.cancel()
         self._drop(move)
-        if move.promised:
+        if self._replicas.promised_directories.pop(replica, None) is not None:
             # The metadata may name the other directory already.
             self._compare(replica)
 
     async def stop(self) -> None:
         """The copies stay; the next start begins those moves again."""
         moves, self._moves = list(self._moves.values()), {}
+        self._replicas.promised_directories.clear()
         for move in moves:
             if move.task is not None:
                 move.task.cancel()
@@ -101,7 +116,7 @@ class ReplicaMoves:
         move = self._moves.get(replica)
         if move is not None:
             self.cancel(replica)
-            if self._node.replicas.get(*replica.topic_partition) is replica:
+            if self._replicas.get(*replica.topic_partition) is replica:
                 self.begin(replica, move.target)
 
     def _role_changed(self, replica: Replica) -> None:
@@ -112,8 +127,8 @@ class ReplicaMoves:
         if move.future is None:
             return
         try:
-            now_ms = self._node.clock.now_ms()
-            self._node.replicas.removals.append(move.target.futures.drop(move.replica.topic_partition, now_ms))
+            now_ms = self._clock.now_ms()
+            self._replicas.removals.append(move.target.futures.drop(move.replica.topic_partition, now_ms))
         except StorageFailure as failure:
             logger.warning("the copy of %s is left behind: %s", move.replica.topic_partition, failure)
         move.future = None
@@ -125,7 +140,7 @@ class ReplicaMoves:
         try:
             await self._make_copy(move)
             await self._catch_up(move)
-            move.promised = True
+            self._promise(move)
             self._compare(replica)
             named = self._named_by_the_metadata(move)
             while not named:
@@ -133,11 +148,11 @@ class ReplicaMoves:
                 named = self._named_by_the_metadata(move)
             await self._take_over(move)
         except StorageFailure as failure:
-            self._moves.pop(replica, None)
+            self._forget(replica)
             if move.target.failure is not None:
-                self._node.replicas.directory_failed(move.target, failure)
+                self._replicas.directory_failed(move.target, failure)
             else:
-                self._node.replicas.storage_failed(replica, failure)
+                self._replicas.storage_failed(replica, failure)
             self._compare(replica)
         except CorruptCheckpoint as problem:
             logger.error("%s is not moved: %s", replica.topic_partition, problem)
@@ -148,6 +163,15 @@ class ReplicaMoves:
             logger.exception("%s is not moved", replica.topic_partition)
             self.cancel(replica)
 
+    def _promise(self, move: Move) -> None:
+        """From now on the controller is asked to name the new directory."""
+        if move.target.meta is not None and move.target.meta.directory_id is not None:
+            self._replicas.promised_directories[move.replica] = move.target.meta.directory_id
+
+    def _forget(self, replica: Replica) -> None:
+        self._moves.pop(replica, None)
+        self._replicas.promised_directories.pop(replica, None)
+
     async def _make_copy(self, move: Move) -> None:
         replica = move.replica
         loop = asyncio.get_running_loop()
@@ -157,13 +181,12 @@ class ReplicaMoves:
             replica.topic_partition,
             Uuid(replica.topic_id),
             replica.log.config,
-            self._node.clock.now_ms(),
+            self._clock.now_ms(),
         )
 
     async def _catch_up(self, move: Move) -> None:
         assert move.future is not None
-        throttle = self._node.replication.throttles.moving
-        monotonic_ms = self._node.clock.monotonic_ms
+        throttle, monotonic_ms = self._throttle, self._clock.monotonic_ms
         while move.future.log_end_offset < move.replica.log.log_end_offset:
             if not throttle.exceeded(monotonic_ms()):
                 throttle.record(self._copy_piece(move), monotonic_ms())
@@ -172,7 +195,7 @@ class ReplicaMoves:
 
     def _copy_piece(self, move: Move) -> int:
         """The bytes that were copied."""
-        source, future, now_ms = move.replica.log, move.future, self._node.clock.now_ms()
+        source, future, now_ms = move.replica.log, move.future, self._clock.now_ms()
         assert future is not None
         result = source.read(max(future.log_end_offset, source.log_start_offset), max_bytes=PIECE_BYTES)
         if isinstance(result, OffsetOutOfRange):
@@ -181,14 +204,14 @@ class ReplicaMoves:
             future.append_as_follower(bytearray(result.records), now_ms)
         except UnexpectedOffset as problem:
             # Nothing is there yet, or retention has removed what would come next.
-            self._node.replicas.removals.extend(future.truncate_fully_and_start_at(problem.first_offset, now_ms=now_ms))
+            self._replicas.removals.extend(future.truncate_fully_and_start_at(problem.first_offset, now_ms=now_ms))
             future.append_as_follower(bytearray(result.records), now_ms)
         return len(result.records)
 
     def _named_by_the_metadata(self, move: Move) -> bool:
-        partition = self._node.image.partition(*move.replica.topic_partition)
+        partition = self._image().partition(*move.replica.topic_partition)
         own = None if move.target.meta is None else move.target.meta.directory_id
-        return partition is not None and partition.directory_of(self._node.broker_id) == own
+        return partition is not None and partition.directory_of(self._broker_id) == own
 
     async def _take_over(self, move: Move) -> None:
         replica = move.replica
@@ -196,24 +219,24 @@ class ReplicaMoves:
         loop = asyncio.get_running_loop()
         # From here on the copy has the name of the replica, in its own directory.
         move.future = await loop.run_in_executor(
-            None, move.target.futures.name, replica.topic_partition, replica.log.config, self._node.clock.now_ms()
+            None, move.target.futures.name, replica.topic_partition, replica.log.config, self._clock.now_ms()
         )
         await self._catch_up(move)
-        busy = self._node.cleans(replica.log)
+        busy = self._is_compacted(replica.log)
         while busy:
             await asyncio.sleep(LOOK_SECONDS)
             await self._catch_up(move)
-            busy = self._node.cleans(replica.log)
+            busy = self._is_compacted(replica.log)
         # Nothing is awaited any more: no record can be appended in between.
         future, source = move.future, replica.log
         if source.latest_epoch > future.latest_epoch:
             future.assign_leader_epoch(source.latest_epoch)
         future.advance_log_start(source.log_start_offset)
         future.update_high_watermark(source.high_watermark)
-        future.config = source.config
-        del self._moves[replica]
-        self._node.replicas.exchange_log(replica, move.target, future)
+        future.reconfigure(source.config)
+        self._forget(replica)
+        self._replicas.exchange_log(replica, move.target, future)
         logger.info("%s has moved to %s", replica.topic_partition, move.target.path)
 
     def _compare(self, replica: Replica) -> None:
-        self._node.replication.directories.compare(self._node.image, [replica.topic_partition.topic])
+        self._directories.compare(self._image(), [replica.topic_partition.topic])

@@ -25,8 +25,8 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
-from tidelog.partition.progress import Eligible, everybody_eligible
 from tidelog.server.configuration.topic_settings import TopicSettings
+from tidelog.server.notice import Notice
 from tidelog.server.replicas.damage import Damage
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
@@ -42,13 +42,21 @@ logger = logging.getLogger(__name__)
 Removal = FileRemoval | DirectoryRemoval
 # What is to be made in which log directory.
 MissingLogs = list[tuple[LogDirectory, list[NewLog]]]
-LeadershipListener = Callable[[Replica], None]
 
 
 class Replicas:
     """Looked up by (topic, partition) for every request, so that is a plain dictionary."""
 
-    def __init__(self, *, broker_id: int, directories: list[LogDirectory], clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        directories: list[LogDirectory],
+        clock: Clock,
+        storage_failing: Notice[[]],
+        shortage: Notice[[StorageFailure]],
+        flush_wanted: Notice[[Replica]],
+    ) -> None:
         self._broker_id = broker_id
         self._directories = directories
         self._clock = clock
@@ -60,26 +68,24 @@ class Replicas:
         # and the topic's id: a topic that is created anew under the name has nothing to do with that.
         self._unusable: dict[tuple[str, int], bytes] = {}
         # Topics of which a replica could not be opened for want of descriptors or of room.
-        self.postponed: dict[str, None] = {}
+        self._postponed: dict[str, None] = {}
         # Where the directories of partitions that are about to be created have been made.
         self._placed: dict[tuple[str, int], LogDirectory] = {}
         # Where those are to be made that are not here yet, if somebody has said so.
         self.preferred_directories: dict[TopicPartition, LogDirectory] = {}
         self.damage = Damage(broker_id)
         self.removals: list[Removal] = []
-        self.became_leader: list[LeadershipListener] = []
-        self.stopped_leading: list[LeadershipListener] = []
-        # Told whenever a replica's leader or leader epoch is another one, or it is not to be used any more.
-        self.role_changed: list[LeadershipListener] = []
-        # Told when a follower's log was cut, or begins again elsewhere, or is about to be deleted.
-        self.log_changed: list[LeadershipListener] = []
+        self.became_leader: Notice[[Replica]] = Notice()
+        self.stopped_leading: Notice[[Replica]] = Notice()
+        # A replica's leader or leader epoch is another one, or it is not to be used any more.
+        self.role_changed: Notice[[Replica]] = Notice()
+        # A follower's log was cut, or begins again elsewhere, or is about to be deleted.
+        self.log_changed: Notice[[Replica]] = Notice()
         # Where a replica that is being moved will be, if the controller is to know.
-        self.promised_directory: Callable[[Replica], Uuid | None] = lambda replica: None
-        # Who may be in sync, as the image has it.
-        self.eligible: Eligible = everybody_eligible
-        self.on_storage_failure: Callable[[], None] = lambda: None
-        self.on_shortage: Callable[[StorageFailure], None] = lambda _: None
-        self.flush_wanted: Callable[[Replica], None] = lambda _: None
+        self.promised_directories: dict[Replica, Uuid] = {}
+        self._storage_failing = storage_failing
+        self._shortage = shortage
+        self._flush_wanted = flush_wanted
 
     # -- looking up ----------------------------------------------------------------------------------------------
 
@@ -264,8 +270,7 @@ class Replicas:
                 del self._partitions_of[topic]
         gone: dict[LogDirectory, list[TopicPartition]] = {}
         for replica in replicas:
-            for tell in self.log_changed:
-                tell(replica)
+            self.log_changed(replica)
             gone.setdefault(self._directory_of.pop(replica), []).append(replica.topic_partition)
         for directory, partitions in gone.items():
             try:
@@ -285,8 +290,7 @@ class Replicas:
                 replica = self._create(topic, number, settings, partition.directory_of(self._broker_id))
                 if replica is None:
                     continue
-            replica.settings = settings
-            replica.log.config = settings.log
+            replica.reconfigure(settings)
             if not replica.offline:
                 self._lead_or_follow(replica, partition, settings, max_lag_ms)
 
@@ -319,8 +323,8 @@ class Replicas:
             log: Log = directory.open_log(topic_partition, Uuid(topic.id), settings.log, self._clock.now_ms())
         except (StorageFailure, CorruptCheckpoint, DamagedLog) as problem:
             if isinstance(problem, StorageFailure) and problem.is_shortage:
-                # Made when there is enough again: `postponed` is looked at by the node.
-                self.postponed[topic.name] = None
+                # Made when there is enough again.
+                self._postponed[topic.name] = None
                 logger.warning("%s is not opened yet: %s", topic_partition, problem)
                 return None
             self._unusable[topic_partition] = topic.id
@@ -333,8 +337,8 @@ class Replicas:
             log=log,
             settings=settings,
             clock=self._clock,
+            flush_wanted=self._flush_wanted,
         )
-        replica.flush_wanted = self.flush_wanted
         self._replicas[topic.name, number] = replica
         self._partitions_of.setdefault(topic.name, {})[topic.name, number] = replica
         self._directory_of[replica] = directory
@@ -379,22 +383,20 @@ class Replicas:
         if before != (replica.leader_id, replica.leader_epoch):
             self._tell(replica, stopped_leading=led and not replica.is_leader)
             if replica.is_leader:
-                for tell in self.became_leader:
-                    tell(replica)
+                self.became_leader(replica)
 
     def _eligible(self, topic_partition: TopicPartition, broker_id: int, broker_epoch: int) -> bool:
         """Whether the controller would let the broker's replica into the in-sync set, as far as the image tells."""
-        partition = None if self._image is None else self._image.partition(*topic_partition)
-        if self._image is None or partition is None or not self.eligible(broker_id, broker_epoch):
+        image = self._image
+        partition = None if image is None else image.partition(*topic_partition)
+        if image is None or partition is None or not is_current(image, broker_id, broker_epoch):
             return False
-        return self._image.has_online_directory(partition, broker_id)
+        return image.has_online_directory(partition, broker_id)
 
     def _tell(self, replica: Replica, *, stopped_leading: bool) -> None:
-        for tell in self.role_changed:
-            tell(replica)
+        self.role_changed(replica)
         if stopped_leading:
-            for tell in self.stopped_leading:
-                tell(replica)
+            self.stopped_leading(replica)
 
     def reported_directory(self, topic_partition: TopicPartition, recorded: Uuid) -> Uuid | None:
         """What the controller has to be told about where our replica is; None if what it has `recorded` is right.
@@ -408,7 +410,7 @@ class Replicas:
             return LOST_DIRECTORY if unknown and topic_partition in self._unusable else None
         directory = self._directory_of[replica]
         own = _id_of(directory)
-        promised = self.promised_directory(replica) if directory.failure is None else None
+        promised = self.promised_directories.get(replica) if directory.failure is None else None
         if promised is not None:
             return None if recorded == promised else promised
         if own is None or recorded == own:
@@ -418,6 +420,20 @@ class Replicas:
         elsewhere = {_id_of(each) for each in self._directories if each.failure is None}
         return LOST_DIRECTORY if recorded in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY, *elsewhere) else None
 
+    # -- what is left to do ----------------------------------------------------------------------------------------
+
+    def take_postponed(self) -> dict[str, None]:
+        """The topics of replicas that could not be opened; whoever takes them tries again."""
+        topics, self._postponed = self._postponed, {}
+        return topics
+
+    def take_removals(self, now_ms: int) -> list[Removal]:
+        """Those that are due."""
+        due = [removal for removal in self.removals if removal.due_ms <= now_ms]
+        if due:
+            self.removals = [removal for removal in self.removals if removal.due_ms > now_ms]
+        return due
+
     # -- what happens to them ------------------------------------------------------------------------------------
 
     def storage_failed(self, replica: Replica, failure: StorageFailure) -> None:
@@ -426,20 +442,20 @@ class Replicas:
         A shortage of descriptors or of room takes nothing offline: whoever asked has been refused, and may try again.
         """
         if failure.is_shortage:
-            self.on_shortage(failure)
+            self._shortage(failure)
             return
         directory = self._directory_of.get(replica)
         if directory is not None:
             self.directory_failed(directory, failure)
         else:
-            self.on_storage_failure()
+            self._storage_failing()
             self._take_offline([replica], failure, "a directory that is deleted")
 
     def directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
         if failure.is_shortage:
-            self.on_shortage(failure)
+            self._shortage(failure)
             return
-        self.on_storage_failure()
+        self._storage_failing()
         self._take_offline(self.in_directory(directory), failure, directory.path)
 
     def _take_offline(self, affected: list[Replica], failure: StorageFailure, where: str) -> None:
@@ -448,8 +464,7 @@ class Replicas:
             logger.error("%s; taking %d partitions in %s offline", failure, len(fresh), where)
         for each in fresh:
             was_leader = each.is_leader
-            each.offline = True
-            each.stop(ErrorCode.KAFKA_STORAGE_ERROR)
+            each.take_offline()
             self._tell(each, stopped_leading=was_leader)
 
     def truncate(self, replica: Replica, offset: int) -> None:
@@ -463,24 +478,21 @@ class Replicas:
                 replica.log.high_watermark,
             )
         self.removals.extend(directory.truncate(replica.topic_partition, offset, now_ms=self._clock.now_ms()))
-        self._log_changed(replica)
+        replica.wake_readers()
+        self.log_changed(replica)
 
     def restart_log(self, replica: Replica, offset: int) -> None:
         """Begin the log anew at `offset`, as a follower. Raises StorageFailure."""
         directory = self._directory_of[replica]
         self.removals.extend(directory.truncate_fully(replica.topic_partition, offset, now_ms=self._clock.now_ms()))
-        self._log_changed(replica)
-
-    def _log_changed(self, replica: Replica) -> None:
         replica.wake_readers()
-        for tell in self.log_changed:
-            tell(replica)
+        self.log_changed(replica)
 
     def exchange_log(self, replica: Replica, directory: LogDirectory, log: Log) -> None:
         """The replica goes on with a copy of its log in another directory. Raises StorageFailure."""
         before = self._directory_of[replica]
         self._directory_of[replica] = directory
-        replica.log = log
+        replica.exchange_log(log)
         directory.adopt_future(replica.topic_partition)
         replica.wake_readers()
         self.removals.extend(before.delete_logs([replica.topic_partition], self._clock.now_ms()))
@@ -494,6 +506,12 @@ class Replicas:
             self.storage_failed(replica, failure)
             return
         replica.wake_readers()
+
+
+def is_current(image: ClusterImage, broker_id: int, broker_epoch: int) -> bool:
+    """Whether this incarnation of the broker is the registered one, and not fenced."""
+    broker = image.brokers.get(broker_id)
+    return broker is not None and broker.active and broker.epoch == broker_epoch
 
 
 def _id_of(directory: LogDirectory) -> Uuid | None:

@@ -87,6 +87,7 @@ class Replica:
         log: Log,
         settings: TopicSettings,
         clock: Clock,
+        flush_wanted: Callable[[Replica], None],
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
@@ -106,8 +107,8 @@ class Replica:
         self.stable_waits: FetchWaits = {}
         self.follower_waits: FetchWaits = {}
         self.offline = False
-        # Called when the log has to be brought to the device before the watermark may move (flush.messages).
-        self.flush_wanted: Callable[[Replica], None] = lambda _: None
+        # The log has to be brought to the device before the watermark may move (flush.messages).
+        self._flush_wanted = flush_wanted
         self._broker_id = broker_id
         self._clock = clock
 
@@ -131,8 +132,7 @@ class Replica:
         if progress is None or leadership.leader_epoch != self.leader_epoch:
             progress = self._begin_to_lead(leadership, rules)
         else:
-            progress.min_in_sync = rules.min_in_sync
-            progress.max_lag_ms = rules.max_lag_ms
+            progress.change_rules(min_in_sync=rules.min_in_sync, max_lag_ms=rules.max_lag_ms)
             # The reply to a proposal may have told more than the image that is looked at here. And the same epoch
             # says nothing new: as long as a proposal is not decided, it may be in force already.
             if leadership.partition_epoch > self.partition_epoch:
@@ -141,7 +141,7 @@ class Replica:
         if progress.record_append(self.log.settled_end_offset, now_ms=self._now_ms()):
             self._watermark_moved()
         if self.log.settled_end_offset < self.log.log_end_offset:
-            self.flush_wanted(self)
+            self._flush_wanted(self)
 
     def _begin_to_lead(self, leadership: Leadership, rules: LeaderRules) -> PartitionProgress:
         end = self.log.log_end_offset
@@ -200,6 +200,19 @@ class Replica:
         """The replica is not to be used any more: those who wait are told or look again."""
         self.leader_id = NOBODY
         self._stop_leading(reason)
+
+    def take_offline(self) -> None:
+        """The disk under it has failed."""
+        self.offline = True
+        self.stop(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def reconfigure(self, settings: TopicSettings) -> None:
+        self.settings = settings
+        self.log.reconfigure(settings.log)
+
+    def exchange_log(self, log: Log) -> None:
+        """Go on with a copy of the log in another directory."""
+        self.log = log
 
     def _take_over(self, leadership: Leadership) -> None:
         self.leader_id = leadership.leader
@@ -348,7 +361,7 @@ class Replica:
             if progress.record_append(settled, now_ms=self._now_ms()):
                 self._watermark_moved(len(data))
             if settled != self.log.log_end_offset:
-                self.flush_wanted(self)
+                self._flush_wanted(self)
             if self.follower_waits:
                 for waiting in list(self.follower_waits):
                     waiting.grown(len(data))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tidelog.metadata.image import Endpoint
+from tidelog.metadata.image import ClusterImage, Endpoint
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH
+from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import (
     CannotConnect,
     ClientConnection,
@@ -25,6 +26,7 @@ from tidelog.network.client_connection import (
     UnsupportedByBroker,
     open_connection,
 )
+from tidelog.network.port import Network
 from tidelog.partition.divergence import truncation_offset
 from tidelog.partition.leader_epochs import EpochEndOffset
 from tidelog.protocol.messages.fetch_request import (
@@ -36,13 +38,14 @@ from tidelog.protocol.messages.fetch_request import (
 )
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
 from tidelog.records.batch import CorruptBatch
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replication.session import FollowerSession
+from tidelog.server.replication.throttles import ReplicationThrottles
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import UnexpectedOffset
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
 
 logger = logging.getLogger(__name__)
 
@@ -81,12 +84,32 @@ class _Asked(NamedTuple):
 Key = tuple[bytes, int]
 
 
-class Fetcher:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """What all fetchers of a broker work with."""
+
+    broker_id: int
+    broker_epoch: Callable[[], int]
+    live: LiveConfig
+    image: Callable[[], ClusterImage]
+    clock: Clock
+    randomness: Randomness
+    network: Network
+    replicas: Replicas
+    flusher: Flusher
+    throttles: ReplicationThrottles
+
+
+class LeaderFetcher:
     """One task, from `start` to `stop`."""
 
-    def __init__(self, node: Node, leader_id: int) -> None:
+    def __init__(self, following: Following, leader_id: int) -> None:
         self.leader_id = leader_id
-        self._node = node
+        self._following = following
+        self._live = following.live
+        self._clock = following.clock
+        self._replicas = following.replicas
+        self._throttles = following.throttles
         self._followed: dict[Replica, _Followed] = {}
         self._changed = asyncio.Event()
         self._connection: ClientConnection | None = None
@@ -137,8 +160,8 @@ class Fetcher:
             except (ConnectionProblem, UnsupportedByBroker) as problem:
                 self._report_outage(problem)
                 self._disconnect()
-                await asyncio.sleep(self._node.randomness.uniform(0.8, 1.2) * retry_ms / 1000)
-                retry_ms = min(2 * retry_ms, float(self._node.config.replica_fetch_backoff_ms))
+                await asyncio.sleep(self._following.randomness.uniform(0.8, 1.2) * retry_ms / 1000)
+                retry_ms = min(2 * retry_ms, float(self._live.config.replica_fetch_backoff_ms))
                 continue
             retry_ms = FIRST_RETRY_MS
             for key, answer in _answers(response):
@@ -146,7 +169,7 @@ class Fetcher:
                     self._take(replicas[key], asked[key], answer)
 
     def _due(self) -> dict[Key, Replica]:
-        now_ms = self._node.clock.monotonic_ms()
+        now_ms = self._clock.monotonic_ms()
         return {
             (replica.topic_id, replica.topic_partition.partition): replica
             for replica, state in self._followed.items()
@@ -156,7 +179,7 @@ class Fetcher:
     def _throttled(self, replica: Replica, state: _Followed) -> bool:
         known = state.leader_high_watermark
         in_sync = known is not None and replica.log.log_end_offset >= known
-        return self._node.replication.throttles.rests(replica, in_sync=in_sync)
+        return self._throttles.rests(replica, in_sync=in_sync)
 
     async def _flushed(self) -> None:
         """Until all flushes are done, as long as it is worth waiting for them."""
@@ -170,10 +193,10 @@ class Fetcher:
     async def _rest(self) -> None:
         """Until a partition is added, a flush is done, or the time of one that had an error has come."""
         self._changed.clear()
-        now_ms = self._node.clock.monotonic_ms()
+        now_ms = self._clock.monotonic_ms()
         waits = [state.not_before_ms - now_ms for state in self._followed.values() if state.flush is None]
         # One that is due and rests all the same is held back by a throttle.
-        waits = [wait if wait > 0 else self._node.replication.throttles.rest_ms() for wait in waits]
+        waits = [wait if wait > 0 else self._throttles.rest_ms() for wait in waits]
         delay_ms = max(1.0, min([IDLE_MS, *waits]))
         try:
             async with asyncio.timeout(delay_ms / 1000):
@@ -183,7 +206,8 @@ class Fetcher:
 
     async def _fetch(self, asked: Mapping[Key, _Asked]) -> FetchResponse:
         connection = await self._connect()
-        config = self._node.config
+        following = self._following
+        config = self._live.config
         version = connection.version_for(FetchRequest)
         if version < FIRST_FETCH_VERSION:
             raise UnsupportedByBroker(
@@ -193,8 +217,8 @@ class Fetcher:
         patience_ms = FLUSH_PATIENCE_MS if self._flushes() else config.replica_fetch_wait_max_ms
         response = await connection.request(
             FetchRequest(
-                cluster_id=self._node.image.cluster_id,
-                replica_state=ReplicaState(replica_id=self._node.broker_id, replica_epoch=self._node.broker_epoch),
+                cluster_id=following.image().cluster_id,
+                replica_state=ReplicaState(replica_id=following.broker_id, replica_epoch=following.broker_epoch()),
                 max_wait_ms=min(patience_ms, config.replica_fetch_wait_max_ms),
                 min_bytes=config.replica_fetch_min_bytes,
                 max_bytes=config.replica_fetch_response_max_bytes,
@@ -226,7 +250,7 @@ class Fetcher:
                     fetch_offset=one.fetch_offset,
                     last_fetched_epoch=one.last_fetched_epoch,
                     log_start_offset=one.log_start_offset,
-                    partition_max_bytes=self._node.config.replica_fetch_max_bytes,
+                    partition_max_bytes=self._live.config.replica_fetch_max_bytes,
                 )
             )
         return [FetchTopic(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()]
@@ -235,8 +259,8 @@ class Fetcher:
 
     async def _connect(self) -> ClientConnection:
         """Raises CannotConnect."""
-        broker = self._node.image.brokers.get(self.leader_id)
-        listener = self._node.config.inter_broker_listener_name
+        broker = self._following.image().brokers.get(self.leader_id)
+        listener = self._live.config.inter_broker_listener_name
         endpoint = None if broker is None or listener is None else broker.endpoint(listener)
         if endpoint is None:
             raise CannotConnect(f"broker {self.leader_id} is not registered with a listener {listener}")
@@ -244,13 +268,13 @@ class Fetcher:
         if connection is not None and not connection.closed and endpoint == self._connected_to:
             return connection
         self._disconnect()
-        config = self._node.config
+        config = self._live.config
         self._connection = await open_connection(
-            self._node.ports.network,
+            self._following.network,
             endpoint.host,
             endpoint.port,
             ConnectionSettings(
-                client_id=f"broker-{self._node.broker_id}-fetcher-{self.leader_id}",
+                client_id=f"broker-{self._following.broker_id}-fetcher-{self.leader_id}",
                 connect_timeout_ms=config.socket_connection_setup_timeout_ms,
                 # The first batch is sent whole even if it alone is above the limit (KIP-74); none is larger than
                 # the request that brought it.
@@ -283,7 +307,7 @@ class Fetcher:
         try:
             done = self._apply(replica, answer)
         except StorageFailure as failure:
-            self._node.replicas.storage_failed(replica, failure)
+            self._replicas.storage_failed(replica, failure)
             # Where there is no room, the leader is asked again later.
             self._delay(state)
             return
@@ -294,7 +318,7 @@ class Fetcher:
             # A mistake of ours with one partition must not stop the others.
             logger.exception("%s: the answer of broker %d could not be used", replica.topic_partition, self.leader_id)
             done = False
-        self._node.replication.throttles.fetched(replica, len(answer.records or b""))
+        self._throttles.fetched(replica, len(answer.records or b""))
         if done:
             state.leader_high_watermark = answer.high_watermark
             state.failures = 0
@@ -306,10 +330,10 @@ class Fetcher:
             self._followed[replica] = self._followed.pop(replica)
 
     def _delay(self, state: _Followed) -> None:
-        longest = float(self._node.config.replica_fetch_backoff_ms)
+        longest = float(self._live.config.replica_fetch_backoff_ms)
         wait_ms = min(FIRST_RETRY_MS * (1 << min(state.failures, 16)), longest)
         state.failures += 1
-        state.not_before_ms = self._node.clock.monotonic_ms() + wait_ms
+        state.not_before_ms = self._clock.monotonic_ms() + wait_ms
 
     def _apply(self, replica: Replica, answer: PartitionData) -> bool:
         """Whether the partition may be asked for again at once. Raises StorageFailure, CorruptBatch and
@@ -336,7 +360,7 @@ class Fetcher:
             if log.log_start_offset != log.log_end_offset or problem.first_offset > log.log_end_offset:
                 raise
             # Records were deleted up to the middle of a batch, and this batch is the first one here.
-            self._node.replicas.restart_log(replica, problem.first_offset)
+            self._replicas.restart_log(replica, problem.first_offset)
             replica.append_fetched(
                 records, leader_high_watermark=answer.high_watermark, leader_log_start=answer.log_start_offset
             )
@@ -356,10 +380,10 @@ class Fetcher:
             told.epoch,
             told.end_offset,
         )
-        self._node.replicas.truncate(replica, offset)
+        self._replicas.truncate(replica, offset)
         if log.log_start_offset == log.log_end_offset and answer.log_start_offset < log.log_start_offset:
             # Nothing is left here: then the log can have all that the leader has.
-            self._node.replicas.restart_log(replica, answer.log_start_offset)
+            self._replicas.restart_log(replica, answer.log_start_offset)
         if before == (log.log_end_offset, log.latest_epoch):
             logger.error("%s cannot be brought into line with broker %d", replica.topic_partition, self.leader_id)
             return False
@@ -386,7 +410,7 @@ class Fetcher:
             self.leader_id,
             log.log_end_offset,
         )
-        self._node.replicas.restart_log(replica, start)
+        self._replicas.restart_log(replica, start)
         return True
 
     # -- the device ----------------------------------------------------------------------------------------------
@@ -398,9 +422,9 @@ class Fetcher:
 
     async def _flush(self, replica: Replica, state: _Followed) -> None:
         try:
-            await self._node.flusher.flush(replica)
+            await self._following.flusher.flush(replica)
         except StorageFailure as failure:
-            self._node.replicas.storage_failed(replica, failure)
+            self._replicas.storage_failed(replica, failure)
         finally:
             state.flush = None
             self._changed.set()

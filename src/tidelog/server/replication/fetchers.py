@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from tidelog.server.replicas.replica import Replica
-from tidelog.server.replication.fetcher import Fetcher
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
+from tidelog.server.replication.fetcher import Following, LeaderFetcher
 
 
 class Fetchers:
     """Kept in step by `role_changed`. Nothing is fetched before `start` and after `stop`."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._fetchers: dict[int, Fetcher] = {}
+    def __init__(self, following: Following) -> None:
+        self._following = following
+        self._fetchers: dict[int, LeaderFetcher] = {}
         self._leader_of: dict[Replica, int] = {}
         self._running = False
 
@@ -35,10 +31,10 @@ class Fetchers:
             self._leader_of[replica] = wanted
             self._fetcher(wanted).add(replica)
 
-    def _fetcher(self, leader_id: int) -> Fetcher:
+    def _fetcher(self, leader_id: int) -> LeaderFetcher:
         fetcher = self._fetchers.get(leader_id)
         if fetcher is None:
-            fetcher = self._fetchers[leader_id] = Fetcher(self._node, leader_id)
+            fetcher = self._fetchers[leader_id] = LeaderFetcher(self._following, leader_id)
             if self._running:
                 fetcher.start()
         return fetcher

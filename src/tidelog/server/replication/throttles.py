@@ -28,9 +28,9 @@ class ReplicationThrottles:
         self.reconfigure(config)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        self.leader.bytes_per_second = config.leader_replication_throttled_rate
-        self.follower.bytes_per_second = config.follower_replication_throttled_rate
-        self.moving.bytes_per_second = config.replica_alter_log_dirs_io_max_bytes_per_second
+        self.leader.change(config.leader_replication_throttled_rate)
+        self.follower.change(config.follower_replication_throttled_rate)
+        self.moving.change(config.replica_alter_log_dirs_io_max_bytes_per_second)
 
     # -- as a leader ---------------------------------------------------------------------------------------------
 

@@ -12,10 +12,12 @@ import logging
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from tidelog.model.ports import Clock
 from tidelog.records.batch import CorruptBatch
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.upkeep.old_segments import delete_old_segments
 from tidelog.storage.cleaner.compaction import (
@@ -28,9 +30,6 @@ from tidelog.storage.cleaner.compaction import (
 from tidelog.storage.cleaner.selection import CleanableRange
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.log import Log
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
 
 logger = logging.getLogger(__name__)
 
@@ -57,8 +56,10 @@ class Throttle:
 class Cleaning:
     """As many compactions at a time as log.cleaner.threads says. Runs from `start` to `stop`."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, *, live: LiveConfig, replicas: Replicas, clock: Clock) -> None:
+        self._live = live
+        self._replicas = replicas
+        self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
         self._throttle = Throttle()
         self._busy: set[Log] = set()
@@ -66,19 +67,20 @@ class Cleaning:
         self._uncleanable: weakref.WeakSet[Log] = weakref.WeakSet()
         # One whose disk is full waits until the others have had their turn: as the dirtiest it would always be next.
         self._postponed: weakref.WeakSet[Log] = weakref.WeakSet()
-        self._dirtiest_ratio = 0.0
-        node.cleans = self._busy.__contains__
-        node.metrics.gauge(
-            "tidelog_cleaner_max_dirty_ratio", "Of the log that is compacted next", lambda: self._dirtiest_ratio
-        )
-        node.metrics.gauge(
-            "tidelog_cleaner_uncleanable_partitions",
-            "Logs that are damaged and not compacted any more",
-            lambda: len(self._uncleanable),
-        )
+        # Of the log that is compacted next.
+        self.dirtiest_ratio = 0.0
+
+    @property
+    def uncleanable_count(self) -> int:
+        """How many logs are damaged and not compacted any more."""
+        return len(self._uncleanable)
+
+    def is_compacted(self, log: Log) -> bool:
+        """Whether a compaction of this log is under way."""
+        return log in self._busy
 
     def start(self) -> None:
-        if self._node.config.log_cleaner_enable:
+        if self._live.config.log_cleaner_enable:
             self._tasks.append(asyncio.create_task(self._run(0)))
 
     async def stop(self) -> None:
@@ -90,7 +92,7 @@ class Cleaning:
     async def _run(self, number: int) -> None:
         """Cleaners are numbered from 0. The first starts the others: log.cleaner.threads may grow at any time."""
         while True:
-            config = self._node.config
+            config = self._live.config
             for another in range(len(self._tasks), config.log_cleaner_threads if number == 0 else 0):
                 self._tasks.append(asyncio.create_task(self._run(another)))
             if number >= config.log_cleaner_threads:
@@ -104,7 +106,7 @@ class Cleaning:
                 logger.exception("the cleaner failed")
                 cleaned = False
             if not cleaned:
-                await asyncio.sleep(self._node.config.log_cleaner_backoff_ms / 1000)
+                await asyncio.sleep(self._live.config.log_cleaner_backoff_ms / 1000)
 
     async def clean_dirtiest(self) -> bool:
         """Compact the log that is worth it most; whether there was one."""
@@ -119,7 +121,7 @@ class Cleaning:
         except CompactionRevoked:
             logger.info("the log of %s changed while it was compacted; that begins anew", log.topic_partition)
         except StorageFailure as failure:
-            self._node.replicas.storage_failed(replica, failure)
+            self._replicas.storage_failed(replica, failure)
             self._postponed.add(log)
             return False
         except DamagedSegment as damage:
@@ -135,17 +137,17 @@ class Cleaning:
     async def _apply_retention(self) -> None:
         """Of compacted topics that delete, too, as Kafka does: after each round, which is far more often than
         log.retention.check.interval.ms. A log that is being compacted has its turn later."""
-        for number, replica in enumerate(self._node.replicas, 1):
+        for number, replica in enumerate(self._replicas, 1):
             if number % LOGS_PER_STEP == 0:
                 await asyncio.sleep(0)
             log = replica.log
             if log.config.compact and log.config.delete and not replica.offline and log not in self._busy:
-                delete_old_segments(self._node, replica)
+                delete_old_segments(self._replicas, replica, self._clock.now_ms())
 
     async def _find_dirtiest(self) -> tuple[Replica, CleanableRange] | None:
-        now_ms = self._node.clock.now_ms()
+        now_ms = self._clock.now_ms()
         candidates: list[tuple[float, Replica, CleanableRange]] = []
-        for number, replica in enumerate(self._node.replicas, 1):
+        for number, replica in enumerate(self._replicas, 1):
             if number % LOGS_PER_STEP == 0:
                 await asyncio.sleep(0)
             log = replica.log
@@ -154,7 +156,7 @@ class Cleaning:
             try:
                 planned = log.cleanable_range(now_ms)
             except StorageFailure as failure:
-                self._node.replicas.storage_failed(replica, failure)
+                self._replicas.storage_failed(replica, failure)
                 continue
             except CorruptBatch as damage:
                 logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
@@ -164,22 +166,22 @@ class Cleaning:
                 candidates.append((planned.dirty_ratio, replica, planned))
         if not candidates:
             self._postponed.clear()
-            self._dirtiest_ratio = 0.0
+            self.dirtiest_ratio = 0.0
             return None
-        self._dirtiest_ratio, replica, planned = max(candidates, key=lambda candidate: candidate[0])
+        self.dirtiest_ratio, replica, planned = max(candidates, key=lambda candidate: candidate[0])
         return replica, planned
 
     async def _clean(self, replica: Replica, planned: CleanableRange) -> None:
         log = replica.log
-        config = self._node.config
+        config = self._live.config
         limits = CompactionLimits(
             dedupe_buffer_bytes=config.log_cleaner_dedupe_buffer_size // max(1, config.log_cleaner_threads),
             load_factor=config.log_cleaner_io_buffer_load_factor,
             io_buffer_bytes=config.log_cleaner_io_buffer_size // max(1, config.log_cleaner_threads) // 2,
         )
-        started_ms = self._node.clock.monotonic_ms()
+        started_ms = self._clock.monotonic_ms()
         size_before = log.size
-        compaction = log.start_compaction(planned, limits, self._node.clock.now_ms())
+        compaction = log.start_compaction(planned, limits, self._clock.now_ms())
         complete = False
         try:
             await self._drive(compaction.map_keys())
@@ -194,31 +196,31 @@ class Cleaning:
             log.topic_partition,
             planned.first_dirty_offset,
             compaction.cleaned_up_to,
-            (self._node.clock.monotonic_ms() - started_ms) / 1000,
+            (self._clock.monotonic_ms() - started_ms) / 1000,
             compaction.records_kept,
             compaction.records_read,
             log.size,
             size_before,
         )
-        for directory in self._node.replicas.directories:
+        for directory in self._replicas.directories:
             if directory.logs.get(log.topic_partition) is log:
                 await _in_thread(directory.checkpoints.write_cleaned)
 
     async def _swap_in(self, log: Log, compaction: Compaction) -> None:
-        segment, removal = log.exchange.swap_in(compaction, self._node.clock.now_ms())
-        self._node.replicas.removals.append(removal)
+        segment, removal = log.exchange.swap_in(compaction, self._clock.now_ms())
+        self._replicas.removals.append(removal)
         await _in_thread(log.exchange.sync_names, compaction)
         log.exchange.finish(segment)
 
     async def _drive(self, work: Work) -> None:
         """Run the work to its end, slice by slice."""
-        clock = self._node.clock
+        clock = self._clock
         try:
             while True:
                 moved_bytes, is_done = await _in_thread(_run_slice, work, clock)
                 if is_done:
                     return
-                limit = self._node.config.log_cleaner_io_max_bytes_per_second
+                limit = self._live.config.log_cleaner_io_max_bytes_per_second
                 pause_ms = self._throttle.pause_ms(moved_bytes, limit, clock.monotonic_ms())
                 if pause_ms >= 1:
                     await asyncio.sleep(pause_ms / 1000)

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
-from tidelog.server.node import Node
+from tidelog.model.ports import Clock
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.registry import Replicas
+from tidelog.server.routing.connections import Connections
 from tidelog.server.upkeep.cleaning import Cleaning
 from tidelog.server.upkeep.old_segments import delete_old_segments
 from tidelog.storage.directories.log_directory import LogDirectory
-from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.files.filesystem import FileSystem, StorageFailure
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +31,30 @@ LOGS_PER_STEP = 50
 class Housekeeping:
     """Starts its loops in `start` and ends them in `stop`."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(
+        self,
+        *,
+        live: LiveConfig,
+        replicas: Replicas,
+        flusher: Flusher,
+        cleaning: Cleaning,
+        connections: Connections,
+        follow_topics: Callable[[Iterable[str]], None],
+        clock: Clock,
+        filesystem: FileSystem,
+    ) -> None:
+        self._live = live
+        self._replicas = replicas
+        self._flusher = flusher
+        self._cleaning = cleaning
+        self._connections = connections
+        self._follow_topics = follow_topics
+        self._clock = clock
+        self._filesystem = filesystem
         self._tasks: list[asyncio.Task[None]] = []
-        self.cleaning = Cleaning(node)
 
     def start(self) -> None:
-        config = self._node.config
+        config = self._live.config
         self._every(config.replica_high_watermark_checkpoint_interval_ms, self._checkpoint_high_watermarks)
         self._every(config.log_flush_offset_checkpoint_interval_ms, self._checkpoint_recovery_points)
         self._every(config.log_flush_start_offset_checkpoint_interval_ms, self._checkpoint_log_starts)
@@ -42,11 +63,11 @@ class Housekeeping:
         self._every(FLUSH_CHECK_MS, self._flush)
         self._every(REMOVAL_CHECK_MS, self._remove_files)
         self._every(POSTPONED_CHECK_MS, self._open_postponed)
-        self._tasks.append(asyncio.create_task(self._node.connections.close_idle_ones()))
-        self.cleaning.start()
+        self._tasks.append(asyncio.create_task(self._connections.close_idle_ones()))
+        self._cleaning.start()
 
     async def stop(self) -> None:
-        await self.cleaning.stop()
+        await self._cleaning.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -83,51 +104,42 @@ class Housekeeping:
                 self._directory_failed(directory, failure)
 
     def _healthy(self) -> Iterator[LogDirectory]:
-        return (directory for directory in self._node.replicas.directories if directory.failure is None)
+        return (directory for directory in self._replicas.directories if directory.failure is None)
 
     def _directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
-        for replica in self._node.replicas.in_directory(directory)[:1]:
-            self._node.replicas.storage_failed(replica, failure)
+        for replica in self._replicas.in_directory(directory)[:1]:
+            self._replicas.storage_failed(replica, failure)
 
     # -- logs ----------------------------------------------------------------------------------------------------
 
     async def _flush(self) -> None:
-        await self._node.flusher.flush_due_ones(self._node.replicas)
+        await self._flusher.flush_due_ones(self._replicas)
 
     async def apply_retention(self) -> None:
         """Delete segments that are too old, or that make their partition too large, or that lie before its start."""
-        replicas = self._node.replicas
-        for number, replica in enumerate(replicas):
+        for number, replica in enumerate(self._replicas):
             if number % LOGS_PER_STEP == LOGS_PER_STEP - 1:
                 await asyncio.sleep(0)
             if replica.offline:
                 continue
-            delete_old_segments(self._node, replica)
+            delete_old_segments(self._replicas, replica, self._clock.now_ms())
 
     async def _open_postponed(self) -> None:
         """Replicas that could not be opened for want of descriptors."""
-        replicas = self._node.replicas
-        if replicas.postponed:
-            topics, replicas.postponed = replicas.postponed, {}
-            self._node.follow_image(topics)
+        topics = self._replicas.take_postponed()
+        if topics:
+            self._follow_topics(topics)
 
     async def _remove_files(self) -> None:
-        replicas = self._node.replicas
-        now_ms = self._node.clock.now_ms()
-        due = [removal for removal in replicas.removals if removal.due_ms <= now_ms]
-        if not due:
-            return
-        replicas.removals = [removal for removal in replicas.removals if removal.due_ms > now_ms]
-        filesystem = self._node.ports.filesystem
-        for removal in due:
+        for removal in self._replicas.take_removals(self._clock.now_ms()):
             try:
-                await asyncio.get_running_loop().run_in_executor(None, removal.run, filesystem)
+                await asyncio.get_running_loop().run_in_executor(None, removal.run, self._filesystem)
             except OSError as error:
                 logger.warning("files that are out of use stay behind: %s", error)
 
     async def _expire_producers(self) -> None:
-        now_ms = self._node.clock.now_ms()
-        for number, replica in enumerate(self._node.replicas):
+        now_ms = self._clock.now_ms()
+        for number, replica in enumerate(self._replicas):
             if number % LOGS_PER_STEP == LOGS_PER_STEP - 1:
                 await asyncio.sleep(0)
             replica.log.producer_states.expire(now_ms)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.files.filesystem import StorageFailure
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
 
 logger = logging.getLogger(__name__)
 
 
-def delete_old_segments(node: Node, replica: Replica) -> None:
+def delete_old_segments(replicas: Replicas, replica: Replica, now_ms: int) -> None:
     """Segments that are too old, or that make their partition too large, or that lie before its start."""
-    replicas = node.replicas
     log = replica.log
     start_before = log.log_start_offset
     try:
-        replicas.removals.extend(log.delete_old_segments(node.clock.now_ms()))
+        replicas.removals.extend(log.delete_old_segments(now_ms))
     except StorageFailure as failure:
         replicas.storage_failed(replica, failure)
         return

@@ -26,12 +26,14 @@ from tidelog.storage.directories.meta_properties import MetaProperties
 STOP_SECONDS = 30.0
 RETRY_START_SECONDS = 1.0
 
-NodeFactory = Callable[[Mapping[str, str], Ports], RunningNode]
+# Called with the number and the epoch of a broker that was fenced because its process is gone.
+BrokerGone = Callable[[int, int], None]
+NodeFactory = Callable[[Mapping[str, str], Ports, BrokerGone], RunningNode]
 
 
-def real_node(properties: Mapping[str, str], ports: Ports) -> RunningNode:
+def real_node(properties: Mapping[str, str], ports: Ports, broker_gone: BrokerGone) -> RunningNode:
     """The broker as users run it."""
-    return RunningNode(BrokerConfig.from_properties(properties), ports)
+    return RunningNode(BrokerConfig.from_properties(properties), ports, broker_gone)
 
 
 class Surroundings(Protocol):
@@ -158,8 +160,7 @@ class SimulatedNode:
         world.loop.create_task(self._serve(process, ports, self._stop), context=process.context.copy())
 
     async def _serve(self, process: Process, ports: Ports, stop: asyncio.Event) -> None:
-        running = self._begun = self._factory(self.properties, ports)
-        running.on_broker_gone = self._world.broker_fenced_as_gone
+        running = self._begun = self._factory(self.properties, ports, self._world.broker_fenced_as_gone)
         try:
             started = await start_unless(stop, running)
         except Exception as error:

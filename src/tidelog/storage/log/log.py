@@ -129,6 +129,9 @@ class Log:
     def __repr__(self) -> str:
         return f"Log({self.topic_partition}, start={self.log_start_offset}, end={self.log_end_offset})"
 
+    def reconfigure(self, config: LogConfig) -> None:
+        self.config = config
+
     @property
     def last_stable_offset(self) -> int:
         return self.producer_states.last_stable_offset(self.high_watermark, log_start_offset=self.log_start_offset)

@@ -1,0 +1,364 @@
+"""The composition root: makes all parts of a node and hands each what it needs, through its constructor.
+
+Where two parts need each other, a `Notice` is made first and goes to both. Nothing runs before
+`tidelog.server.startup` starts it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.consensus.effects import Leadership
+from tidelog.controller.features import SUPPORTED_FEATURES
+from tidelog.metadata.image import ClusterImage
+from tidelog.network.request_memory import DEFAULT_LIMIT_BYTES, RequestMemory
+from tidelog.server import gauges
+from tidelog.server.api.catalogue import BY_KEY
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.coordination.assembly import group_coordinator, other_brokers, transaction_coordinator
+from tidelog.server.coordination.auto_topics import TopicsOnDemand
+from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.coordination.markers import MarkerAppends
+from tidelog.server.coordination.producer_ids import ProducerIdBlocks, ProducerIds
+from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.fetching.sessions import FetchSessions
+from tidelog.server.image_follower import ImageFollower
+from tidelog.server.node import Node
+from tidelog.server.notice import Notice
+from tidelog.server.observability.metrics import Metrics
+from tidelog.server.opening import directory_ids
+from tidelog.server.patient_work import PatientWork
+from tidelog.server.ports import Ports
+from tidelog.server.quorum import settings
+from tidelog.server.quorum.active_controller import ActiveController
+from tidelog.server.quorum.answers import ControllerAnswers
+from tidelog.server.quorum.channel import ControllerChannel
+from tidelog.server.quorum.control_plane import ControlPlane
+from tidelog.server.quorum.leader_watch import LeaderWatch
+from tidelog.server.quorum.lifecycle import BrokerLifecycle
+from tidelog.server.quorum.metadata import MetadataFollower
+from tidelog.server.quorum.peers import Peers
+from tidelog.server.quorum.quorum_log import QuorumLog
+from tidelog.server.quorum.runtime import QuorumRuntime
+from tidelog.server.quorum.snapshots import SnapshotTaker
+from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.moves import ReplicaMoves
+from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replicas.replica import Replica
+from tidelog.server.replicas.storage_failures import StorageFailures
+from tidelog.server.replication.authority import InSyncAuthority, QuorumAuthority
+from tidelog.server.replication.directories import DirectoryAssignments
+from tidelog.server.replication.fetcher import Following
+from tidelog.server.replication.fetchers import Fetchers
+from tidelog.server.replication.in_sync import InSyncSets
+from tidelog.server.replication.runtime import Replication
+from tidelog.server.replication.throttles import ReplicationThrottles
+from tidelog.server.routing.connections import Connections
+from tidelog.server.upkeep.cleaning import Cleaning
+from tidelog.server.upkeep.housekeeping import Housekeeping
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.files.filesystem import StorageFailure
+
+# -- the metadata quorum, on every node ----------------------------------------------------------------------------
+
+
+def compose_control(
+    config: BrokerConfig,
+    ports: Ports,
+    directory: LogDirectory,
+    *,
+    failed: Callable[[BaseException], None],
+    broker_gone: Callable[[int, int], None],
+) -> ControlPlane:
+    """`failed` is called when the node cannot follow the metadata any more, `broker_gone` with the number and epoch of
+    each broker that this node, as the active controller, fences because its process is gone.
+
+    Raises what opening the metadata log raises.
+    """
+    assert directory.meta is not None
+    voters = settings.voter_addresses(config)
+    quorum_settings = settings.quorum_settings(config, directory.meta, voters)
+    connection = settings.connection_settings(config)
+    acting_failed: Notice[[BaseException]] = Notice()
+    leadership_changed: Notice[[Leadership]] = Notice()
+    heard: Notice[[int]] = Notice()
+    controller_changed: Notice[[]] = Notice()
+    log = QuorumLog.open(directory, ports.filesystem, ports.clock, settings.metadata_log_config(config))
+    metadata = MetadataFollower(log, directory.meta.cluster_id, acting_failed)
+    quorum = QuorumRuntime(
+        settings=quorum_settings,
+        log=log,
+        wire=settings.quorum_wire(config, directory.meta, voters),
+        peers=Peers(ports.network, voters.get, connection),
+        clock=ports.clock,
+        randomness=ports.randomness,
+        filesystem=ports.filesystem,
+        directory=log.directory,
+        state_machine=metadata,
+        leadership_changed=leadership_changed,
+        heard=heard,
+        failed=failed,
+    )
+    acting_failed.listen(quorum.fail)
+    controller, answers = None, None
+    if quorum_settings.is_voter:
+        controller = ActiveController(
+            quorum=quorum,
+            metadata=metadata,
+            config=config,
+            clock=ports.clock,
+            randomness=ports.randomness,
+            network=ports.network,
+            broker_gone=broker_gone,
+        )
+        answers = ControllerAnswers(controller, BY_KEY)
+        heard.listen(controller.absent_brokers.seen)
+        leadership_changed.listen(controller.leadership_changed)
+
+    def elected(leadership: Leadership) -> None:
+        if leadership.leader_id is not None:
+            controller_changed()
+
+    def connection_lost(node_id: int) -> None:
+        """A controller that has lost a broker's connection wonders whether the broker is alive: say so at once."""
+        if node_id == quorum.leader_id:
+            controller_changed()
+
+    leadership_changed.listen(elected)
+    channel_peers = Peers(ports.network, voters.get, connection, connection_lost)
+    forwarding = Peers(ports.network, voters.get, connection)
+    return ControlPlane(
+        log=log,
+        quorum=quorum,
+        leader_watch=LeaderWatch(quorum, ports.clock),
+        metadata=metadata,
+        snapshots=SnapshotTaker(
+            log=log, metadata=metadata, quorum=quorum, rules=settings.snapshot_rules(config), clock=ports.clock
+        ),
+        controller=controller,
+        answers=answers,
+        channel=ControllerChannel(
+            node_id=config.node_id,
+            quorum=quorum,
+            local=answers,
+            peers=channel_peers,
+            forwarding=forwarding,
+            timeout_seconds=config.controller_socket_timeout_ms / 1000,
+        ),
+        peers=(channel_peers, forwarding),
+        controller_changed=controller_changed,
+    )
+
+
+# -- a broker ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basis:
+    """What nearly every part of a broker is made with."""
+
+    live: LiveConfig
+    image: Callable[[], ClusterImage]
+    ports: Ports
+    control: ControlPlane
+    lifecycle: BrokerLifecycle
+    metrics: Metrics
+
+    @property
+    def broker_id(self) -> int:
+        return self.live.config.node_id
+
+    def broker_epoch(self) -> int:
+        return self.lifecycle.broker_epoch
+
+
+def compose_broker(
+    config: BrokerConfig,
+    ports: Ports,
+    directories: Sequence[LogDirectory],
+    control: ControlPlane,
+    metrics: Metrics,
+    authority: InSyncAuthority | None = None,
+) -> Node:
+    """`authority` decides about in-sync sets; the active controller if None."""
+
+    def image() -> ClusterImage:
+        return control.metadata.image
+
+    lifecycle = BrokerLifecycle(
+        config=config,
+        channel=control.channel,
+        metadata=control.metadata,
+        features=SUPPORTED_FEATURES,
+        offline_directories=lambda: directory_ids(each for each in directories if each.failure is not None),
+    )
+    control.controller_changed.listen(lifecycle.controller_changed)
+    basis = _Basis(
+        live=LiveConfig(config, image),
+        image=image,
+        ports=ports,
+        control=control,
+        lifecycle=lifecycle,
+        metrics=metrics,
+    )
+    storage_failing: Notice[[]] = Notice()
+    shortage: Notice[[StorageFailure]] = Notice()
+    flush_wanted: Notice[[Replica]] = Notice()
+    replicas = Replicas(
+        broker_id=config.node_id,
+        directories=list(directories),
+        clock=ports.clock,
+        storage_failing=storage_failing,
+        shortage=shortage,
+        flush_wanted=flush_wanted,
+    )
+    flusher = Flusher(ports.clock, replicas.storage_failed)
+    flush_wanted.listen(flusher.begin)
+    replication = _replication(basis, replicas, flusher, authority or QuorumAuthority(control.channel))
+    storage_failures = StorageFailures(
+        image=image,
+        metrics=basis.metrics,
+        directories=replication.directories,
+        directory_failed=lifecycle.directory_failed,
+    )
+    storage_failing.listen(storage_failures.failing)
+    shortage.listen(storage_failures.shortage)
+    return _node(basis, replicas, flusher, replication)
+
+
+def _replication(basis: _Basis, replicas: Replicas, flusher: Flusher, authority: InSyncAuthority) -> Replication:
+    ports = basis.ports
+    throttles = ReplicationThrottles(broker_id=basis.broker_id, clock=ports.clock, config=basis.live.config)
+    following = Following(
+        broker_id=basis.broker_id,
+        broker_epoch=basis.broker_epoch,
+        live=basis.live,
+        image=basis.image,
+        clock=ports.clock,
+        randomness=ports.randomness,
+        network=ports.network,
+        replicas=replicas,
+        flusher=flusher,
+        throttles=throttles,
+    )
+    return Replication(
+        live=basis.live,
+        image=basis.image,
+        replicas=replicas,
+        fetchers=Fetchers(following),
+        in_sync=InSyncSets(broker_id=basis.broker_id, broker_epoch=basis.broker_epoch, authority=authority),
+        directories=DirectoryAssignments(
+            broker_id=basis.broker_id,
+            broker_epoch=basis.broker_epoch,
+            replicas=replicas,
+            channel=basis.control.channel,
+        ),
+        throttles=throttles,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Coordinators:
+    producer_ids: ProducerIds
+    groups: GroupCoordinator
+    marker_appends: MarkerAppends
+    transactions: TransactionCoordinator
+
+
+def _coordinators(basis: _Basis, replicas: Replicas) -> _Coordinators:
+    live, image, ports = basis.live, basis.image, basis.ports
+    blocks = ProducerIdBlocks(
+        broker_id=basis.broker_id, broker_epoch=basis.broker_epoch, controller=basis.control.channel
+    )
+    producer_ids = ProducerIds(blocks.allocate)
+    groups = group_coordinator(
+        live=live, image=image, replicas=replicas, clock=ports.clock, randomness=ports.randomness
+    )
+    # For this broker's own coordinator and for those of other brokers.
+    marker_appends = MarkerAppends(replicas=replicas, clock=ports.clock, offsets=groups)
+    transactions = transaction_coordinator(
+        live=live,
+        image=image,
+        replicas=replicas,
+        clock=ports.clock,
+        marker_appends=marker_appends,
+        other_brokers=other_brokers(live.config, image, ports.network),
+        producer_ids=producer_ids,
+    )
+    return _Coordinators(
+        producer_ids=producer_ids, groups=groups, marker_appends=marker_appends, transactions=transactions
+    )
+
+
+def _node(basis: _Basis, replicas: Replicas, flusher: Flusher, replication: Replication) -> Node:
+    live, image, ports, control, metrics = basis.live, basis.image, basis.ports, basis.control, basis.metrics
+    config = live.config
+    cleaning = Cleaning(live=live, replicas=replicas, clock=ports.clock)
+    moves = ReplicaMoves(
+        broker_id=basis.broker_id,
+        replicas=replicas,
+        image=image,
+        directories=replication.directories,
+        throttle=replication.throttles.moving,
+        is_compacted=cleaning.is_compacted,
+        clock=ports.clock,
+    )
+    coordinators = _coordinators(basis, replicas)
+    image_follower = ImageFollower(
+        live=live,
+        image=image,
+        replicas=replicas,
+        replication=replication,
+        groups=coordinators.groups,
+        transactions=coordinators.transactions,
+        clock=ports.clock,
+    )
+    connections = Connections(config=lambda: live.config, descriptors=ports.most_connections, metrics=metrics)
+    sessions = FetchSessions(slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness)
+    memory = _request_memory(config)
+    gauges.register_traffic(metrics, connections, memory, sessions)
+    gauges.register_replicas(metrics, replicas, cleaning)
+    gauges.register_cluster(metrics, control.leader_watch, coordinators.groups, coordinators.transactions)
+    return Node(
+        ports=ports,
+        clock=ports.clock,
+        live=live,
+        control=control,
+        controller=control.channel,
+        lifecycle=basis.lifecycle,
+        metrics=metrics,
+        replicas=replicas,
+        flusher=flusher,
+        replication=replication,
+        moves=moves,
+        housekeeping=Housekeeping(
+            live=live,
+            replicas=replicas,
+            flusher=flusher,
+            cleaning=cleaning,
+            connections=connections,
+            follow_topics=image_follower.follow_topics,
+            clock=ports.clock,
+            filesystem=ports.filesystem,
+        ),
+        image_follower=image_follower,
+        patient_work=PatientWork(),
+        fetch_sessions=sessions,
+        connections=connections,
+        request_memory=memory,
+        topics_on_demand=TopicsOnDemand(live=live, image=image, controller=control.channel),
+        producer_ids=coordinators.producer_ids,
+        groups=coordinators.groups,
+        transactions=coordinators.transactions,
+        marker_appends=coordinators.marker_appends,
+        ready=asyncio.Event(),
+    )
+
+
+def _request_memory(config: BrokerConfig) -> RequestMemory:
+    limit = config.queued_max_request_bytes
+    # At least one request of the largest size must fit, or it could never be read.
+    return RequestMemory(max(limit if limit > 0 else DEFAULT_LIMIT_BYTES, config.socket_request_max_bytes))

@@ -1,0 +1,18 @@
+"""Why a node does not run, in words for the person who runs it."""
+
+from __future__ import annotations
+
+import os
+
+
+class StartFailure(Exception):
+    """Why a node cannot start."""
+
+
+class NodeFailure(Exception):
+    """Why a node that was running cannot go on."""
+
+
+def reason(error: OSError) -> str:
+    """Event loops put sentences of their own into the text; the system's is shorter and known to everybody."""
+    return os.strerror(error.errno) if error.errno else str(error)

@@ -1,0 +1,124 @@
+"""Acts on each new image of the cluster: logs, replicas, configuration and coordinators are brought in step with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+
+from tidelog.metadata.delta import ImageDelta
+from tidelog.metadata.image import ClusterImage, ResourceType
+from tidelog.model.ids import TopicPartition
+from tidelog.model.ports import Clock
+from tidelog.network.later import Later
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.replicas.registry import MissingLogs, Replicas
+from tidelog.server.replication.runtime import Replication
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+from tidelog.storage.files.filesystem import StorageFailure
+
+# What makes logs can be told to stop after so many.
+LOGS_PER_JOB = 50
+# Many topics are taken into use in steps, between which others are served.
+TOPICS_PER_STEP = 50
+
+
+class ImageFollower:
+    """The `ImageActor` of a broker. `image` is the one that clients are told of."""
+
+    def __init__(
+        self,
+        *,
+        live: LiveConfig,
+        image: Callable[[], ClusterImage],
+        replicas: Replicas,
+        replication: Replication,
+        groups: GroupCoordinator,
+        transactions: TransactionCoordinator,
+        clock: Clock,
+    ) -> None:
+        self._live = live
+        self._image = image
+        self._replicas = replicas
+        self._replication = replication
+        self._groups = groups
+        self._transactions = transactions
+        self._clock = clock
+
+    def reconfigure(self) -> None:
+        """Take over the dynamic properties that the image holds."""
+        self._live.reconfigure()
+        self._replication.throttles.reconfigure(self._live.config)
+
+    def follow_topics(self, topics: Iterable[str]) -> None:
+        """Bring the replicas of these topics in step with the image, and tell the controller where they are."""
+        image = self._image()
+        names = list(topics)
+        max_lag_ms = self._live.config.replica_lag_time_max_ms
+        self._replicas.reconcile(image, self._live.settings_of, max_lag_ms, names)
+        self._replication.directories.compare(image, names)
+
+    def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
+        """Have a thread make the logs of new partitions, before anybody learns of them."""
+        topics = dict.fromkeys(topic.name for topic in delta.topics_created)
+        topics.update(dict.fromkeys(change.topic for change in delta.partitions if change.after is not None))
+        wanted = self._replicas.missing(image, lambda topic: self._live.settings_of(topic, image), topics)
+        return Later.run(self._make_logs(wanted)) if wanted else None
+
+    async def _make_logs(self, wanted: MissingLogs) -> None:
+        loop = asyncio.get_running_loop()
+        for directory, logs in wanted:
+            for start in range(0, len(logs), LOGS_PER_JOB):
+                chunk = logs[start : start + LOGS_PER_JOB]
+                job = loop.run_in_executor(None, directory.create_logs, chunk, self._clock.now_ms())
+                try:
+                    # A failure shows again when the logs are to be used, and is dealt with there.
+                    with contextlib.suppress(StorageFailure, CorruptCheckpoint):
+                        await asyncio.shield(job)
+                except asyncio.CancelledError:
+                    # The thread does not notice, and nobody must close the directory while it works there.
+                    await asyncio.gather(job, return_exceptions=True)
+                    raise
+
+    def follow(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
+        """Act on a new image: at once, or, where many topics come or go, in steps between which others are served."""
+        if len(delta.topics_created) + len(delta.topics_deleted) > TOPICS_PER_STEP:
+            return Later.run(self._follow_in_steps(image, delta))
+        self.follow_topics(self._begin_change(image, delta))
+        self._end_change(delta)
+        return None
+
+    async def _follow_in_steps(self, image: ClusterImage, delta: ImageDelta) -> None:
+        topics = list(self._begin_change(image, delta))
+        for start in range(0, len(topics), TOPICS_PER_STEP):
+            self.follow_topics(topics[start : start + TOPICS_PER_STEP])
+            await asyncio.sleep(0)
+        self._end_change(delta)
+
+    def _begin_change(self, image: ClusterImage, delta: ImageDelta) -> Iterable[str]:
+        """The topics whose replicas may have to change."""
+        # In an order that does not differ from process to process, as that of a set of names would.
+        topics = dict.fromkeys(topic.name for topic in (*delta.topics_created, *delta.topics_deleted))
+        topics.update(dict.fromkeys(change.topic for change in delta.partitions))
+        topics.update(dict.fromkeys(each.name for each in delta.configs if each.type == ResourceType.TOPIC))
+        if any(resource.type == ResourceType.BROKER for resource in delta.configs):
+            self.reconfigure()
+            self._groups.reconfigure()
+            # A broker property is the default of a topic property.
+            topics.update(dict.fromkeys(image.topics))
+        elif any(resource.type == ResourceType.GROUP for resource in delta.configs):
+            self._groups.reconfigure()
+        return topics
+
+    def _end_change(self, delta: ImageDelta) -> None:
+        if delta.brokers:
+            self._replication.in_sync.reconsider(self._replicas)
+        if delta.features:
+            self._transactions.reconfigure()
+        if delta.topics_created or delta.topics_deleted or any(change.before is None for change in delta.partitions):
+            self._groups.topics_changed()
+        deleted = [TopicPartition(topic.name, number) for topic in delta.topics_deleted for number in topic.partitions]
+        if deleted:
+            self._groups.partitions_deleted(deleted)

@@ -1,0 +1,62 @@
+"""The listeners of a node: those for clients and brokers, and those for controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from tidelog.config.broker import BrokerConfig
+from tidelog.config.listeners import Listener
+from tidelog.metadata.image import Endpoint
+from tidelog.network.frame_receiver import StagingArea
+from tidelog.network.port import Listening, Network
+from tidelog.network.request_memory import RequestMemory
+from tidelog.network.server_connection import RequestService, ServerConnection
+from tidelog.server.failures import StartFailure, reason
+
+
+class FrameService(RequestService, Protocol):
+    """Also says how large a request may be."""
+
+    def frame_limit(self, first_bytes: memoryview) -> int: ...
+
+
+class Listeners:
+    """From `open` to `close`."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._listening: dict[str, Listening] = {}
+
+    async def open(self, listeners: tuple[Listener, ...], service: FrameService, memory: RequestMemory) -> None:
+        """Raises StartFailure."""
+        staging = StagingArea()
+        for listener in listeners:
+            factory = partial(ServerConnection, service, staging, memory, service.frame_limit, listener.name)
+            self._listening[listener.name] = await self._open(factory, listener)
+
+    async def _open(self, factory: Callable[[], ServerConnection], listener: Listener) -> Listening:
+        try:
+            return await self._network.listen(factory, listener.host, listener.port)
+        except OSError as error:
+            raise StartFailure(
+                f"cannot listen on {listener.host or '*'}:{listener.port}: {reason(error)}; "
+                "is another broker running there? Choose another port with --port or in listeners="
+            ) from error
+
+    def endpoints(self, config: BrokerConfig) -> list[Endpoint]:
+        """The advertised addresses; a port of 0 becomes the one that the system chose."""
+        endpoints = []
+        for advertised in config.advertised_listeners:
+            listening = self._listening.get(advertised.name)
+            port = listening.port if listening is not None and advertised.port == 0 else advertised.port
+            host = advertised.host or (listening.host if listening is not None else "localhost")
+            endpoints.append(
+                Endpoint(listener=advertised.name, host=host, port=port, security_protocol=advertised.protocol)
+            )
+        return endpoints
+
+    def close(self) -> None:
+        for listening in self._listening.values():
+            listening.close()

@@ -1,0 +1,91 @@
+"""Loads the logs of a starting broker in a thread, and says what of them cannot be used."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+
+from tidelog.metadata.image import ClusterImage
+from tidelog.model.ids import TopicPartition
+from tidelog.model.ports import Clock
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.replicas.registry import Replicas
+from tidelog.storage.directories.log_directory import LoadReport, LogDirectory
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.config import LogConfig
+from tidelog.storage.recovery.load_request import RecoveryProgress
+
+logger = logging.getLogger(__name__)
+
+# What was being moved where when the last run ended.
+InterruptedMoves = list[tuple[TopicPartition, LogDirectory]]
+
+
+class _NotWanted(Exception):
+    """The start was cancelled while its logs are being loaded."""
+
+
+class LogLoading:
+    def __init__(
+        self,
+        *,
+        replicas: Replicas,
+        live: LiveConfig,
+        image: Callable[[], ClusterImage],
+        clock: Clock,
+        metadata_directory: LogDirectory,
+    ) -> None:
+        self._replicas = replicas
+        self._live = live
+        self._image = image
+        self._clock = clock
+        self._metadata_directory = metadata_directory
+        self._unwanted = threading.Event()
+
+    async def load(self) -> InterruptedMoves:
+        """Raises StorageFailure if the metadata's directory cannot be read; the broker goes on without others."""
+        loading = asyncio.get_running_loop().run_in_executor(None, self._load)
+        try:
+            return await asyncio.shield(loading)
+        except asyncio.CancelledError:
+            # The thread does not notice, and nobody must close the directories while it works there.
+            self._unwanted.set()
+            await asyncio.gather(loading, return_exceptions=True)
+            raise
+
+    def _load(self) -> InterruptedMoves:
+        replicas = self._replicas
+        reports: dict[LogDirectory, LoadReport] = {}
+        interrupted: InterruptedMoves = []
+        for directory in replicas.directories:
+            if directory.failure is not None:
+                continue
+            try:
+                report = directory.load(self._log_config, self._clock.now_ms(), self._report)
+            except StorageFailure as failure:
+                if directory is self._metadata_directory:
+                    raise
+                logger.error("going on without the log directory %s: %s", directory.path, failure)
+                continue
+            replicas.removals.extend(report.removals)
+            reports[directory] = report
+            interrupted.extend((each, directory) for each in report.moving)
+        unusable = replicas.damage.after_loading(self._image(), reports, self._log_config, self._clock.now_ms())
+        for topic_partition, topic_id in unusable.items():
+            replicas.set_unusable(topic_partition, topic_id)
+        return interrupted
+
+    def _log_config(self, topic: str) -> LogConfig:
+        self._check_wanted()
+        return self._live.settings_of(topic).log
+
+    def _report(self, progress: RecoveryProgress) -> None:
+        self._check_wanted()
+        logger.info("recovering: %s", progress)
+
+    def _check_wanted(self) -> None:
+        """Between two logs, and now and then in a long recovery: the next start goes on where this one stops."""
+        if self._unwanted.is_set():
+            raise _NotWanted
