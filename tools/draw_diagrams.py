@@ -40,8 +40,9 @@ HEAD = """# State machines
 
 <!-- Drawn by `make diagrams` from the tables in the source; changes here are lost. -->
 
-Each diagram is drawn from the table that the code runs on: a step that has no arrow here raises an error. The tests go
-along every arrow.
+Each diagram is drawn from the table in which the code looks up its steps: a step without an arrow here raises an error.
+Only the state of a consumer group follows from other facts, and the tests compare it with its table. They take every
+step of every table.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.client.errors import WrongTransactionState
-from tidelog.client.transactions.states import CLIENT_TRANSACTION, Call, News, State, after_call, after_news, remedy
+from tidelog.client.transactions.states import CLIENT_TRANSACTION, REMEDIES, Call, News, State, after_call, after_news
 
 
 def follow(*steps: Call | News) -> State:
@@ -89,4 +89,4 @@ def test_every_state_but_the_last_can_be_left() -> None:
             if before is state and step is not News.BROKEN
         }
         assert following - {state}, state
-        assert remedy(state)
+        assert REMEDIES[state]

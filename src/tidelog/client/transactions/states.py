@@ -7,7 +7,6 @@ never refused: where it means nothing, the state stays as it is.
 from __future__ import annotations
 
 from enum import Enum
-from typing import assert_never
 
 from tidelog.client.errors import WrongTransactionState
 from tidelog.model.transitions import Transitions
@@ -95,37 +94,28 @@ CLIENT_TRANSACTION: Transitions[State, Call | News] = Transitions(
 )
 
 
+# What to do in each state, for whoever did something else.
+REMEDIES = {
+    State.UNINITIALIZED: "call init_transactions first, once",
+    State.INITIALIZING: "await the call before",
+    State.COMMITTING: "await the call before",
+    State.ABORTING: "await the call before",
+    State.READY: "call begin_transaction first",
+    State.IN_TRANSACTION: "end it with commit_transaction or abort_transaction",
+    State.PREPARED: "decide it with commit_transaction, abort_transaction or complete_transaction",
+    State.COMMIT_UNKNOWN: "call commit_transaction again, or init_transactions to start anew",
+    State.ABORT_UNKNOWN: "call abort_transaction again, or init_transactions to start anew",
+    State.FAILED: "call abort_transaction, then begin_transaction",
+    State.FATAL: "close it, and make a new one",
+}
+
+
 def after_call(state: State, call: Call) -> State:
     """Where a call leads; raises WrongTransactionState with what to call instead."""
     if not CLIENT_TRANSACTION.allows(state, call):
-        raise WrongTransactionState(f"{call.value} is not possible while {state.value}: {remedy(state)}")
+        raise WrongTransactionState(f"{call.value} is not possible while {state.value}: {REMEDIES[state]}")
     return CLIENT_TRANSACTION.after(state, call)
 
 
 def after_news(state: State, news: News) -> State:
     return CLIENT_TRANSACTION.after(state, news) if CLIENT_TRANSACTION.allows(state, news) else state
-
-
-def remedy(state: State) -> str:
-    """What to do in this state, for whoever did something else."""
-    match state:
-        case State.UNINITIALIZED:
-            return "call init_transactions first, once"
-        case State.INITIALIZING | State.COMMITTING | State.ABORTING:
-            return "await the call before"
-        case State.READY:
-            return "call begin_transaction first"
-        case State.IN_TRANSACTION:
-            return "end it with commit_transaction or abort_transaction"
-        case State.PREPARED:
-            return "decide it with commit_transaction, abort_transaction or complete_transaction"
-        case State.COMMIT_UNKNOWN:
-            return "call commit_transaction again, or init_transactions to start anew"
-        case State.ABORT_UNKNOWN:
-            return "call abort_transaction again, or init_transactions to start anew"
-        case State.FAILED:
-            return "call abort_transaction, then begin_transaction"
-        case State.FATAL:
-            return "close it, and make a new one"
-        case _:
-            assert_never(state)
