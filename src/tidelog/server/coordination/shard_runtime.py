@@ -83,7 +83,7 @@ class ShardOwner(Protocol[S]):
         ...
 
 
-class _Pending:
+class _WaitingRequest:
     """A request without an answer yet. The future is made if its own decision does not answer it."""
 
     __slots__ = ("answer", "future", "request")
@@ -121,7 +121,7 @@ class ShardRuntime(Generic[S]):
         self._limits = limits
         self._clock = clock
         self._tokens = 0
-        self._pending: dict[Token, _Pending] = {}
+        self._pending: dict[Token, _WaitingRequest] = {}
         self._commit_waits: dict[asyncio.Future[object], None] = {}
         self._timer = ShardTimer(clock, self._on_time)
         self._reload: asyncio.TimerHandle | None = None
@@ -137,7 +137,7 @@ class ShardRuntime(Generic[S]):
         """The reply, or what to await for it."""
         if self.stage is not ShardStage.ACTIVE:
             return self._owner.refuse(request, self.unavailable)
-        pending = self._pending[request.token] = _Pending(request)
+        pending = self._pending[request.token] = _WaitingRequest(request)
         self.decide(request)
         if pending.answer is not None:
             return pending.answer
