@@ -88,13 +88,13 @@ def test_a_report_without_a_quorum_names_the_controller_of_the_brokers() -> None
     without = ClusterReport(cluster=whole.cluster, quorum=None, topics=whole.topics)
     assert report_json(without)["quorum"] is None
     assert report_json(without)["controller"] == 1
-    assert "Quorum: the brokers do not tell" in report_lines(without)
+    assert "Quorum: not reported by the brokers" in report_lines(without)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--elect-leaders", "random", "--all"), "'random' is not preferred or unclean"),
+        (("--elect-leaders", "random", "--all"), "'random' is neither preferred nor unclean"),
         (("--elect-leaders", "preferred"), "either --topic"),
         (("--elect-leaders", "preferred", "--topic", "t", "--all"), "either --topic"),
         (("--cancel",), "either --topic"),
@@ -204,7 +204,7 @@ def test_a_reassignment_that_cannot_end_is_listed_and_cancelled(
     nodes.heal()
     nodes.create_topic(topic, (1, 2))
     nodes.kill(3)
-    assert "goes on after 1 s" in run("--reassign", f"{topic}:0=1,3", "--wait", "--timeout", "1", code=1)
+    assert "is still running after 1 s" in run("--reassign", f"{topic}:0=1,3", "--wait", "--timeout", "1", code=1)
     assert f"{topic}-0: replicas: 1,3,2. adding: 3. removing: 2." in run("--list-reassignments")
     assert f"Reassignment of {topic}-0 is cancelled." in run("--cancel", "--topic", topic)
     assert "No partition is being reassigned." in run("--list-reassignments")

@@ -130,7 +130,7 @@ def test_a_producer_that_cannot_work_is_refused(
 
 def test_an_unreadable_line_ends_the_work_with_its_number(at_broker: Command, topic: str) -> None:
     refused = at_broker("produce", "--topic", topic, "--key-separator", ":", stdin="a:1\nno key\nb:2\n", code=1)
-    assert "line 2 has no ':' behind its key: 'no key'. The lines before it were sent" in refused.stderr
+    assert "line 2 has no ':' after its key: 'no key'. The lines before it were sent" in refused.stderr
     assert consume(at_broker, topic, count=1) == ["1"]
     at_broker(
         "produce", "--topic", topic, "--key-separator", ":", "--property", "ignore.error=true", stdin="no key\nb:2\n"

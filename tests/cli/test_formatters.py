@@ -136,7 +136,7 @@ def test_what_a_newer_version_has_written_is_skipped() -> None:
     assert _shown("group-metadata", "__consumer_offsets", b"\0\x63", b"") == ""
 
 
-@pytest.mark.parametrize(("key", "why"), [(None, "no key"), (b"k", "only 1 bytes"), (b"key", "is not known")])
+@pytest.mark.parametrize(("key", "why"), [(None, "no key"), (b"k", "only 1 bytes"), (b"key", "is unknown")])
 def test_records_of_other_topics_are_refused(key: bytes | None, why: str) -> None:
     with pytest.raises(ProtocolError, match=f"offset 42 of orders-0 is none of __transaction_state: .*{why}"):
         _shown("transaction-log", "orders", key, b"v")

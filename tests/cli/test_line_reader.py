@@ -47,8 +47,8 @@ def test_lines(properties: dict[str, str], line: bytes, expected: tuple[object, 
 @pytest.mark.parametrize(
     ("properties", "line", "said"),
     [
-        ({"parse.key": "true"}, b"none", "line 7 has no '\\t' behind its key: 'none'"),
-        ({"parse.headers": "true"}, b"none", "line 7 has no '\\t' behind its headers"),
+        ({"parse.key": "true"}, b"none", "line 7 has no '\\t' after its key: 'none'"),
+        ({"parse.headers": "true"}, b"none", "line 7 has no '\\t' after its headers"),
         ({"parse.headers": "true"}, b"h\tv", "line 7 has a header without ':': 'h'"),
         ({"parse.headers": "true", "null.marker": "N"}, b"N:1\tv", "whose name is the null marker"),
     ],

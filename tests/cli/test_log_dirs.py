@@ -33,5 +33,5 @@ def test_json_shows_the_space_of_disks(at_broker: Command) -> None:
 
 def test_unknown_brokers_are_refused(at_broker: Command, usage_error: Callable[..., str]) -> None:
     done = at_broker("log-dirs", "--broker-list", "1,7", code=1)
-    assert "--broker-list names 7, but there are only the brokers 1" in done.stderr
+    assert "--broker-list names 7, but the cluster has only the brokers 1" in done.stderr
     assert "'x' is not the number of a broker" in usage_error("log-dirs", "--broker-list", "x")

@@ -91,7 +91,7 @@ def test_up_says_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None:
     command = (tidelog_command(), "up", "--port", str(port), "--data-dir", str(tmp_path / "data"))
     with output.open("wb") as sink, subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT) as process:
         deadline = time.monotonic() + 20
-        while "Ctrl-C ends it." not in tail(output) and time.monotonic() < deadline:
+        while "Press Ctrl-C to stop." not in tail(output) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == 0
@@ -106,7 +106,7 @@ def test_two_brokers_cannot_share_a_port_or_a_directory(tidelog: Command, tmp_pa
     command = (tidelog_command(), "up", "--port", str(port), "--data-dir", str(tmp_path / "data"))
     with output.open("wb") as sink, subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT) as process:
         deadline = time.monotonic() + 20
-        while "Ctrl-C ends it." not in tail(output) and time.monotonic() < deadline:
+        while "Press Ctrl-C to stop." not in tail(output) and time.monotonic() < deadline:
             time.sleep(0.05)
         try:
             same_port = tidelog("up", "--port", str(port), "--data-dir", str(tmp_path / "other"), code=1)

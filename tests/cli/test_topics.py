@@ -42,7 +42,7 @@ def test_json_holds_the_same(at_broker: Command, topic: str) -> None:
 def test_what_exists_already_is_an_error_unless_it_may(at_broker: Command, topic: str) -> None:
     at_broker("topics", "--create", "--topic", topic)
     again = at_broker("topics", "--create", "--topic", topic, code=1)
-    assert again.stderr == f"tidelog: topic '{topic}' already exists; --if-not-exists makes that fine\n"
+    assert again.stderr == f"tidelog: topic '{topic}' already exists; use --if-not-exists to accept that\n"
     at_broker("topics", "--create", "--topic", topic, "--if-not-exists")
 
 

@@ -32,7 +32,7 @@ async def data_dir(tmp_path: Path) -> Path:
 
 def test_good_directory_is_told_so(tidelog: Command, data_dir: Path) -> None:
     done = tidelog("verify", str(data_dir))
-    assert done.stdout.endswith("all is well\n")
+    assert done.stdout.endswith("no damage found\n")
     assert "3 partitions" in done.stdout
     told = json.loads(tidelog("verify", str(data_dir), "--json").stdout)
     assert told["damaged"] is False
@@ -51,7 +51,7 @@ def test_damage_is_told_with_its_place_and_by_the_exit_code(tidelog: Command, da
     assert "damaged\n" in done.stdout
     told = json.loads(tidelog("verify", str(data_dir / "t-0"), "--json", code=1).stdout)
     assert {"path": str(path), "position": size, "reason": "the checksum does not match"} in told["damage"]
-    assert tidelog("verify", str(data_dir / "t-1")).stdout.endswith("all is well\n")
+    assert tidelog("verify", str(data_dir / "t-1")).stdout.endswith("no damage found\n")
 
 
 def test_other_directories_are_refused(tidelog: Command, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_text_and_large_and_missing_columns_are_taken() -> None:
         ({"partition": pa.array(["1"])}, {}, "'partition' is string"),
         ({}, {"topic": None}, "neither a topic"),
         ({"topic": pa.array([None], pa.string())}, {"topic": None}, "null in some rows"),
-        ({}, {"topic": "other"}, "'other'; known are bills, orders"),
+        ({}, {"topic": "other"}, "'other' has no number of partitions; given are those of bills, orders"),
         ({"timestamp": None}, {"with_timestamps": True}, "no column `timestamp`"),
         ({"timestamp": pa.array([3])}, {"with_timestamps": True}, "'timestamp' is int64"),
     ],

@@ -162,7 +162,7 @@ def nobody() -> str:
 SOURCE: dict[str, Callable[[Here], object]] = {
     "... is not an option of the tidelog source; did you mean ...?": lambda here: here.read(subscribes="t"),
     "kafka.bootstrap.servers is missing": lambda here: here.read(subscribe="t", kafka__bootstrap__servers=None),
-    "exactly one of subscribe, subscribePattern, assign says what to read; given are ...": lambda here: here.read(
+    "exactly one of subscribe, subscribePattern, assign must say what to read; given are ...": lambda here: here.read(
         subscribe="t", subscribePattern="t"
     ),
     "kafka.auto.offset.reset is not supported: ...": lambda here: here.read(
@@ -177,9 +177,11 @@ SOURCE: dict[str, Callable[[Here], object]] = {
     "the tidelog source has fixed columns and takes no schema": lambda here: batch_reader(
         here.source_options({"subscribe": "t"}), StructType([StructField("a", StringType())])
     ),
-    "there is no topic ...: create it first, or read others": lambda here: here.read(subscribe=new_topic_name("none")),
+    "there is no topic ...: create it first, or name another topic": lambda here: here.read(
+        subscribe=new_topic_name("none")
+    ),
     "assign names partition ..., which does not exist": lambda here: here.read(assign=f'{{"{here.filled()}":[7]}}'),
-    "startingOffsets has to name each partition that is read": lambda here: here.read(
+    "startingOffsets must name each partition that is read": lambda here: here.read(
         subscribe=here.topics.create("two", partitions=2, name="guide-two"), startingOffsets='{"guide-two":{"0":0}}'
     ),
     "startingOffsets names offset ... of partition ..., which ends at ...": lambda here: here.stream(
@@ -190,7 +192,7 @@ SOURCE: dict[str, Callable[[Here], object]] = {
     ),
     "partition ... begins at offset ...: ... are gone": lambda here: here.aged_out(),
     "topic ... was deleted and recreated": lambda here: here.recreated(),
-    "the records from offset ... to ... of partition ... did not come within ... ms (kafkaConsumer.pollTimeoutMs)": (
+    "the records from offset ... to ... of partition ... did not arrive within ... ms (kafkaConsumer.pollTimeoutMs)": (
         lambda here: here.unanswered()
     ),
     "no broker answers at ...": lambda here: here.read(subscribe="t", kafka__bootstrap__servers=nobody()),
@@ -214,7 +216,7 @@ SINK: dict[str, Callable[[Here], object]] = {
         topic=new_topic_name("none"), refusing=True
     ),
     "topic ... cannot be written to: INVALID_TOPIC_EXCEPTION": lambda here: here.write(topic="a/b"),
-    "a row names a topic that is not there (there are: ...): ...": lambda here: here.write(
+    "a row names a topic that does not exist (existing topics: ...): ...": lambda here: here.write(
         {"value": ["a"], "topic": [new_topic_name("none")]}, refusing=True
     ),
     "the column `topic` is null in ... rows, and there is no option `topic`": lambda here: here.encode(
@@ -280,7 +282,7 @@ EXACTLY_ONCE: dict[str, Callable[[Here], object]] = {
     "could not be read from the checkpoint": lambda here: marked(micro_batch(reads=None), note()),
     "written by an earlier version of tidelog": lambda here: marked(micro_batch(), note(content=None, reads=None)),
     "another driver runs the same query": lambda here: refused(overtaken(3, begun=4, committed=3)),
-    "somebody else publishes in its name": lambda here: fenced(),
+    "another writer uses its transactional id": lambda here: fenced(),
     "nobody can tell which rows are missing": lambda here: refused(
         decide_tasks(note(tasks=2, division="x"), note(tasks=3, division="y"), any_committed=True, group="q")
     ),
@@ -321,17 +323,20 @@ _ELSEWHERE = {
     "has too little in it with wal_level = ...": ("outbox", "has too little in it with wal_level"),
     "was taken out of the publication ... and put back": ("outbox", "was taken out of the publication"),
     "atomicity=prepared needs brokers with prepared transactions (KIP-939) ...": (
-        "prepared",
+        "sink/prepared",
         "needs brokers with prepared transactions",
     ),
-    "atomicity=prepared needs the option checkpointLocation ...": ("prepared", "needs the option checkpointLocation"),
+    "atomicity=prepared needs the option checkpointLocation ...": (
+        "sink/prepared",
+        "needs the option checkpointLocation",
+    ),
     "micro-batch ... stops, because another driver runs the same query": (
-        "prepared",
+        "sink/prepared",
         "another driver runs the same query",
     ),
-    "micro-batch ... was being published with atomicity=...": ("prepared", "Start the query once with atomicity="),
+    "micro-batch ... was being published with atomicity=...": ("sink/prepared", "Start the query once with atomicity="),
     "... transactions of tasks of ... are open, but there is no note": (
-        "prepared",
+        "sink/prepared",
         "are open, but there is no note",
     ),
 }
@@ -356,7 +361,7 @@ PIPELINES: dict[str, Callable[[Here], object]] = {
         mirrored(), mirrored(2, reads=reads("a", "elsewhere")), group="m"
     ),
     "the checkpoint is not the one of the target": lambda here: is_last_batch(mirrored(), mirrored(1), group="m"),
-    "begins elsewhere": lambda here: apply(stored(2, reads=reads("a", "elsewhere")), micro_batch()),
+    "begins at another offset": lambda here: apply(stored(2, reads=reads("a", "elsewhere")), micro_batch()),
     "those between are missing": lambda here: apply(stored(1), micro_batch()),
     "an earlier version of tidelog has written it": lambda here: apply(stored(content=None, reads=None), micro_batch()),
     "could not be read from the checkpoint": lambda here: apply(stored(), micro_batch(reads=None)),

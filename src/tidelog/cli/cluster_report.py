@@ -140,7 +140,7 @@ def _node_json(report: ClusterReport, node: NodeDescription) -> dict[str, Any]:
 
 def _quorum_lines(quorum: QuorumInfo | None) -> list[str]:
     if quorum is None:
-        return ["Quorum: the brokers do not tell"]
+        return ["Quorum: not reported by the brokers"]
     leader = "none" if quorum.leader is None else quorum.leader
     first = f"Quorum: LeaderId: {leader}\tLeaderEpoch: {quorum.leader_epoch}\tHighWatermark: {quorum.high_watermark}"
     rows: list[tuple[object, ...]] = []

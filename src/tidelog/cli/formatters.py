@@ -128,7 +128,7 @@ def _decoded(record: ConsumerRecord, topic: str) -> CoordinatorRecord | None:
         return decode(record.key, record.value)
     except UnknownRecordType:
         if record.topic != topic:
-            raise _not_of(record, topic, "its type is not known") from None
+            raise _not_of(record, topic, "its type is unknown") from None
         return None
     except ProtocolError as error:
         raise _not_of(record, topic, str(error)) from error

@@ -64,16 +64,14 @@ class LineReader:
                 headers, rest = self._split_headers(before, number), after
             elif not self.ignore_error:
                 raise UnreadableLine(
-                    f"line {number} has no {_shown(self.headers_delimiter)} behind its headers: {_shown(line)}"
+                    f"line {number} has no {_shown(self.headers_delimiter)} after its headers: {_shown(line)}"
                 )
         if self.parse_key:
             before, found, after = rest.partition(self.key_separator)
             if found:
                 key, rest = self._unless_null(before), after
             elif not self.ignore_error:
-                raise UnreadableLine(
-                    f"line {number} has no {_shown(self.key_separator)} behind its key: {_shown(line)}"
-                )
+                raise UnreadableLine(f"line {number} has no {_shown(self.key_separator)} after its key: {_shown(line)}")
         return ParsedLine(key=key, value=self._unless_null(rest), headers=headers)
 
     def _split_headers(self, text: bytes, number: int) -> tuple[Header, ...]:
@@ -132,12 +130,12 @@ def _refuse_equal(separators: Mapping[str, bytes], null_marker: bytes | None) ->
         if not value:
             raise InvalidReaderProperty(f"{name} is empty")
         if value == null_marker:
-            raise InvalidReaderProperty(f"null.marker and {name} are both {_shown(value)}; they have to differ")
+            raise InvalidReaderProperty(f"null.marker and {name} are both {_shown(value)}; they must differ")
     # The key's separator may equal the headers' delimiter: they come one after the other.
     of_headers = [item for item in separators.items() if item[0] != "key.separator"]
     for (one, first), (other, second) in itertools.combinations(of_headers, 2):
         if first == second:
-            raise InvalidReaderProperty(f"{one} and {other} are both {_shown(first)}; they have to differ")
+            raise InvalidReaderProperty(f"{one} and {other} are both {_shown(first)}; they must differ")
 
 
 def unescape(text: str) -> str:

@@ -36,11 +36,11 @@ COMMANDS = {
     "consume": _Command("consume", "consume", "Print the records of topics."),
     "configs": _Command("configs", "configs", "Describe and alter configurations of topics and brokers."),
     "groups": _Command("groups", "groups", "Show consumer groups, move their offsets, delete them."),
-    "transactions": _Command("transactions", "transactions", "Show transactions, end those that hang."),
+    "transactions": _Command("transactions", "transactions", "Show transactions, abort those that hang."),
     "get-offsets": _Command("get_offsets", "get_offsets", "Show the offsets of partitions at a time."),
     "delete-records": _Command("delete_records", "delete_records", "Delete records up to an offset."),
-    "log-dirs": _Command("log_dirs", "log_dirs", "Show what lies in the log directories of brokers."),
-    "verify": _Command("verify", "verify", "Read everything in a log directory and tell what is damaged."),
+    "log-dirs": _Command("log_dirs", "log_dirs", "Describe the log directories of brokers."),
+    "verify": _Command("verify", "verify", "Check a log directory for damage."),
     "dump-log": _Command("dump_log", "dump_log", "Show what is in the files of a partition."),
     "broker-api-versions": _Command("broker_api_versions", "broker_api_versions", "Show which APIs the brokers serve."),
     "pipeline": _Command("pipeline", "pipeline", "Run a ready pipeline on Spark, exactly once."),
@@ -97,7 +97,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _global_options(
     log_level: Annotated[
-        str, typer.Option("--log-level", help="What commands report on standard error: debug, info, warning, error.")
+        str, typer.Option("--log-level", help="The level of messages on standard error: debug, info, warning, error.")
     ] = "warning",
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
@@ -107,7 +107,7 @@ def _global_options(
 
     number = logging.getLevelNamesMapping().get(log_level.upper())
     if number is None:
-        raise typer.BadParameter(f"{log_level!r} is not a level; known are debug, info, warning, error")
+        raise typer.BadParameter(f"{log_level!r} is not one of debug, info, warning, error")
     logging.basicConfig(level=number, stream=sys.stderr, format="%(levelname)s %(message)s (%(name)s)")
 
 

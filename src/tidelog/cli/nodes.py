@@ -151,7 +151,7 @@ class LocalCluster:
             while not self._stopping and not _accepts(self._host, self._ports[number]):
                 code = self._processes[number].poll()
                 if code is not None or time.monotonic() > deadline:
-                    state = "did not start in time" if code is None else f"ended with exit code {code}"
+                    state = "did not start in time" if code is None else f"exited with code {code}"
                     raise CommandFailure(f"node {number} {state}; see {self._data_dir / f'node-{number}.log'}")
                 time.sleep(POLL_SECONDS)
 
@@ -175,7 +175,7 @@ class LocalCluster:
                 if process.poll() is not None:
                     del self._processes[number]
                     typer.echo(
-                        f"node {number} has ended with exit code {process.returncode}; start it again with: "
+                        f"node {number} exited with code {process.returncode}; start it again with: "
                         f"tidelog server --config {self.config_file(number)}"
                     )
 

@@ -44,7 +44,7 @@ def read_reassignment_file(path: Path) -> Targets:
     try:
         content: Any = json.loads(path.read_text())
         if content.get("version", 1) != 1:
-            raise CommandFailure(f"{path}: version {content['version']} is not known; expected is 1")
+            raise CommandFailure(f"{path}: version {content['version']} is unknown: it must be 1")
         entries = content["partitions"]
         targets: Targets = {}
         for one in entries:
@@ -81,7 +81,7 @@ async def begin(admin: Admin, targets: Targets, *, as_json: bool) -> None:
         return
     print_lines(
         [
-            "Replicas until now, for --reassign-file if they shall be moved back:",
+            "Current replicas, for --reassign-file to move them back:",
             json.dumps(undo, separators=(",", ":")),
             f"Reassignment of {_listed(targets)} has started.",
         ]
@@ -101,7 +101,7 @@ async def follow(admin: Admin, targets: Collection[TopicPartition], timeout_seco
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
         raise CommandFailure(
-            f"the reassignment goes on after {timeout_seconds:g} s; `tidelog cluster --list-reassignments` shows it"
+            f"the reassignment is still running after {timeout_seconds:g} s; see `tidelog cluster --list-reassignments`"
         ) from None
     if not as_json:
         print_lines([f"Reassignment of {_listed(targets)} is complete."])

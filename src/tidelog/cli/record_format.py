@@ -144,6 +144,6 @@ def make_formatter(name: str, properties: Mapping[str, str]) -> Formatter:
     factory = FORMATTERS.get(name)
     if factory is None:
         close = nearest_name(name, FORMATTERS)
-        meant = f"did you mean {close}?" if close else f"known are {', '.join(FORMATTERS)}"
+        meant = f"did you mean {close}?" if close else f"it must be one of {', '.join(FORMATTERS)}"
         raise InvalidFormat(f"there is no formatter {name!r}; {meant}")
     return factory(properties)

@@ -44,7 +44,7 @@ BootstrapServer = Annotated[
         "--broker-list",
         envvar="TIDELOG_BOOTSTRAP_SERVERS",
         metavar="HOST:PORT,...",
-        help="Where to find the cluster: one or more of its brokers.",
+        help="One or more brokers of the cluster.",
     ),
 ]
 CommandConfig = Annotated[

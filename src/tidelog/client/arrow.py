@@ -159,7 +159,9 @@ def encode_rows(
     for name, part in _by_topic(rows, topic):
         count = partition_counts.get(name)
         if count is None or count < 1:
-            raise UnfitRows(f"nothing is known of topic {name!r}; known are {', '.join(sorted(partition_counts))}")
+            raise UnfitRows(
+                f"topic {name!r} has no number of partitions; given are those of {', '.join(sorted(partition_counts))}"
+            )
         keys = _binary_column(part, "key")
         encoder = RowEncoder(
             RowSource(

@@ -56,7 +56,7 @@ class Background:
                 # Not the waiting, but what was waited for has run out of time.
                 raise
             future.cancel()
-            raise TimeoutError(f"the call was not done within {timeout:g} s and has been cancelled") from None
+            raise TimeoutError(f"the call did not complete within {timeout:g} s and was cancelled") from None
         except BaseException:
             future.cancel()
             raise
@@ -110,7 +110,7 @@ class Client(Generic[Worker]):
         if os.getpid() != self._process:
             raise ForkedClient(
                 f"this {type(self).__name__} belongs to process {self._process}, and this is its child {os.getpid()}: "
-                f"make a new one after the fork"
+                "create a new one after the fork"
             )
 
     async def _in_order(self, call: Callable[[], Coroutine[Any, Any, Result]]) -> Result:

@@ -99,8 +99,8 @@ class Exploration(Generic[S]):
 
     def __str__(self) -> str:
         how = "all that there are" if self.complete else f"all within {self.depth} steps"
-        told = f"{self.states} states and {self.steps} steps between them, {how}"
-        return told if self.counterexample is None else f"{told}; a counterexample:\n{self.counterexample}"
+        found = f"{self.states} states and {self.steps} steps between them, {how}"
+        return found if self.counterexample is None else f"{found}; a counterexample:\n{self.counterexample}"
 
 
 def explore(

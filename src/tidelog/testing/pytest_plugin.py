@@ -30,7 +30,7 @@ def tidelog_broker() -> Iterator[BrokerThread]:
 
 @pytest.fixture(scope="session")
 def tidelog_session_broker() -> Iterator[BrokerThread]:
-    """A broker for the whole run; tests have to use topics of their own."""
+    """A broker for the whole run; tests must use topics of their own."""
     from tidelog.testing.broker_thread import BrokerThread
 
     with BrokerThread() as broker:

@@ -56,7 +56,7 @@ def test_leadership_never_goes_back_to_an_older_epoch() -> None:
     assert leader(merge(metadata, response(topic("t", (1, 6))), {"t"}), "t", 0) == 1
 
 
-def test_a_topic_made_anew_starts_with_its_own_epochs() -> None:
+def test_a_recreated_topic_starts_with_its_own_epochs() -> None:
     metadata = merge(ClusterMetadata(), response(topic("t", (2, 5))), {"t"})
     anew = merge(metadata, response(topic("t", (1, 0), topic_id=SECOND_ID)), {"t"})
     assert leader(anew, "t", 0) == 1

@@ -129,7 +129,7 @@ async def test_a_position_behind_deleted_records_is_reset(admin: Admin, servers:
     async with reader(servers, auto_offset_reset="none") as consumer:
         consumer.assign([partition])
         consumer.seek(partition, 3)
-        with pytest.raises(ApiError, match=r"has no offset 3 \(any more\), and auto\.offset\.reset=none"):
+        with pytest.raises(ApiError, match=r"has no offset 3 \(any longer\), and auto\.offset\.reset=none"):
             await poll_until(consumer, at_least(1))
 
 

@@ -80,7 +80,7 @@ def test_after_a_wrong_epoch_or_a_lost_reply_the_old_session_is_replaced() -> No
     assert (plan.session_id, plan.session_epoch, told(plan)) == (100, 0, {T0: 7})
 
 
-def test_a_topic_made_anew_under_its_name_begins_a_new_session() -> None:
+def test_a_recreated_topic_under_its_name_begins_a_new_session() -> None:
     session = FetchSessionHandler()
     session.plan({T0: at(5)})
     session.succeeded(99)

@@ -119,11 +119,11 @@ async def _in_sync(cluster: Nodes, brokers: set[int]) -> None:
     await asyncio.sleep(0)
 
 
-# -- a topic made anew -----------------------------------------------------------------------------------------------
+# -- a topic recreated -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("group_id", [None, "g"])
-async def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
+async def test_a_topic_that_is_recreated_is_read_from_its_beginning(
     admin: Admin, servers: str, unique: str, group_id: str | None
 ) -> None:
     """Its offsets and leader epochs begin again; only its id tells that it is another one."""
@@ -139,7 +139,7 @@ async def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
         assert values(await poll_until(consumer, at_least(3))) == [0, 1, 2]
 
 
-async def test_a_reader_notices_that_a_topic_was_made_anew_behind_its_back(
+async def test_a_reader_notices_that_a_topic_was_recreated_behind_its_back(
     admin: Admin, servers: str, unique: str
 ) -> None:
     """By the name alone it would go on in the middle of records that it has never seen."""
@@ -153,7 +153,7 @@ async def test_a_reader_notices_that_a_topic_was_made_anew_behind_its_back(
         await topic_with(admin, servers, unique, 20)
         assert values(await poll_until(resetting, at_least(20))) == list(range(20))
         for _ in range(2):
-            with pytest.raises(LogTruncated, match="was deleted and made anew while the reader was at offset 10"):
+            with pytest.raises(LogTruncated, match="was deleted and recreated while the reader was at offset 10"):
                 await poll_until(strict, at_least(1))
         strict.seek(partition, 15)
         assert values(await poll_until(strict, at_least(5))) == [15, 16, 17, 18, 19]

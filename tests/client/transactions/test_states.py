@@ -54,7 +54,7 @@ def test_ways_through_the_states(steps: tuple[Call | News, ...], expected: State
         (State.COMMIT_UNKNOWN, Call.ABORT, "call commit_transaction again, or init_transactions"),
         (State.ABORT_UNKNOWN, Call.COMMIT, "call abort_transaction again, or init_transactions"),
         (State.PREPARED, Call.SEND, "decide it with commit_transaction, abort_transaction or complete_transaction"),
-        (State.FATAL, Call.BEGIN, "close it, and make a new one"),
+        (State.FATAL, Call.BEGIN, "close it, and create a new one"),
     ],
 )
 def test_a_call_in_the_wrong_state_names_the_remedy(state: State, call: Call, message: str) -> None:

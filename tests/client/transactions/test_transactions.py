@@ -334,7 +334,7 @@ async def test_calls_in_the_wrong_state_name_the_remedy(servers: str, unique: st
             await producer.begin_transaction()
         await producer.abort_transaction()
     async with Producer(servers) as producer:
-        with pytest.raises(WrongUse, match="make it with a transactional_id"):
+        with pytest.raises(WrongUse, match="create it with a transactional_id"):
             await producer.begin_transaction()
 
 

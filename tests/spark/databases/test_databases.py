@@ -110,7 +110,7 @@ def test_a_batch_of_the_same_number_that_is_another_one_is_refused(database_url:
     database.prepare(COLUMNS)
     apply(database, [stage(database, rows((1, "a", 0)))], 0)
     names = ("id", "name", TOPIC, PARTITION, OFFSET)
-    # Other rows for the same input; other input with the same rows; the next one, which begins elsewhere.
+    # Other rows for the same input; other input with the same rows; the next one, which begins at another offset.
     changed = [stage(database, rows((1, "b", 0)))]
     with pytest.raises(BatchRefused, match="does not give the same rows for the same input"):
         apply(database, changed, 0)
@@ -120,7 +120,7 @@ def test_a_batch_of_the_same_number_that_is_another_one_is_refused(database_url:
     following = [stage(database, rows((2, "b", 9)))]
     database.apply(following, names, pipeline_batch(following, 1, until=7))
     third = [stage(database, rows((3, "c", 10)))]
-    with pytest.raises(BatchRefused, match="begins elsewhere"):
+    with pytest.raises(BatchRefused, match="begins at another offset"):
         database.apply(third, names, pipeline_batch(third, 2))
     assert table(database_url) == [(1, "a"), (2, "b")]
 

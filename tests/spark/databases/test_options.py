@@ -52,7 +52,7 @@ def test_options_are_read() -> None:
     ("options", "told"),
     [
         ({"url": "sqlite:x.db"}, "table, pipeline"),
-        ({**NEEDED, "mode": "merge"}, "append and upsert"),
+        ({**NEEDED, "mode": "merge"}, "append or upsert"),
         ({**NEEDED, "mode": "upsert"}, "needs keys"),
         ({**NEEDED, "keys": "id"}, "did you mean mode=upsert"),
     ],

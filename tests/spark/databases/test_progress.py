@@ -54,7 +54,7 @@ TABLE = [
     (known("a", 4), coming("a", 4, rows=6), "does not give the same rows for the same input"),
     # The next one goes on where the last one ended.
     (known("a", 4), coming("a", 6), "those between are missing"),
-    (known("a", 4), coming("a", 5, reads=reads(39, 50)), "begins elsewhere"),
+    (known("a", 4), coming("a", 5, reads=reads(39, 50)), "begins at another offset"),
     (known("a", 4), coming("a", 5, reads=None), "does not say where it begins"),
     (known("a", 4, reads=None), coming("a", 5), ProgressVerdict.APPLY),
     # Nobody knows what was read: only the driver that tries again is known to be the same.

@@ -528,7 +528,7 @@ def test_paths_are_partitions_globs_lists_log_directories_and_segments(data: Pat
             {"maxBatchByte": "1"},
             "maxbatchbyte is not an option of tidelog-log; did you mean maxBatchBytes",
         ),
-        (["orders-0"], {"maxBatchBytes": "many"}, "maxBatchBytes=many: it must be a whole number from 1 to"),
+        (["orders-0"], {"maxBatchBytes": "many"}, "maxBatchBytes=manymust be a whole number from 1 to"),
     ],
 )
 def test_what_cannot_be_read_is_said(data: Path, paths: list[str], options: dict[str, str], message: str) -> None:

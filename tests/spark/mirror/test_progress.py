@@ -82,7 +82,7 @@ LAST = Noted(query_id="a", batch=4, reads=reads(30, 40))
         (Noted(query_id="a", batch=3, reads=reads(20, 30)), LAST, "the checkpoint is not the one"),
         # A new checkpoint takes over, an old one of another run does not.
         (Noted(query_id="b", batch=0, reads=reads(None, 50)), LAST, False),
-        (Noted(query_id="b", batch=5, reads=reads(40, 50)), LAST, "another run of this mirror has gone further"),
+        (Noted(query_id="b", batch=5, reads=reads(40, 50)), LAST, "another run of this mirror is ahead"),
     ],
 )
 def test_batch_is_the_last_one_or_the_next_one_or_refused(

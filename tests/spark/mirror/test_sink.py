@@ -107,7 +107,7 @@ def test_a_batch_without_records_does_nothing(options: SinkOptions) -> None:
 def test_a_new_checkpoint_goes_on_and_the_old_one_is_refused(options: SinkOptions) -> None:
     MODE.commit(options, [task(options, [0, 1])], 0)
     MODE.commit(options, [task(options, [2, 3, 4], query="other")], 0)
-    with pytest.raises(MirrorRefused, match="another run of this mirror has gone further"):
+    with pytest.raises(MirrorRefused, match="another run of this mirror is ahead"):
         MODE.commit(options, [task(options, [2, 3, 4, 5], batch=1)], 1)
     assert visible(options) == ["0-0", "0-1", "0-2", "0-3", "0-4"]
 

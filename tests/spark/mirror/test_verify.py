@@ -64,7 +64,7 @@ def test_both_sides_are_compared_up_to_where_the_mirror_is(clusters: tuple[str, 
     # The group would begin one record too late.
     commit(clusters[1], "readers", {TopicPartition(topic, 0): 101})
     (first, _) = verify(clusters, topic, "readers")
-    assert "group 'readers' is 1 records further at the target" in first.differences[0]
+    assert "group 'readers' is 1 records ahead at the target" in first.differences[0]
 
     # Retention has removed records on both sides, and not as many.
     here.delete_records(topic, 0, 102)

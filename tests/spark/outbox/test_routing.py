@@ -103,7 +103,7 @@ def test_events_without_payload_are_left_out_or_become_tombstones() -> None:
         ({"table.fields.additional.placement": "type"}, "column:placement"),
         ({"route.topic.regex": "("}, "not a regular expression"),
         ({"route.topic.replacement": "x.${nobody}"}, "the group nobody"),
-        ({"route.tombstone.on.empty.payload": "yes"}, "neither true nor false"),
+        ({"route.tombstone.on.empty.payload": "yes"}, "must be true or false"),
     ],
 )
 def test_wrong_options_are_told_by_name(options: dict[str, str], told: str) -> None:

@@ -56,7 +56,7 @@ IS_AWAY = [
     "tidelog.model.errors.ApiError: COORDINATOR_NOT_AVAILABLE",
     "tidelog.model.errors.ApiError: BROKER_NOT_AVAILABLE",
     "tidelog.spark.source.cluster.SourceProblem: topic 'orders' cannot be read: REPLICA_NOT_AVAILABLE",
-    "tidelog.spark.sink.errors.PublishFailed: micro-batch 3 could not be published in 5 attempts; the last problem: x",
+    "tidelog.spark.sink.errors.PublishFailed: micro-batch 3 could not be published in 5 attempts; the last error: x",
     "psycopg.errors.AdminShutdown: terminating connection due to administrator command",
     "psycopg.errors.CrashShutdown: terminating connection because of crash of another server process",
     "psycopg.errors.CannotConnectNow: the database system is starting up",
@@ -72,10 +72,10 @@ IS_AWAY = [
     CANNOT_CONNECT + "FATAL: the database system is not yet accepting connections",
     CANNOT_CONNECT + "connection timeout expired",
     CANNOT_CONNECT + "[Errno -3] Temporary failure in name resolution",
-    "tidelog.spark.databases.store.DatabaseProblem: staging table x holds 0 rows instead of 3: the server was started "
-    "anew in between. Nothing was written; start the pipeline again and the batch is repeated",
+    "tidelog.spark.databases.store.DatabaseProblem: staging table x holds 0 rows instead of 3: the server was "
+    "restarted in between. Nothing was written; start the pipeline again and the batch is repeated",
     "sqlite3.OperationalError: database is locked",
-    "tidelog.spark.workers.errors.SparkProblem: the database cannot do this: terminating connection due to "
+    "tidelog.spark.workers.errors.SparkProblem: the database refused: terminating connection due to "
     "administrator command server closed the connection unexpectedly. Start the query again when it can",
     "tidelog.spark.workers.errors.SparkProblem: ConnectionResetError: [Errno 104] Connection reset by peer",
     "tidelog.spark.workers.errors.SparkProblem: TimeoutError: ",
@@ -89,7 +89,7 @@ IS_AWAY = [
 REFUSED = [
     "tidelog.spark.databases.progress.BatchRefused: pipeline 'orders' is written by another query now",
     "tidelog.spark.sink.errors.CannotTellIfPublished: the note is ahead of the checkpoint",
-    "tidelog.spark.sink.errors.PublishFenced: micro-batch 3 stops, because somebody else publishes in its name",
+    "tidelog.spark.sink.errors.PublishFenced: micro-batch 3 stops, because another writer uses its transactional id",
     "tidelog.spark.sink.errors.UnknownTopic: topic 'orders' does not exist",
     "tidelog.spark.sink.errors.InvalidSinkOptions: kafka.acks=0 is not possible",
     "tidelog.spark.sink.errors.MessageTooLarge: the broker refuses a record batch as too large",
@@ -105,7 +105,7 @@ REFUSED = [
     "psycopg.errors.UndefinedColumn: column total of relation orders does not exist",
     "psycopg.errors.NumericValueOutOfRange: integer out of range",
     "psycopg.errors.UniqueViolation: duplicate key value violates unique constraint",
-    "tidelog.spark.workers.errors.SparkProblem: the database cannot do this: duplicate key value violates unique "
+    "tidelog.spark.workers.errors.SparkProblem: the database refused: duplicate key value violates unique "
     'constraint "orders_key" DETAIL: Key (note)=(connection refused) already exists. Start the query again when it can',
     "ValueError: connection refused, says the value of a record",
     "KeyError: 'Connection reset by peer'",
@@ -124,11 +124,11 @@ def test_ours_is_found_behind_words_of_sparks() -> None:
     text = (
         "[STREAM_FAILED] Query terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when "
         "Python streaming data source perform commit: tidelog.spark.sink.errors.PublishFailed: micro-batch 0 could not "
-        "be published in 5 attempts; the last problem: x SQLSTATE: 38000 SQLSTATE: XXKST\n=== Streaming Query ===\n"
+        "be published in 5 attempts; the last error: x SQLSTATE: 38000 SQLSTATE: XXKST\n=== Streaming Query ===\n"
     )
     verdict = judge(causes_in(text))
     assert verdict.again
-    assert verdict.reason == "micro-batch 0 could not be published in 5 attempts; the last problem: x"
+    assert verdict.reason == "micro-batch 0 could not be published in 5 attempts; the last error: x"
 
 
 @pytest.mark.parametrize("cause", REFUSED)
@@ -158,13 +158,13 @@ def test_exceptions_of_this_process_are_judged_by_their_chain() -> None:
         try:
             psycopg.connect("postgresql://x@127.0.0.1:1/x", connect_timeout=5)
         except psycopg.OperationalError as error:
-            raise DatabaseProblem("the database does not tell what it holds: see above") from error
+            raise DatabaseProblem("the progress in the database cannot be read: see above") from error
 
     with pytest.raises(DatabaseProblem) as raised:
         fail()
     found = understand(raised.value)
     assert found.again
-    assert found.reason == "the database does not tell what it holds: see above"
+    assert found.reason == "the progress in the database cannot be read: see above"
     assert understand(NoBrokerAvailable("no broker answers")).again
     assert understand(ApiError(ErrorCode.LEADER_NOT_AVAILABLE)).again
     assert understand(socket.gaierror(-2, "Name or service not known")).again

@@ -96,7 +96,7 @@ async def test_requests_and_answers_that_are_lost_are_sent_again(cut_broker: tup
         (False, BatchState.COMMITTED),
     ],
 )
-async def test_commit_of_unknown_outcome_is_settled_by_starting_anew(
+async def test_commit_of_unknown_outcome_is_known_after_starting_again(
     cut_broker: tuple[CuttingProxy, str], reaches_the_broker: bool, outcome: BatchState
 ) -> None:
     proxy, servers = cut_broker

@@ -247,7 +247,7 @@ def test_checkpoint_that_was_rolled_back_stops_the_query(job: Jobs, visible: Vis
     for batch in range(3):
         job().run(batch, rows(batch))
 
-    with pytest.raises(CannotTellIfPublished, match="says that 2 is in the topics already"):
+    with pytest.raises(CannotTellIfPublished, match="says that 2 is already in the topics"):
         job().run(1, rows(1))
     assert visible() == rows(0) + rows(1) + rows(2)
 

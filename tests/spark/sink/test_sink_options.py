@@ -76,7 +76,7 @@ def test_compression_has_a_short_and_a_long_name(given: dict[str, str]) -> None:
         ({"inlineBytes": "-1"}, "inlineBytes=-1"),
         ({"includeTimestamp": "yes"}, "includeTimestamp=yes"),
         ({"compression": "rar"}, "compression=rar"),
-        ({"compression": "lz4", "kafka.compression.type": "gzip"}, "different things"),
+        ({"compression": "lz4", "kafka.compression.type": "gzip"}, "contradict each other"),
         ({"topik": "orders"}, "did you mean topic?"),
         ({"topic": "tidelog-spark-markers"}, "own note topic"),
         ({"transactionalIdPrefix": ""}, "must not be empty"),

@@ -60,7 +60,7 @@ def test_file_that_the_driver_does_not_see_is_explained(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["unheard-of://somewhere/checkpoint", "/dev/null/checkpoint"])
 def test_place_where_no_folder_can_be_made_is_explained(place: str) -> None:
-    with pytest.raises(StagingFailed, match=r"cannot be made: .*Set the option stagingLocation"):
+    with pytest.raises(StagingFailed, match=r"cannot be created: .*Set the option stagingLocation"):
         plan_folder(options(checkpointLocation=place))
 
 

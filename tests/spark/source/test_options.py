@@ -95,7 +95,7 @@ def test_a_time_for_all_counts_more_than_times_for_each_and_those_more_than_offs
         ("startingOffsets", "beginning", "not JSON"),
         ("startingOffsets", '{"a":{"0":-3}}', "not an offset"),
         ("startingOffsets", '{"a":{"x":1}}', "not the number of a partition"),
-        ("startingOffsets", '{"a":[1]}', "where its partitions are expected"),
+        ("startingOffsets", '{"a":[1]}', "which must be an object of partitions"),
         ("startingOffsets", "[1]", "not a JSON object"),
         ("startingTimestamp", "yesterday", "whole number"),
         ("startingOffsetsByTimestampStrategy", "earliest", "error or latest"),

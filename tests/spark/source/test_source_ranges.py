@@ -157,7 +157,7 @@ def test_a_log_that_has_become_shorter_is_told() -> None:
     assert plan.losses == ("partition a-0 ends at offset 20, but the query had read it up to offset 50",)
 
 
-def test_a_topic_that_was_made_anew_is_read_from_its_beginning() -> None:
+def test_a_topic_that_was_recreated_is_read_from_its_beginning() -> None:
     plan = plan_ranges({A0: 50, B0: 1}, {A0: 60, B0: 2}, {A0: 0}, recreated={"a"})
 
     assert plan.ranges == (

@@ -445,7 +445,7 @@ def test_a_topic_that_was_deleted_is_a_loss(readers: Any, topics: FilledTopics) 
         query.next_batch()
     topics.delete(topic)
 
-    with pytest.raises(DataLost, match="does not exist any more"):
+    with pytest.raises(DataLost, match="no longer exists"):
         strict.next_batch()
     assert lenient.next_batch() == []
     topics.create(name=topic)
@@ -454,7 +454,7 @@ def test_a_topic_that_was_deleted_is_a_loss(readers: Any, topics: FilledTopics) 
 
 
 @pytest.mark.parametrize("records", [1, 5])
-def test_a_topic_that_was_made_anew_is_a_loss_even_if_it_is_longer(
+def test_a_topic_that_was_recreated_is_a_loss_even_if_it_is_longer(
     readers: Any, topics: FilledTopics, records: int
 ) -> None:
     topic = topics.create()
@@ -473,7 +473,7 @@ def test_a_topic_that_was_made_anew_is_a_loss_even_if_it_is_longer(
     assert values(lenient.next_batch()) == ["more"]
 
 
-def test_a_task_does_not_read_from_a_topic_that_was_made_anew_after_planning(
+def test_a_task_does_not_read_from_a_topic_that_was_recreated_after_planning(
     readers: Any, topics: FilledTopics
 ) -> None:
     topic = topics.create()

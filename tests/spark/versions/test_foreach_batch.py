@@ -180,7 +180,7 @@ def test_query_stops_loudly_when_its_checkpoint_is_one_batch_old(query: Query, t
     # The same number of the same rows, but from another file.
     query.replace_last("a")
 
-    with pytest.raises(PySparkException, match="in the topics already, but with other input"):
+    with pytest.raises(PySparkException, match="already in the topics, but with other input"):
         query.run("complete", counts)
 
     assert read(topic) == ["a1", "a2"]

@@ -163,7 +163,7 @@ def test_a_database_that_is_away_is_said_and_not_that_the_abort_failed_too(
     shown(lambda: run_query(rows, tmp_path / "checkpoint", "tidelog-database", **options), "FileNotFoundError: ")
     shown(
         lambda: run_query(rows, tmp_path / "other", "tidelog-database", **{**options, "mode": "sometimes"}),
-        "mode=sometimes is not known",
+        "mode must be append or upsert, but is sometimes",
     )
 
 

@@ -35,7 +35,7 @@ from tidelog.model.ids import TopicPartition
 def cluster(
     bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     under_replicated: Annotated[
-        bool, typer.Option("--under-replicated-partitions", help="Show partitions that lack in-sync replicas.")
+        bool, typer.Option("--under-replicated-partitions", help="Show under-replicated partitions.")
     ] = False,
     elect_leaders: Annotated[
         str | None,
@@ -60,15 +60,16 @@ def cluster(
     wait: Annotated[bool, typer.Option("--wait", help="With a reassignment: show progress until it is complete.")] = (
         False
     ),
-    timeout: Annotated[float, typer.Option("--timeout", min=0, help="How many seconds --wait waits at most.")] = 3600,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0, help="The longest time that --wait waits, in seconds.")
+    ] = 3600,
     list_reassignments: Annotated[
-        bool, typer.Option("--list-reassignments", help="Show the reassignments that are under way.")
+        bool, typer.Option("--list-reassignments", help="Show ongoing reassignments.")
     ] = False,
-    cancel: Annotated[
-        bool, typer.Option("--cancel", help="End reassignments of --topic or --all, and go back.")
-    ] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Cancel reassignments of --topic or --all.")] = False,
     unregister: Annotated[
-        int | None, typer.Option("--unregister", min=0, metavar="NODE", help="Forget a node that will not come back.")
+        int | None,
+        typer.Option("--unregister", min=0, metavar="NODE", help="Unregister a broker that will not return."),
     ] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="The topic of an election or of --cancel.")] = None,
     partition: Annotated[int | None, typer.Option("--partition", min=0, help="One partition of --topic.")] = None,
@@ -92,7 +93,7 @@ def cluster(
     moves = bool(reassign) or reassign_file is not None
     asked = [under_replicated, elect_leaders is not None, moves, list_reassignments, cancel, unregister is not None]
     if asked.count(True) > 1:
-        raise typer.BadParameter("these options are different actions; give one of them at a time")
+        raise typer.BadParameter("these options are separate actions: use one at a time")
     if partition is not None and topic is None:
         raise typer.BadParameter("--partition needs --topic")
     options = client_options(bootstrap_server, command_config)
@@ -120,7 +121,7 @@ def _election(name: str) -> ElectionType:
     try:
         return ElectionType[name.upper()]
     except KeyError:
-        raise typer.BadParameter(f"{name!r} is not preferred or unclean", param_hint="--elect-leaders") from None
+        raise typer.BadParameter(f"{name!r} is neither preferred nor unclean", param_hint="--elect-leaders") from None
 
 
 def _check_choice(topic: str | None, all_partitions: bool) -> None:

@@ -53,10 +53,10 @@ def configs(
     describe: Annotated[bool, typer.Option("--describe", help="Show properties.")] = False,
     alter: Annotated[bool, typer.Option("--alter", help="Set and remove properties.")] = False,
     entity_type: Annotated[
-        str | None, typer.Option("--entity-type", help="What has the properties: topics, brokers or groups.")
+        str | None, typer.Option("--entity-type", help="The kind of entity: topics, brokers or groups.")
     ] = None,
     entity_name: Annotated[
-        str | None, typer.Option("--entity-name", help="The topic's name, the broker's number, the group's name.")
+        str | None, typer.Option("--entity-name", help="The name of the topic or group, or the broker's id.")
     ] = None,
     entity_default: Annotated[
         bool, typer.Option("--entity-default", help="The defaults of all brokers instead of one broker.")
@@ -75,7 +75,7 @@ def configs(
     delete_config: Annotated[
         str | None, typer.Option("--delete-config", metavar="NAME,...", help="Properties to remove.")
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="With --describe: also what has its default value.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="With --describe: also show defaults.")] = False,
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
@@ -111,12 +111,12 @@ def _entity(
     elif broker is not None:
         entity_type, entity_name = "brokers", broker
     if entity_type is None:
-        raise typer.BadParameter("say what to look at: --entity-type topics, brokers or groups, or --topic, --broker")
+        raise typer.BadParameter("name an entity: --entity-type topics, brokers or groups, or --topic, --broker")
     kind = ENTITY_TYPES.get(entity_type)
     if kind is None:
         close = nearest_name(entity_type, ENTITY_TYPES)
-        meant = f"; did you mean {close}?" if close else f"; known are {', '.join(ENTITY_TYPES)}"
-        raise typer.BadParameter(f"{entity_type!r} is not a type{meant}", param_hint="--entity-type")
+        meant = f"; did you mean {close}?" if close else f"; it must be one of {', '.join(ENTITY_TYPES)}"
+        raise typer.BadParameter(f"{entity_type!r} is not an entity type{meant}", param_hint="--entity-type")
     if entity_default:
         if kind != ResourceType.BROKER or entity_name is not None:
             raise typer.BadParameter("--entity-default goes with --entity-type brokers and without a name")
@@ -129,7 +129,7 @@ def _changes(added: str | None, file: Path | None, deleted: str | None) -> list[
     removed = [name.strip() for name in (deleted or "").split(",") if name.strip()]
     both = set(to_set) & set(removed)
     if both:
-        raise typer.BadParameter(f"{', '.join(sorted(both))}: both set and removed")
+        raise typer.BadParameter(f"{', '.join(sorted(both))}cannot be both set and removed")
     changes = [ConfigAlteration(name=name, value=value) for name, value in to_set.items()]
     return changes + [ConfigAlteration(name=name, operation=AlterOperation.DELETE) for name in removed]
 

@@ -46,13 +46,16 @@ def consume(
         str | None, typer.Option("--group", help="Read as a member of this group, and commit offsets.")
     ] = None,
     isolation_level: Annotated[
-        str, typer.Option("--isolation-level", help="read_uncommitted, or read_committed: leave aborted records out.")
+        str,
+        typer.Option(
+            "--isolation-level", help="read_uncommitted, or read_committed, which leaves out aborted records."
+        ),
     ] = "read_uncommitted",
     max_messages: Annotated[
-        int | None, typer.Option("--max-messages", min=1, help="Stop after so many records.")
+        int | None, typer.Option("--max-messages", min=1, help="Stop after this many records.")
     ] = None,
     timeout_ms: Annotated[
-        int | None, typer.Option("--timeout-ms", min=1, help="Stop when no record has come for so long.")
+        int | None, typer.Option("--timeout-ms", min=1, help="Stop when no record arrives for this long.")
     ] = None,
     formatter_property: Annotated[
         list[str] | None,
@@ -66,13 +69,13 @@ def consume(
         ),
     ] = None,
     key_separator: Annotated[
-        str | None, typer.Option("--key-separator", help="Print key, this, value. Sets print.key=true.")
+        str | None, typer.Option("--key-separator", help="Print keys, and this before values. Sets print.key=true.")
     ] = None,
     formatter: Annotated[
         str,
         typer.Option(
             "--formatter",
-            help="How records are printed: default or json; for topics of coordinators transaction-log, offsets or "
+            help="How records are printed: default or json; for internal topics transaction-log, offsets or "
             "group-metadata. Kafka's class names work as well.",
         ),
     ] = "default",
@@ -93,7 +96,7 @@ def consume(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the records of a topic as they come. Ctrl-C ends it.
+    """Print the records of a topic as they come. Press Ctrl-C to stop.
 
     \b
     Examples:
@@ -109,9 +112,9 @@ def consume(
     if partition is None and offset is not None:
         raise typer.BadParameter("--offset needs --partition")
     if partition is not None and (group is not None or topic is None):
-        raise typer.BadParameter("--partition needs --topic, and goes without --group")
+        raise typer.BadParameter("--partition needs --topic, and cannot be combined with --group")
     if partition is not None and from_beginning and offset is not None:
-        raise typer.BadParameter("--from-beginning and --offset contradict each other")
+        raise typer.BadParameter("--from-beginning and --offset cannot be combined")
     properties = split_properties("--property", formatter_property or ())
     if key_separator is not None:
         properties |= {"print.key": "true", "key.separator": key_separator}
@@ -145,7 +148,7 @@ def _parse_offset(text: str) -> int | str:
         return text
     if text.isascii() and text.isdigit():
         return int(text)
-    raise typer.BadParameter(f"{text!r} is neither a number nor earliest nor latest", param_hint="--offset")
+    raise typer.BadParameter(f"{text!r} is not a number, earliest or latest", param_hint="--offset")
 
 
 class _RecordReading:

@@ -66,7 +66,7 @@ def _read_file(path: Path) -> dict[TopicPartition, int]:
     try:
         content: Any = json.loads(path.read_text())
         if content.get("version", 1) != 1:
-            raise CommandFailure(f"{path}: version {content['version']} is not known; expected is 1")
+            raise CommandFailure(f"{path}: version {content['version']} is unknown: it must be 1")
         entries = content["partitions"]
         before = {TopicPartition(str(one["topic"]), int(one["partition"])): int(one["offset"]) for one in entries}
     except OSError as error:

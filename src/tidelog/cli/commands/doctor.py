@@ -95,7 +95,9 @@ def _open_files() -> Advice:
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < _COMFORTABLE_FILES:
-        return Advice("open files", False, f"{soft}, which is few for a broker: ulimit -n {min(hard, 65536)}")
+        return Advice(
+            "open files", False, f"{soft}, which is low for a broker; raise it with: ulimit -n {min(hard, 65536)}"
+        )
     return Advice("open files", True, f"up to {soft}")
 
 

@@ -190,20 +190,18 @@ def _choose_decoder(
 
 
 def dump_log(
-    files: Annotated[
-        str, typer.Option("--files", help="The files to show, with commas between them.", metavar="FILE,...")
-    ],
+    files: Annotated[str, typer.Option("--files", help="The files to show, separated by commas.", metavar="FILE,...")],
     print_data_log: Annotated[
-        bool, typer.Option("--print-data-log", help="Show keys and values. Any decoder option does that too.")
+        bool, typer.Option("--print-data-log", help="Show keys and values. Implied by any decoder option.")
     ] = False,
     deep_iteration: Annotated[
         bool, typer.Option("--deep-iteration", help="Show each record, not only the batches.")
     ] = False,
     skip_record_metadata: Annotated[
-        bool, typer.Option("--skip-record-metadata", help="Show of each record only its key and value.")
+        bool, typer.Option("--skip-record-metadata", help="Show only the key and value of each record.")
     ] = False,
     max_bytes: Annotated[
-        int, typer.Option("--max-bytes", min=0, help="Show no more than the batches in so many bytes of a log.")
+        int, typer.Option("--max-bytes", min=0, help="Show only the batches in the first bytes of a log.")
     ] = UNLIMITED_BYTES,
     max_message_size: Annotated[
         int, typer.Option("--max-message-size", min=0, help="The largest batch that an index entry may point to.")
@@ -212,7 +210,7 @@ def dump_log(
         bool, typer.Option("--verify-index-only", help="Compare indexes with their log without showing them.")
     ] = False,
     index_sanity_check: Annotated[
-        bool, typer.Option("--index-sanity-check", help="Do with indexes only what a broker does when it starts.")
+        bool, typer.Option("--index-sanity-check", help="Check indexes only as a broker does when it starts.")
     ] = False,
     offsets_decoder: Annotated[
         bool, typer.Option("--offsets-decoder", help="Read the records of __consumer_offsets.")

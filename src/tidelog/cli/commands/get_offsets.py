@@ -68,7 +68,7 @@ def get_offsets(
         ),
     ] = "latest",
     exclude_internal: Annotated[
-        bool, typer.Option("--exclude-internal-topics", help="Leave out the system's own topics.")
+        bool, typer.Option("--exclude-internal-topics", help="Leave out internal topics.")
     ] = False,
     command_config: CommandConfig = None,
     as_json: Json = False,
@@ -82,7 +82,7 @@ def get_offsets(
       tidelog get-offsets --topic-partitions 'orders:0-2,payments' --time 1700000000000
     """
     if topic_partitions is not None and (topic is not None or partitions is not None):
-        raise typer.BadParameter("--topic-partitions cannot be mixed with --topic and --partitions")
+        raise typer.BadParameter("--topic-partitions cannot be combined with --topic and --partitions")
     wanted = _by_patterns(topic_partitions) if topic_partitions is not None else _by_topic(topic, partitions)
     options = client_options(bootstrap_server, command_config)
     run(_show(options, wanted, _parse_time(time), not exclude_internal, as_json))
@@ -172,4 +172,4 @@ async def _show(options: Options, wanted: Filter, time: int, internal: bool, as_
     else:
         print_lines(f"{part.topic}:{part.partition}:{offset}" for part, offset in offsets.items())
     if failed:
-        raise CommandFailure(f"{len(failed)} of {len(partitions)} partitions could not be asked")
+        raise CommandFailure(f"{len(failed)} of {len(partitions)} partitions could not be listed")

@@ -38,30 +38,31 @@ def groups(
         bool, typer.Option("--delete-offsets", help="Delete offsets of topics that nobody is subscribed to.")
     ] = False,
     group: Annotated[list[str] | None, typer.Option("--group", help="The group. Repeatable.")] = None,
-    all_groups: Annotated[bool, typer.Option("--all-groups", help="All groups there are.")] = False,
+    all_groups: Annotated[bool, typer.Option("--all-groups", help="All groups.")] = False,
     offsets: Annotated[bool, typer.Option("--offsets", help="With --describe: show offsets (the default).")] = False,
     members: Annotated[bool, typer.Option("--members", help="With --describe: show members.")] = False,
     state: Annotated[bool, typer.Option("--state", help="With --list or --describe: show states.")] = False,
-    kind: Annotated[bool, typer.Option("--type", help="With --list: show the kinds of groups.")] = False,
+    kind: Annotated[bool, typer.Option("--type", help="With --list: show the types of groups.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="With --describe: more columns.")] = False,
     topic: Annotated[
         list[str] | None, typer.Option("--topic", help="A topic, or some of its partitions: orders:0,1. Repeatable.")
     ] = None,
     all_topics: Annotated[
-        bool, typer.Option("--all-topics", help="Everything that the group has committed offsets for.")
+        bool, typer.Option("--all-topics", help="All topics for which the group has committed offsets.")
     ] = False,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="Reset to the first record.")] = False,
     to_latest: Annotated[bool, typer.Option("--to-latest", help="Reset to the end.")] = False,
-    to_current: Annotated[bool, typer.Option("--to-current", help="Reset to where the group is.")] = False,
+    to_current: Annotated[bool, typer.Option("--to-current", help="Reset to the current offsets.")] = False,
     to_offset: Annotated[int | None, typer.Option("--to-offset", help="Reset to this offset.")] = None,
-    shift_by: Annotated[int | None, typer.Option("--shift-by", help="Forward, or back if negative.")] = None,
+    shift_by: Annotated[int | None, typer.Option("--shift-by", help="Shift forward, or back if negative.")] = None,
     by_duration: Annotated[
-        str | None, typer.Option("--by-duration", metavar="PnDTnHnMnS", help="Reset to so long ago, such as PT1H.")
+        str | None, typer.Option("--by-duration", metavar="PnDTnHnMnS", help="Reset to this long ago, such as PT1H.")
     ] = None,
     to_datetime: Annotated[
-        str | None, typer.Option("--to-datetime", metavar="TIME", help="Reset to 2026-11-01T08:30:00.000 or later.")
+        str | None,
+        typer.Option("--to-datetime", metavar="TIME", help="Reset to a time, such as 2026-11-01T08:30:00.000."),
     ] = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Do reset offsets.")] = False,
+    execute: Annotated[bool, typer.Option("--execute", help="Apply the reset.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be reset; the default.")] = False,
     command_config: CommandConfig = None,
     as_json: Json = False,
@@ -114,9 +115,9 @@ def groups(
         if bool(topic) == all_topics:
             raise typer.BadParameter("either --topic or --all-topics is needed")
         if execute and dry_run:
-            raise typer.BadParameter("--execute and --dry-run exclude each other")
+            raise typer.BadParameter("--execute and --dry-run cannot be combined")
         if not execute and not dry_run:
-            sys.stderr.write("Nothing is changed; with --execute it would be.\n")
+            sys.stderr.write("Nothing was changed: add --execute to apply this.\n")
         scope = Scope(topics=_checked(topic or []))
         run(reset_offsets(options, group, scope, plan, execute=execute, as_json=as_json))
 

@@ -28,9 +28,7 @@ _STORAGE_ERROR = "org.apache.kafka.common.errors.KafkaStorageException"
 
 def log_dirs(
     bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
-    describe: Annotated[bool, typer.Option("--describe", help="Describe log directories; there is nothing else.")] = (
-        True
-    ),
+    describe: Annotated[bool, typer.Option("--describe", help="Describe log directories (the only action).")] = (True),
     broker_list: Annotated[
         str, typer.Option("--broker-list", metavar="1,2,...", help="Only these brokers. All of them if left out.")
     ] = "",
@@ -78,7 +76,7 @@ async def _ask(options: Options, brokers: Collection[int]) -> dict[int, tuple[Lo
         unknown = sorted(set(brokers) - known)
         if unknown:
             raise CommandFailure(
-                f"--broker-list names {','.join(map(str, unknown))}, but there are only the brokers "
+                f"--broker-list names {','.join(map(str, unknown))}, but the cluster has only the brokers "
                 f"{','.join(map(str, sorted(known)))}"
             )
         return Admin.raise_any(await admin.describe_log_dirs(brokers or None))

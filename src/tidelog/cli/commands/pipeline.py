@@ -16,7 +16,7 @@ from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, split_propertie
 DEFAULT_RETRY = "10 minutes"
 LOOPBACK = "127.0.0.1"
 
-_HELP = """Run a ready pipeline on Spark: exactly once, and after a crash it goes on where it was.
+_HELP = """Run a ready pipeline on Spark: exactly once, and resuming after a crash.
 
 Examples:
 
@@ -36,9 +36,7 @@ pipeline = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Name = Annotated[
-    str, typer.Option("--name", help="Identifies the pipeline for ever: its progress is remembered under it.")
-]
+Name = Annotated[str, typer.Option("--name", help="Identifies the pipeline: its progress is stored under this name.")]
 TargetServers = Annotated[
     str, typer.Option("--to-bootstrap-server", metavar="HOST:PORT,...", help="The cluster to write to.")
 ]
@@ -153,11 +151,11 @@ class JobOptions:
 @pipeline.command("run")
 def run_file(
     file: Annotated[Path, typer.Argument(help="A TOML file that describes a pipeline.")],
-    retry_for: Annotated[str, typer.Option("--retry-for", metavar="TIME", help="Instead of that in the file.")] = "",
+    retry_for: Annotated[str, typer.Option("--retry-for", metavar="TIME", help="Overrides the file.")] = "",
     service_port: Annotated[
-        int | None, typer.Option("--service-port", metavar="PORT", help="Instead of that in the file.")
+        int | None, typer.Option("--service-port", metavar="PORT", help="Overrides the file.")
     ] = None,
-    service_host: Annotated[str, typer.Option("--service-host", help="Instead of that in the file.")] = "",
+    service_host: Annotated[str, typer.Option("--service-host", help="Overrides the file.")] = "",
 ) -> None:
     """Run the pipeline that a TOML file describes."""
     reading = _spark_module("tidelog.spark.pipelines.reading")
@@ -183,19 +181,23 @@ def sink_db(
     column: Annotated[
         list[str] | None, typer.Option("--column", metavar="SQL", help="A column of the table: 'upper(name) AS name'.")
     ] = None,
-    where: Annotated[str, typer.Option("--where", metavar="SQL", help="Only records for which this holds.")] = "",
+    where: Annotated[
+        str, typer.Option("--where", metavar="SQL", help="Only records that satisfy this condition.")
+    ] = "",
     key: Annotated[
         list[str] | None, typer.Option("--key", help="A key column: rows replace those with the same key. Repeatable.")
     ] = None,
     delete_when: Annotated[
-        str, typer.Option("--delete-when", metavar="SQL", help="With --key: such records delete their row.")
+        str,
+        typer.Option("--delete-when", metavar="SQL", help="With --key: records that satisfy this delete their row."),
     ] = "",
     deduplicate: Annotated[
-        str, typer.Option("--deduplicate", metavar="SQL", help="The id of an event, such as header:id; each once.")
+        str,
+        typer.Option(
+            "--deduplicate", metavar="SQL", help="The id of an event, such as header:id: each is written once."
+        ),
     ] = "",
-    evolve_table: Annotated[
-        bool, typer.Option("--evolve-table", help="Add columns that the rows have and the table has not.")
-    ] = False,
+    evolve_table: Annotated[bool, typer.Option("--evolve-table", help="Add columns that the table lacks.")] = False,
     job: JobOptions,
 ) -> None:
     """Topics into a table of PostgreSQL or SQLite: rows and offsets in one transaction of the database.
@@ -233,15 +235,19 @@ def transform(
     records: InputOptions,
     values: ValueOptions,
     *,
-    to: Annotated[str, typer.Option("--to", metavar="TOPIC", help="The topic to write to; else column `topic`.")] = "",
-    sql: Annotated[str, typer.Option("--sql", help="A query over `records` that gives `value`, perhaps `key`.")] = "",
-    function: Annotated[
-        str, typer.Option("--function", metavar="MODULE:FUNCTION", help="Takes a DataFrame and gives one.")
+    to: Annotated[
+        str, typer.Option("--to", metavar="TOPIC", help="The topic to write to; by default the column `topic`.")
     ] = "",
-    path: Annotated[str, typer.Option("--path", metavar="DIR", help="Where the module of --function is.")] = "",
+    sql: Annotated[
+        str, typer.Option("--sql", help="A query over `records` that returns `value`, and perhaps `key`.")
+    ] = "",
+    function: Annotated[
+        str, typer.Option("--function", metavar="MODULE:FUNCTION", help="A function from DataFrame to DataFrame.")
+    ] = "",
+    path: Annotated[str, typer.Option("--path", metavar="DIR", help="The directory of the module of --function.")] = "",
     output_mode: Annotated[
         str,
-        typer.Option("--output-mode", help="What aggregations write: append (finished windows), update or complete."),
+        typer.Option("--output-mode", help="What aggregations write: append (closed windows), update or complete."),
     ] = "append",
     watermark: Annotated[
         str,
@@ -291,23 +297,25 @@ def outbox(
         str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="The cluster to write to.")
     ] = DEFAULT_SERVERS,
     mode: Annotated[
-        str, typer.Option("--mode", help="poll asks the table, log reads PostgreSQL's write-ahead log.")
+        str, typer.Option("--mode", help="poll queries the table, log reads PostgreSQL's write-ahead log.")
     ] = "poll",
-    slot: Annotated[str, typer.Option("--slot", help="With log: the replication slot, by the name unless given.")] = "",
-    publication: Annotated[str, typer.Option("--publication", help="With log: as the slot unless given.")] = "",
+    slot: Annotated[str, typer.Option("--slot", help="With log: the replication slot; by default from --name.")] = "",
+    publication: Annotated[
+        str, typer.Option("--publication", help="With log: the publication; by default as the slot.")
+    ] = "",
     create_table: Annotated[
-        bool, typer.Option("--create-table", help="Make the table if it does not exist; with log also the slot.")
+        bool, typer.Option("--create-table", help="Create the table if it does not exist; with log also the slot.")
     ] = False,
     delete_relayed: Annotated[
         bool, typer.Option("--delete-relayed", help="Delete rows whose events have been written.")
     ] = False,
     max_events_per_batch: Annotated[int, typer.Option(help="The most events in one batch.")] = 100_000,
-    topic_partitions: Annotated[int, typer.Option(help="Of topics that are made; -1 leaves it to the broker.")] = -1,
+    topic_partitions: Annotated[
+        int, typer.Option(help="For topics that are created; -1 is the broker's default.")
+    ] = -1,
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--option", metavar="NAME=VALUE", help="Of Debezium's event router: route.by.field=... Repeatable."
-        ),
+        typer.Option("--option", metavar="NAME=VALUE", help="An option of Debezium's event router. Repeatable."),
     ] = None,
     target_option: TargetOptions = None,
     job: JobOptions,
@@ -350,14 +358,14 @@ def mirror(
         str, typer.Option("--groups", metavar="REGEX", help="Consumer groups whose offsets are translated.")
     ] = ".*",
     translate_groups: Annotated[bool, typer.Option(help="Translate offsets of consumer groups.")] = True,
-    topic_prefix: Annotated[str, typer.Option("--topic-prefix", help="Before the names of topics at the target.")] = "",
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Compare both sides record by record, say what differs, and end.")
-    ] = False,
+    topic_prefix: Annotated[
+        str, typer.Option("--topic-prefix", help="A prefix for the names of topics at the target.")
+    ] = "",
+    verify: Annotated[bool, typer.Option("--verify", help="Compare both sides record by record, and exit.")] = False,
     target_option: TargetOptions = None,
     job: JobOptions,
 ) -> None:
-    """Topics of one cluster into another: same partitions, order, headers and timestamps; groups find their place.
+    """Topics of one cluster into another: same partitions, order, headers and timestamps, and offsets of groups.
 
     Examples:
 

@@ -38,7 +38,7 @@ def produce(
     topic: Annotated[str, typer.Option("--topic", help="The topic to send to.")],
     bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     key_separator: Annotated[
-        str | None, typer.Option("--key-separator", help="Lines are key, this, value. Sets parse.key=true.")
+        str | None, typer.Option("--key-separator", help="Separates key and value of a line. Sets parse.key=true.")
     ] = None,
     headers: Annotated[
         bool, typer.Option("--headers", help="Lines begin with name:value,... and a tab. Sets parse.headers=true.")
@@ -78,7 +78,7 @@ def produce(
         str | None, typer.Option("--compression-codec", help="none, gzip, snappy, lz4 or zstd.")
     ] = None,
     request_required_acks: Annotated[
-        str | None, typer.Option("--request-required-acks", help="Who has to store a record: all, 1 or 0.")
+        str | None, typer.Option("--request-required-acks", help="Which replicas must store a record: all, 1 or 0.")
     ] = None,
     batch_size: Annotated[int | None, typer.Option("--batch-size", help="The producer's batch.size.")] = None,
     linger: Annotated[int | None, typer.Option("--timeout", help="The producer's linger.ms.")] = None,

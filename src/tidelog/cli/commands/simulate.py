@@ -61,7 +61,7 @@ def _parse_faults(text: str) -> tuple[FaultKind, ...]:
         return tuple(FaultKind(name.strip()) for name in text.split(","))
     except ValueError as error:
         known = ", ".join(FaultKind)
-        raise typer.BadParameter(f"{error}; known are all, none, {known}", param_hint="--faults") from error
+        raise typer.BadParameter(f"{error}; known faults: all, none, {known}", param_hint="--faults") from error
 
 
 def _trace(campaign: Campaign) -> bool:

@@ -66,7 +66,7 @@ def format_storage(
         path, meta = next(iter(known.items()))
         raise CommandFailure(
             f"{path} is already formatted, for node {meta.node_id} of cluster {meta.cluster_id}; "
-            "--ignore-formatted leaves such directories alone, deleting its contents starts anew"
+            "--ignore-formatted leaves such directories alone; to format it again, delete its contents"
         )
     for path, meta in known.items():
         if (meta.cluster_id, meta.node_id) != (cluster_id, node.node_id):

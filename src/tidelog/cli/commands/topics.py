@@ -36,9 +36,7 @@ def topics(
     delete: Annotated[bool, typer.Option("--delete", help="Delete topics.")] = False,
     topic: Annotated[
         str | None,
-        typer.Option(
-            "--topic", help="The topic; except for --create also a regular expression, or several with commas."
-        ),
+        typer.Option("--topic", help="The topic; except with --create also a regular expression or a list."),
     ] = None,
     partitions: Annotated[int | None, typer.Option("--partitions", min=1, help="How many partitions.")] = None,
     replication_factor: Annotated[
@@ -46,23 +44,23 @@ def topics(
     ] = None,
     replica_assignment: Annotated[
         str | None,
-        typer.Option("--replica-assignment", metavar="1:2,2:3,...", help="The brokers of each partition, by hand."),
+        typer.Option(
+            "--replica-assignment", metavar="1:2,2:3,...", help="The brokers of each partition, assigned manually."
+        ),
     ] = None,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", metavar="NAME=VALUE", help="With --create: a property of the topic. Repeatable."),
     ] = None,
     if_exists: Annotated[
-        bool, typer.Option("--if-exists", help="With --alter, --describe, --delete: no error if there is none.")
+        bool, typer.Option("--if-exists", help="With --alter, --describe, --delete: no error if it does not exist.")
     ] = False,
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="With --create: no error if the topic is already there.")
+        bool, typer.Option("--if-not-exists", help="With --create: no error if the topic already exists.")
     ] = False,
-    exclude_internal: Annotated[
-        bool, typer.Option("--exclude-internal", help="Leave out the system's own topics.")
-    ] = False,
+    exclude_internal: Annotated[bool, typer.Option("--exclude-internal", help="Leave out internal topics.")] = False,
     under_replicated: Annotated[
-        bool, typer.Option("--under-replicated-partitions", help="Describe partitions that lack in-sync replicas.")
+        bool, typer.Option("--under-replicated-partitions", help="Describe only under-replicated partitions.")
     ] = False,
     unavailable: Annotated[
         bool, typer.Option("--unavailable-partitions", help="Describe partitions without a leader.")
@@ -74,7 +72,7 @@ def topics(
         bool, typer.Option("--at-min-isr-partitions", help="Describe partitions exactly at min.insync.replicas.")
     ] = False,
     with_overrides: Annotated[
-        bool, typer.Option("--topics-with-overrides", help="Describe only topics with properties of their own.")
+        bool, typer.Option("--topics-with-overrides", help="Describe only topics with configuration overrides.")
     ] = False,
     command_config: CommandConfig = None,
     as_json: Json = False,
@@ -147,7 +145,7 @@ def _new_topic(
     if replica_assignment is not None:
         if partitions is not None or replication_factor is not None:
             raise typer.BadParameter(
-                "it says how many partitions and replicas there are; leave --partitions and --replication-factor out",
+                "it gives the numbers of partitions and replicas: leave out --partitions and --replication-factor",
                 param_hint="--replica-assignment",
             )
         assignment = dict(enumerate(_parse_assignment(replica_assignment)))
@@ -165,7 +163,7 @@ def _parse_assignment(text: str) -> list[list[int]]:
         placed = [[int(node) for node in replicas.split(":")] for replicas in text.split(",")]
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r}: expected are broker ids, with colons between replicas and commas between partitions: 1:2,2:3",
+            f"{text!r}must be broker ids, with colons between replicas and commas between partitions: 1:2,2:3",
             param_hint="--replica-assignment",
         ) from None
     for number, replicas in enumerate(placed):
@@ -188,7 +186,7 @@ async def _create(options: Options, topic: NewTopic, if_not_exists: bool, as_jso
                 print_json({"topic": topic.name, "created": False})
             return
         if result.code == ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise CommandFailure(f"topic {topic.name!r} already exists; --if-not-exists makes that fine") from result
+            raise CommandFailure(f"topic {topic.name!r} already exists; use --if-not-exists to accept that") from result
         raise result
     if as_json:
         print_json(

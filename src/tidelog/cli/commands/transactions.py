@@ -71,7 +71,10 @@ def _options(context: typer.Context, servers: str | None) -> Options:
 def list_transactions(
     context: typer.Context,
     duration_filter: Annotated[
-        int, typer.Option("--duration-filter", metavar="MS", help="Only those that run for longer than this.")
+        int,
+        typer.Option(
+            "--duration-filter", metavar="MS", help="Only transactions that have been running for longer than this."
+        ),
     ] = -1,
     pattern: Annotated[
         str | None, typer.Option("--transactional-id-pattern", help="Only ids that match this regular expression.")
@@ -221,7 +224,10 @@ def find_hanging(
     max_transaction_timeout: Annotated[
         int,
         typer.Option(
-            "--max-transaction-timeout", min=0, metavar="MINUTES", help="No producer lets a transaction run longer."
+            "--max-transaction-timeout",
+            min=0,
+            metavar="MINUTES",
+            help="The longest transaction timeout of any producer.",
         ),
     ] = 15,
     topic: Annotated[str | None, typer.Option("--topic", help="Only partitions of this topic.")] = None,
@@ -312,7 +318,7 @@ def abort(
             "either --start-offset is needed, or --producer-id, --producer-epoch and --coordinator-epoch together"
         )
     if start_offset is not None and by_producer != (None, None, None):
-        raise typer.BadParameter("--start-offset says which transaction is meant; leave the producer out")
+        raise typer.BadParameter("--start-offset identifies the transaction: leave out the producer")
 
     async def do() -> None:
         at = TopicPartition(topic, partition)
@@ -338,7 +344,7 @@ async def _transaction_at(admin: Admin, at: TopicPartition, start_offset: int) -
             return producer
     raise CommandFailure(
         f"no open transaction of {at} begins at offset {start_offset}; `tidelog transactions describe-producers` "
-        f"shows those there are"
+        f"shows those that are open"
     )
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def up(
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 9092,
-    data_dir: Annotated[
-        Path, typer.Option("--data-dir", help="Where the data is kept; made if it is not there.")
-    ] = Path("tidelog-data"),
+    data_dir: Annotated[Path, typer.Option("--data-dir", help="Where the data is stored; created if missing.")] = Path(
+        "tidelog-data"
+    ),
     nodes: Annotated[
         int, typer.Option("--nodes", min=1, max=9, help="How many nodes; each is a process, on ports from --port up.")
     ] = 1,
@@ -117,7 +117,7 @@ def _announce(node: RunningNode, data_dir: str) -> None:
         f"  tidelog topics{option} --create --topic first",
         f"  tidelog produce{option} --topic first",
         f"  tidelog consume{option} --topic first --from-beginning",
-        "Ctrl-C ends it.",
+        "Press Ctrl-C to stop.",
     ]
     if node.metrics_address is not None:
         host, port = node.metrics_address

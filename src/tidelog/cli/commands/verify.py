@@ -24,12 +24,12 @@ DAMAGED = 1
 def verify(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A log directory, or the directory of a partition.")],
     as_json: Json = False,
-    progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show how far it is.")] = True,
+    progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress.")] = True,
 ) -> None:
     """Read every batch, index, leader epoch and snapshot, and say which of them are damaged. Nothing is changed.
 
     Works on directories of tidelog and of Apache Kafka 4. The exit code is 1 if there is damage. While a broker uses
-    the directory, what it is just writing may look unfinished.
+    the directory, what it is writing now may look damaged.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def _keep_brokers_out(filesystem: FileSystem, path: str, report: Report, stack: 
         return
     lock = filesystem.lock(lock_path)
     if lock is None:
-        report.add(path, None, "a broker is using it; what it is just writing may look unfinished", is_note=True)
+        report.add(path, None, "a broker is using it; what it is writing now may look damaged", is_note=True)
     else:
         stack.callback(lock.release)
 
@@ -97,7 +97,7 @@ def _lines(report: Report) -> list[str]:
         count = len(report.damage)
         lines.append(f"{summary}{count} {'place is' if count == 1 else 'places are'} damaged")
     else:
-        lines.append(f"{summary}all is well")
+        lines.append(f"{summary}no damage found")
     return lines
 
 

@@ -141,7 +141,7 @@ def value_decoder(class_name: str) -> ValueDecoder:
         return VALUE_DECODERS[class_name.rpartition(".")[2]]
     except KeyError:
         known = ", ".join(VALUE_DECODERS)
-        raise ValueError(f"no decoder is named {class_name!r}; there are {known}") from None
+        raise ValueError(f"{class_name!r} is not a decoder; it must be one of {known}") from None
 
 
 def plain_decoder(key: ValueDecoder = decode_text, value: ValueDecoder = decode_text) -> RecordDecoder:
@@ -152,7 +152,7 @@ def plain_decoder(key: ValueDecoder = decode_text, value: ValueDecoder = decode_
                 payload=None if record.value is None else value(record.value),
             )
         except StructError as error:
-            raise UndecodableRecord(f"the record at offset {record.offset} is no number: {error}") from error
+            raise UndecodableRecord(f"the record at offset {record.offset} is not a number: {error}") from error
 
     return decode_record
 

@@ -59,7 +59,7 @@ class Admin(TopicAdmin, TransactionAdmin, ReplicaAdmin, ConfigAdmin, GroupAdmin,
 
     @staticmethod
     def raise_any(results: Mapping[K, V | ApiError]) -> dict[K, V]:
-        """The results, if all of them are well; else the first error."""
+        """The results, if there is no error; else the first error."""
         good: dict[K, V] = {}
         for key, result in results.items():
             if isinstance(result, ApiError):

@@ -191,7 +191,7 @@ def _by_node(resources: Collection[ConfigResource]) -> Mapping[int | None, list[
         node: int | None = None
         if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name:
             if not (resource.name.isascii() and resource.name.isdigit()):
-                raise WrongUse(f"a broker is named by its number, not by {resource.name!r}")
+                raise WrongUse(f"a broker is identified by its number, not by {resource.name!r}")
             node = int(resource.name)
         groups[node].append(resource)
     return groups

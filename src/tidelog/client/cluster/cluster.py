@@ -309,7 +309,7 @@ class Cluster:
         for coordinator in self._coordinators.values():
             if coordinator.node_id == node_id:
                 return coordinator
-        raise CannotConnect(f"the address of broker {node_id} is not known")
+        raise CannotConnect(f"the address of broker {node_id} is unknown")
 
     async def _any_connection(self) -> ClientConnection:
         """An open connection if there is one, else the first broker that answers, else a bootstrap server."""
@@ -387,7 +387,7 @@ class Cluster:
         connection.close()
 
     def _gave_up(self, what: str, limit_ms: float, last: Exception | None) -> ApiTimeout:
-        reason = f"; the last problem: {last}" if last is not None else ""
+        reason = f"; the last error: {last}" if last is not None else ""
         return ApiTimeout(f"{what} did not succeed within {limit_ms:g} ms{reason}")
 
 

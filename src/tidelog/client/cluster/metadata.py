@@ -106,7 +106,7 @@ def merge(known: ClusterMetadata, response: MetadataResponse, wanted: Collection
 def _topic(entry: MetadataResponseTopic, before: TopicMetadata | None) -> TopicMetadata:
     assert entry.name is not None
     topic_id = Uuid(entry.topic_id)
-    # A topic that was deleted and made anew has another id, and its epochs start from the beginning.
+    # A topic that was deleted and recreated has another id, and its epochs start from the beginning.
     same = before is not None and before.topic_id == topic_id
     earlier = {part.partition: part for part in before.partitions} if same and before is not None else {}
     ordered = sorted(entry.partitions, key=lambda part: part.partition_index)

@@ -64,9 +64,7 @@ async def ask_for_each(
         unfinished: list[K] = []
         problem: ApiError | None = None
         for item in left:
-            answer = answers.get(
-                item, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker said nothing about {item}")
-            )
+            answer = answers.get(item, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker's answer lacks {item}"))
             results[item] = answer
             if isinstance(answer, ApiError) and answer.code in again:
                 unfinished.append(item)
@@ -112,7 +110,7 @@ async def ask_leaders(
             elif not 0 <= partition.partition < count:
                 answers[partition] = ApiError(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    f"topic {partition.topic!r} has {count} partitions, and none with the number {partition.partition}",
+                    f"topic {partition.topic!r} has {count} partitions, so there is no partition {partition.partition}",
                 )
             elif leader is None:
                 answers[partition] = ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition} has no leader")
@@ -136,7 +134,7 @@ async def ask_leaders(
 def _not_there_yet(partition: TopicPartition, answer: V | ApiError) -> V | ApiError:
     """The metadata knows the partition: a leader that does not is one that has not caught up with it yet."""
     if isinstance(answer, ApiError) and answer.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the leader of {partition} does not know of it yet")
+        return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the leader of {partition} is not ready yet")
     return answer
 
 

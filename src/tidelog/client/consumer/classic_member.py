@@ -118,7 +118,7 @@ class ClassicMember:
         finally:
             static = self._config.group_instance_id is not None
             if self._joiner.member_id and (leave_group if leave_group is not None else not static):
-                await self._joiner.leave("the consumer is being closed")
+                await self._joiner.leave("the consumer is closing")
             self._forget()
 
     # -- joining -------------------------------------------------------------------------------------------------
@@ -246,8 +246,8 @@ class ClassicMember:
 
     async def _leave_because_nobody_reads(self) -> None:
         logger.warning(
-            "group %r: no record was asked for within max.poll.interval.ms=%d, so this member leaves the group; it "
-            "joins again with the next poll. Raise max.poll.interval.ms, or lower max.poll.records, if processing "
+            "group %r: poll was not called within max.poll.interval.ms=%d, so this member leaves the group, and "
+            "joins again at the next poll. Raise max.poll.interval.ms, or lower max.poll.records, if processing "
             "takes that long",
             self._group_id,
             self._config.max_poll_interval_ms,
@@ -288,5 +288,5 @@ class ClassicMember:
 def _fenced(instance_id: str | None) -> ApiError:
     return ApiError(
         ErrorCode.FENCED_INSTANCE_ID,
-        f"another consumer has joined with group.instance.id={instance_id!r}, and takes this one's place",
+        f"another consumer has joined with group.instance.id={instance_id!r}, and replaces this one",
     )

@@ -149,7 +149,7 @@ class Consumer(PartitionQuestions):
         """
         self._check_open()
         if (pattern is None) == (not topics):
-            raise WrongUse("subscribe takes topics or a pattern: one of them, and not both")
+            raise WrongUse("subscribe takes either topics or a pattern")
         by_broker = self._config.group_protocol == CONSUMER and self._config.group_id is not None
         if pattern is None:
             self._subscription.to_topics(topics)
@@ -296,7 +296,7 @@ class Consumer(PartitionQuestions):
         from tidelog.client.consumer.columns import as_record_batch
 
         if max_rows <= 0:
-            raise WrongUse(f"max_rows={max_rows}: at least one row has to be asked for")
+            raise WrongUse(f"max_rows={max_rows}: it must be at least 1")
         deadline = self._cluster.clock.monotonic_ms() + timeout_ms
         while True:
             if await self._look_after_things(deadline) and (taken := self._reader.take_batches(max_rows)):
@@ -440,7 +440,7 @@ class Consumer(PartitionQuestions):
             if isinstance(error, ApiError) and not is_retriable(error):
                 raise
             # Brokers come back. Until then there is nothing to read, which is not a failure of the reader.
-            logger.warning("no news about the cluster: %s", error)
+            logger.warning("metadata could not be refreshed: %s", error)
             await asyncio.sleep(self._cluster.retry_pause_ms(1) / 1000)
 
     async def _give_up_everything(self, leave_group: bool | None) -> None:
@@ -481,7 +481,7 @@ class Consumer(PartitionQuestions):
 
     def _limit(self, max_records: int | None) -> int:
         if max_records is not None and max_records <= 0:
-            raise WrongUse(f"max_records={max_records}: at least one record has to be asked for")
+            raise WrongUse(f"max_records={max_records}: it must be at least 1")
         return self._config.max_poll_records if max_records is None else max_records
 
     def _group_member(self) -> GroupMember:

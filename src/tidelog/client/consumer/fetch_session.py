@@ -68,7 +68,7 @@ class FetchSessionHandler:
             for partition, entry in wanted.items()
         )
         if named != self._named or moved:
-            # A topic was made anew under its old name, or the way to name topics changes: too much for a session.
+            # A topic was recreated under its old name, or the way to name topics changes: too much for a session.
             self._begin_anew()
         self._named = named
         self._next = dict(wanted)

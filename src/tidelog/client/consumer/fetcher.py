@@ -215,7 +215,7 @@ class RecordFetcher:
         try:
             await self._cluster.refresh_if_stale()
         except (ConnectionProblem, ApiError, ClientError) as error:
-            logger.info("no news about the cluster: %s", error)
+            logger.info("metadata could not be refreshed: %s", error)
 
     def _wanted(self, entry: PartitionPosition) -> WantedPartition:
         metadata = self._cluster.metadata
@@ -319,22 +319,22 @@ class RecordFetcher:
         self._fail(
             ApiError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"partition {entry.partition} has no offset {offset} (any more), and auto.offset.reset=none",
+                f"partition {entry.partition} has no offset {offset} (any longer), and auto.offset.reset=none",
             )
         )
 
     def _is_of_another_topic(self, entry: PartitionPosition) -> bool:
-        """Whether the topic was deleted and made anew. Then the position says nothing, and is found or told."""
+        """Whether the topic was deleted and recreated. Then the position says nothing, and is found or told."""
         topic = self._cluster.metadata.topics.get(entry.partition.topic)
         if topic is None or entry.position is None or entry.belongs_to(topic.topic_id):
             return False
         position = entry.position
         if self._positioning.reset(entry):
-            logger.warning("topic %r was deleted and made anew: resetting", topic.name)
+            logger.warning("topic %r was deleted and recreated: resetting", topic.name)
             return True
         self._fail(
             LogTruncated(
-                f"topic {topic.name!r} was deleted and made anew while the reader was at offset {position} of "
+                f"topic {topic.name!r} was deleted and recreated while the reader was at offset {position} of "
                 f"{entry.partition}, and auto.offset.reset=none. seek() to go on",
                 partition=entry.partition,
                 offset=position,

@@ -68,7 +68,7 @@ class PartitionPosition:
         # Where the leader sent us to read from (KIP-392), and until when that holds.
         self.preferred_replica: int | None = None
         self.preferred_until_ms = 0.0
-        # Whose offsets these are: a topic that was deleted and made anew has another id, and other records.
+        # Whose offsets these are: a topic that was deleted and recreated has another id, and other records.
         self.topic_id = ZERO_UUID
 
     @property

@@ -252,8 +252,8 @@ class ReconcilingMember:
 
     async def _leave_because_nobody_reads(self) -> None:
         logger.warning(
-            "group %r: no record was asked for within max.poll.interval.ms=%d, so this member leaves the group; it "
-            "joins again with the next poll. Raise max.poll.interval.ms, or lower max.poll.records, if processing "
+            "group %r: poll was not called within max.poll.interval.ms=%d, so this member leaves the group, and "
+            "joins again at the next poll. Raise max.poll.interval.ms, or lower max.poll.records, if processing "
             "takes that long",
             self._group_id,
             self._config.max_poll_interval_ms,

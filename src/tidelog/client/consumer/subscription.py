@@ -97,8 +97,7 @@ class Subscription:
             by_hand = Kind.PARTITIONS in (self.kind, kind)
             if by_hand and self.kind is not kind:
                 raise WrongUse(
-                    "assign() cannot be mixed with topics to subscribe to: call unsubscribe() before, or use a "
-                    "consumer of its own"
+                    "assign() cannot be combined with subscribe(): call unsubscribe() first, or use another consumer"
                 )
         self.kind = kind
         self.topics = ()

@@ -37,7 +37,7 @@ def check_finished(batch: Buffer) -> BatchHeader:
     header = parse_header(batch)
     problem = _problem(batch, header)
     if problem is not None:
-        raise WrongUse(f"this is not a finished record batch to be published: {problem}")
+        raise WrongUse(f"this is not an encoded record batch: {problem}")
     return header
 
 
@@ -51,7 +51,7 @@ def _problem(batch: Buffer, header: BatchHeader) -> str | None:
     if header.compression not in _CODECS:
         return f"its compression {header.compression} is unknown"
     if header.timestamp_type != CREATE_TIME:
-        return "its timestamp type is LogAppendTime, which only brokers give"
+        return "its timestamp type is LogAppendTime, which only brokers set"
     if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
         return f"it has {header.record_count} records, the last one at offset delta {header.last_offset_delta}"
     if (header.producer_id, header.producer_epoch, header.base_sequence) != (-1, -1, -1):

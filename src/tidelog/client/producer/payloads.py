@@ -17,7 +17,7 @@ def as_bytes(what: str, payload: Payload) -> bytes | None:
         return payload.encode()
     if isinstance(payload, bytes | bytearray | memoryview):
         return bytes(payload)
-    raise TypeError(f"a record's {what} is bytes, str or None, not {type(payload).__name__}")
+    raise TypeError(f"a record's {what} must be bytes, str or None, not {type(payload).__name__}")
 
 
 def as_headers(headers: Headers) -> tuple[Header, ...]:
@@ -25,6 +25,6 @@ def as_headers(headers: Headers) -> tuple[Header, ...]:
     listed: list[Header] = []
     for name, value in pairs:
         if not isinstance(name, str):
-            raise TypeError(f"the name of a header is str, not {type(name).__name__}")
+            raise TypeError(f"the name of a header must be str, not {type(name).__name__}")
         listed.append((name, as_bytes(f"header {name!r}", value)))
     return tuple(listed)

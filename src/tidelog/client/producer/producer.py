@@ -345,7 +345,7 @@ class Producer:
 
     def _need_transactions(self) -> Transactions:
         if self._config.transactional_id is None:
-            raise WrongUse("this producer has no transactions: make it with a transactional_id")
+            raise WrongUse("this producer has no transactions: create it with a transactional_id")
         if self._transactions is None or self._closing:
             raise ProducerClosed("the producer is closed" if self._closing else "the producer has not been started")
         return self._transactions

@@ -293,7 +293,7 @@ class BatchSender:
             answer = answers.get(batch.partition)
             if answer is None:
                 # The topic got another id while the request was on its way.
-                lost = ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"the broker said nothing about {batch.partition}")
+                lost = ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"the broker's answer lacks {batch.partition}")
                 self._try_again(batch, lost)
             else:
                 self._take_answer(batch, answer)
@@ -330,8 +330,8 @@ class BatchSender:
                 self._try_again(batch, error)
             case BatchRefusal.GAP:
                 lost = (
-                    f"partition {batch.partition} lacks records that it had acknowledged before this one, so data is "
-                    f"lost there (was a replica that was not in sync elected?): {error}"
+                    f"partition {batch.partition} lacks records that it had acknowledged before this one, so data was "
+                    f"lost there (perhaps by an unclean leader election): {error}"
                 )
                 self._fail(batch, DeliveryFailed(lost, error), refused=True)
             case _:
@@ -461,7 +461,9 @@ class BatchSender:
             # No use in waiting: without an id nothing can be sent.
             for batch in list(self._accumulator.waiting()):
                 self._accumulator.remove(batch)
-                self._fail(batch, DeliveryFailed(f"no producer id can be had, which idempotence needs: {error}", error))
+                self._fail(
+                    batch, DeliveryFailed(f"no producer id was assigned, which idempotence needs: {error}", error)
+                )
             return
         self.sequences.initialize(reply.producer_id, reply.producer_epoch)
 
@@ -472,7 +474,7 @@ def _not_stored(batch: ProducerBatch, problem: BaseException) -> str:
 
 
 def _timed_out(batch: ProducerBatch, limit_ms: float) -> DeliveryTimedOut:
-    reason = "no leader or connection was there in time" if batch.last_problem is None else str(batch.last_problem)
+    reason = "no leader or connection was available in time" if batch.last_problem is None else str(batch.last_problem)
     sent = "was never sent" if batch.attempts == 0 else f"may or may not be stored after {batch.attempts} tries"
     return DeliveryTimedOut(
         f"a batch of {batch.record_count} record(s) for partition {batch.partition} {sent}: "

@@ -261,7 +261,7 @@ class CoordinatorRequests:
                     failures += 1
                     await asyncio.sleep(pause_ms / 1000)
         except TimeoutError as error:
-            reason = f"; the last problem: {last}" if last is not None else ""
+            reason = f"; the last error: {last}" if last is not None else ""
             raise ApiTimeout(
                 f"{asking.request.value} of {self._id!r} did not succeed within max.block.ms={limit_ms}{reason}"
             ) from (last or error)
@@ -286,8 +286,8 @@ class CoordinatorRequests:
         version = connection.version_for(type(message), at_most=at_most)
         if version < at_least:
             raise UnsupportedByBroker(
-                f"the broker at {connection.address} serves {asking.request.value} up to version {version}, and "
-                f"needed is version {at_least}"
+                f"the broker at {connection.address} serves {asking.request.value} up to version {version}, but "
+                f"version {at_least} is needed"
             )
         unclear = asking.may_be_done
         asking.may_be_done = True
@@ -302,8 +302,8 @@ class CoordinatorRequests:
         what = f"{asking.request.value} of {self._id!r} was refused"
         if verdict is Verdict.FENCED:
             return FencedError(
-                f"{what}: another producer with this transactional.id has come since, or the transaction was ended by "
-                f"its timeout ({error})",
+                f"{what}: another producer with this transactional.id has started since, or the transaction was ended "
+                f"by its timeout ({error})",
                 error,
             )
         if verdict is Verdict.ABORT:

@@ -103,10 +103,10 @@ REMEDIES = {
     State.READY: "call begin_transaction first",
     State.IN_TRANSACTION: "end it with commit_transaction or abort_transaction",
     State.PREPARED: "decide it with commit_transaction, abort_transaction or complete_transaction",
-    State.COMMIT_UNKNOWN: "call commit_transaction again, or init_transactions to start anew",
-    State.ABORT_UNKNOWN: "call abort_transaction again, or init_transactions to start anew",
+    State.COMMIT_UNKNOWN: "call commit_transaction again, or init_transactions to start again",
+    State.ABORT_UNKNOWN: "call abort_transaction again, or init_transactions to start again",
     State.FAILED: "call abort_transaction, then begin_transaction",
-    State.FATAL: "close it, and make a new one",
+    State.FATAL: "close it, and create a new one",
 }
 
 

@@ -257,7 +257,7 @@ class Transactions:
         match verdict:
             case Verdict.FENCED:
                 self._break(
-                    FencedError(f"another producer with this transactional.id has come since: {failure}", failure)
+                    FencedError(f"another producer with this transactional.id has started since: {failure}", failure)
                 )
             case Verdict.FATAL:
                 self._break(FatalError(str(failure), failure))

@@ -63,11 +63,11 @@ def parse_url(text: str) -> DatabaseUrl:
         # often enough that the obvious meaning of `sqlite:/tmp/x` is worth having.
         path = path.removeprefix("///") if path.startswith("///") else path
         if not path or path.startswith("//"):
-            raise InvalidDatabaseOption(f"{text!r} names no file; expected is sqlite:///orders.db or sqlite:////abs.db")
+            raise InvalidDatabaseOption(f"{text!r} names no file; use sqlite:///orders.db or sqlite:////abs.db")
         return DatabaseUrl(engine=Engine.SQLITE, location=str(Path(path)))
     raise InvalidDatabaseOption(
-        f"{_without_password(text)!r} is not the address of a database; expected is "
-        "postgresql://user@host:5432/database or sqlite:///path/to/file.db"
+        f"{_without_password(text)!r} is not the address "
+        "of a database; use postgresql://user@host:5432/database or sqlite:///path/to/file.db"
     )
 
 
@@ -78,9 +78,9 @@ def parse_sink_options(options: Mapping[str, str]) -> DatabaseSinkOptions:
     mode = _mode(options.get("mode", Mode.APPEND.value))
     keys = tuple(part.strip() for part in options.get("keys", "").split(",") if part.strip())
     if mode is Mode.UPSERT and not keys:
-        raise InvalidDatabaseOption("mode=upsert needs keys: the columns that tell which row is replaced, such as id")
+        raise InvalidDatabaseOption("mode=upsert needs keys: the columns that identify the row to replace, such as id")
     if mode is Mode.APPEND and keys:
-        raise InvalidDatabaseOption(f"keys={','.join(keys)} have no use with mode=append; did you mean mode=upsert?")
+        raise InvalidDatabaseOption(f"keys={','.join(keys)} have no effect with mode=append; did you mean mode=upsert?")
     return DatabaseSinkOptions(
         url=parse_url(options["url"]),
         table=options["table"],
@@ -105,7 +105,9 @@ def table_columns(names: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, .
         )
     absent = [name for name in ORIGIN if name not in names]
     if keys and absent:
-        raise InvalidDatabaseOption(f"mode=upsert needs the columns {', '.join(absent)}: they tell which row is newer")
+        raise InvalidDatabaseOption(
+            f"mode=upsert needs the columns {', '.join(absent)}: they determine which row is newer"
+        )
     return columns
 
 
@@ -113,7 +115,7 @@ def split_table(table: str) -> tuple[str, ...]:
     """`schema.table` or `table`, as parts that can be quoted."""
     parts = tuple(part.strip('"') for part in table.split("."))
     if not 1 <= len(parts) <= 2 or not all(parts):
-        raise InvalidDatabaseOption(f"{table!r} is not a table; expected is table or schema.table")
+        raise InvalidDatabaseOption(f"{table!r} is not a table; use table or schema.table")
     return parts
 
 
@@ -121,7 +123,7 @@ def _mode(text: str) -> Mode:
     try:
         return Mode(text.lower())
     except ValueError:
-        raise InvalidDatabaseOption(f"mode={text} is not known; known are append and upsert") from None
+        raise InvalidDatabaseOption(f"mode must be append or upsert, but is {text}") from None
 
 
 def _without_password(text: str) -> str:

@@ -133,8 +133,8 @@ class PostgresqlDatabase:
             found = one_value(connection.execute(count))
             if found != part.rows:
                 raise DatabaseProblem(
-                    f"staging table {part.location} holds {found} rows instead of {part.rows}: the server was started "
-                    "anew in between. Nothing was written; start the pipeline again and the batch is repeated"
+                    f"staging table {part.location} holds {found} rows instead of {part.rows}: the server was "
+                    "restarted in between. Nothing was written; start the pipeline again and the batch is repeated"
                 )
 
     def _move(self, connection: Connection, staged: Sequence[StagedRows], names: tuple[str, ...]) -> None:
@@ -252,7 +252,7 @@ class PostgresqlDatabase:
         except psycopg.errors.LockNotAvailable as error:
             raise DatabaseProblem(
                 f"another driver of pipeline {self._options.pipeline!r} has been writing for "
-                f"{LOCK_TIMEOUT_MS // 1000} s. Stop it, or wait until its batch is through"
+                f"{LOCK_TIMEOUT_MS // 1000} s. Stop it, or wait until its batch is complete"
             ) from error
 
     def _drop_leftovers(self, *, up_to: int | None) -> None:

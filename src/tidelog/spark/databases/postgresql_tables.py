@@ -159,8 +159,8 @@ class PostgresqlTables:
         if not any(set(row[0]) == set(self._options.keys) for row in rows):
             keys = ", ".join(self._options.keys)
             raise DatabaseProblem(
-                f"upsert needs a unique index on ({keys}) of table {self._options.table}, and there is none. Make one: "
-                f"CREATE UNIQUE INDEX ON {self._options.table} ({keys})"
+                f"upsert needs a unique index on ({keys}) of table {self._options.table}, and there is none. "
+                f"Create one: CREATE UNIQUE INDEX ON {self._options.table} ({keys})"
             )
 
     def _exists(self, connection: Connection, name: sql.Identifier) -> bool:

@@ -122,8 +122,8 @@ def _decide_same_number(stored: Progress, coming: PipelineBatch) -> ProgressVerd
     begin = f"batch {stored.batch} of pipeline {coming.pipeline!r} is in the database"
     if stored.content is None:
         raise BatchRefused(
-            f"{begin}, but an earlier version of tidelog has written it, which did not note what a batch reads: nobody "
-            f"can tell whether it is this one. {_DELETE_IT}"
+            f"{begin}, but an earlier version of tidelog has written it, which did not store what a batch reads: "
+            f"nobody can tell whether it is this one. {_DELETE_IT}"
         )
     same_rows = stored.content == identity.content and stored.rows == identity.rows
     if stored.reads is None or identity.reads is None:
@@ -142,8 +142,8 @@ def _decide_same_number(stored: Progress, coming: PipelineBatch) -> ProgressVerd
     if not same_rows:
         raise BatchRefused(
             f"{begin} with {stored.rows} rows (digest {stored.content}); now the same input gives {identity.rows} rows "
-            f"(digest {identity.content}): the pipeline does not give the same rows for the same input, such as "
-            f"because of the time of day or a random number. {_DELETE_IT}, and what is in the table stays"
+            f"(digest {identity.content}): the pipeline does not give the same rows for the same input, for example "
+            f"because it uses the time or a random number. {_DELETE_IT}, and what is in the table stays"
         )
     return ProgressVerdict.ALREADY_APPLIED
 
@@ -157,7 +157,7 @@ def _decide_next_number(stored: Progress, coming: PipelineBatch) -> ProgressVerd
             f"{stored.batch}: those between are missing. {_DELETE_IT}"
         )
     if stored.reads is not None and (reads is None or reads.start != stored.reads.end):
-        begins = "begins elsewhere" if reads is not None else "does not say where it begins"
+        begins = "begins at another offset" if reads is not None else "does not say where it begins"
         raise BatchRefused(
             f"batch {stored.batch} of pipeline {coming.pipeline!r} ended at {stored.reads.until or stored.reads.end}, "
             f"but batch {coming.batch} {begins}: the checkpoint is not the one with which the table was written, or "
@@ -185,6 +185,6 @@ def check_spans(pipeline: str, spans: Iterable[Span], next_offsets: Mapping[tupl
         if span.first < expected:
             raise BatchRefused(
                 f"pipeline {pipeline!r} already has the records of {span.topic}-{span.partition} below offset "
-                f"{expected}, but this batch begins at {span.first}. If the topic was created anew, give the pipeline "
-                "another name; else delete its checkpoint, so that it continues from the offsets in the database"
+                f"{expected}, but this batch begins at {span.first}. If the topic was recreated, give the pipeline "
+                "another name; otherwise delete its checkpoint, so that it continues from the offsets in the database"
             )

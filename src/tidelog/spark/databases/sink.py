@@ -78,7 +78,7 @@ class DatabaseStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         tasks = [message for message in messages if isinstance(message, StagedMessage)]
         if len(tasks) != len(messages):
-            raise RuntimeError(f"{len(messages) - len(tasks)} of {len(messages)} tasks did not say what they wrote")
+            raise RuntimeError(f"{len(messages) - len(tasks)} of {len(messages)} tasks did not report what they wrote")
         if not tasks:
             return
         planned = tasks[0].planned if all(task.planned == tasks[0].planned for task in tasks) else None

@@ -66,7 +66,7 @@ class SqliteDatabase:
         self._options = options
         self._path = Path(options.url.location).absolute()
         if len(split_table(options.table)) > 1:
-            raise DatabaseProblem(f"{options.table!r}: a SQLite file has no schemas, name the table alone")
+            raise DatabaseProblem(f"{options.table!r}: SQLite has no schemas, so name only the table")
         self._table = _quoted(split_table(options.table)[0])
         digest = hashlib.sha256(options.pipeline.encode()).hexdigest()[:8]
         self._staging = self._path.with_name(f"{self._path.name}-tidelog-{digest}")
@@ -215,8 +215,8 @@ class SqliteDatabase:
         if keys not in unique:
             listed = ", ".join(self._options.keys)
             raise DatabaseProblem(
-                f"upsert needs a unique index on ({listed}) of table {self._options.table}, and there is none. Make "
-                f"one: CREATE UNIQUE INDEX {self._options.table}_key ON {self._options.table} ({listed})"
+                f"upsert needs a unique index on ({listed}) of table {self._options.table}, and there is none. "
+                f"Create one: CREATE UNIQUE INDEX {self._options.table}_key ON {self._options.table} ({listed})"
             )
 
     @contextmanager

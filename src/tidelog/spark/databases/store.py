@@ -125,7 +125,7 @@ def open_database(options: DatabaseSinkOptions) -> Database:
                 from tidelog.spark.databases.postgresql import PostgresqlDatabase
             except ModuleNotFoundError as error:
                 raise DatabaseProblem(
-                    f"PostgreSQL needs psycopg, which is not here ({error}); install it with: pip install "
+                    f"PostgreSQL needs psycopg, which is not installed ({error}); install it with: pip install "
                     '"tidelog[postgres]"'
                 ) from error
             return PostgresqlDatabase(options)

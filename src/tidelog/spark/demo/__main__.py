@@ -120,8 +120,8 @@ class Demonstration:
             driver.wait_for_crash_point(look)
             driver.kill()
         self._console.print(
-            f"[red]kill -9[/] has hit the driver in the commit of batch {KILLED_IN_BATCH}: its rows are with the "
-            "broker, but Spark has not noted it."
+            f"[red]kill -9[/] has hit the driver in the commit of batch {KILLED_IN_BATCH}: the broker has its rows, "
+            "but Spark has not logged it."
         )
         self._console.print("Spark starts again, from its checkpoint.")
         with self._rows(way) as look, DemoDriver(pipeline, log=log) as driver:

@@ -53,12 +53,12 @@ class DemoDriver:
     def wait_for_crash_point(self, meanwhile: Callable[[], None]) -> None:
         self._wait(lambda: self._halted() is not None, meanwhile)
         if self._halted() is None:
-            raise DriverFailed(f"the driver ended before it came to the place where it dies:\n{self._end_of_log()}")
+            raise DriverFailed(f"the driver ended before it reached the crash point:\n{self._end_of_log()}")
 
     def wait_for_end(self, meanwhile: Callable[[], None]) -> None:
         self._wait(lambda: False, meanwhile)
         if self._process.returncode != 0:
-            raise DriverFailed(f"the driver ended with code {self._process.returncode}:\n{self._end_of_log()}")
+            raise DriverFailed(f"the driver exited with code {self._process.returncode}:\n{self._end_of_log()}")
 
     def kill(self) -> None:
         """SIGKILL, for the driver, its JVM and the worker that has come to the crash point: as if the power failed."""
@@ -76,7 +76,9 @@ class DemoDriver:
         deadline = time.monotonic() + RUN_TIMEOUT_SECONDS
         while self._process.poll() is None and not done():
             if time.monotonic() > deadline:
-                raise DriverFailed(f"the driver did not get on for {RUN_TIMEOUT_SECONDS:.0f} s:\n{self._end_of_log()}")
+                raise DriverFailed(
+                    f"the driver made no progress for {RUN_TIMEOUT_SECONDS:.0f} s:\n{self._end_of_log()}"
+                )
             meanwhile()
             time.sleep(_LOOK_SECONDS)
         meanwhile()

@@ -81,7 +81,7 @@ def log_files_options(given: Mapping[str, str]) -> LogFilesOptions:
     paths = _paths(values, problems)
     limit = values.get("maxbatchbytes", str(DEFAULT_MAX_BATCH_BYTES)).strip()
     if not limit.isascii() or not limit.isdigit() or not 1 <= int(limit) <= _LARGEST_BATCH:
-        problems.append(f"maxBatchBytes={limit}: it must be a whole number from 1 to {_LARGEST_BATCH}")
+        problems.append(f"maxBatchBytes={limit}must be a whole number from 1 to {_LARGEST_BATCH}")
     if problems:
         raise InvalidLogFiles("; ".join(problems))
     return LogFilesOptions(paths=paths, max_batch_bytes=int(limit))
@@ -110,7 +110,7 @@ def _paths(values: Mapping[str, str], problems: list[str]) -> tuple[str, ...]:
         except ValueError:
             several = None
         if not isinstance(several, list) or not all(isinstance(path, str) for path in several):
-            problems.append(f"paths={values['paths']}: it must be a JSON array of strings")
+            problems.append(f"paths={values['paths']}must be a JSON array of strings")
         else:
             given += several
     if not given:
@@ -127,7 +127,7 @@ def _local_path(path: str, problems: list[str]) -> str:
     if "://" in path or parts.scheme == "file":
         if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
             problems.append(
-                f"{path}: only files of the machine are read (every executor must see them at the same path): copy the "
+                f"{path}: only local files are read (every executor must see them at the same path): copy the "
                 "directory, or mount it"
             )
             return ""

@@ -86,7 +86,7 @@ class Comparison:
         for record in self._source:
             self._result.differs(f"the target lacks source offset {record.offset} ({_shown(record)})")
         for record in self._target:
-            self._result.differs(f"the target has offset {record.offset}, which the source has not ({_shown(record)})")
+            self._result.differs(f"the target has offset {record.offset}, which the source lacks ({_shown(record)})")
 
     def _advance(self, keep: int) -> None:
         source, target = self._source, self._target
@@ -115,7 +115,7 @@ class Comparison:
             if later_there < len(target) and not self._unlike(one, target[later_there]):
                 for record in target[there:later_there]:
                     self._result.differs(
-                        f"the target has offset {record.offset}, which the source has not ({_shown(record)})"
+                        f"the target has offset {record.offset}, which the source lacks ({_shown(record)})"
                     )
                 return here, later_there
         what = " and ".join(self._unlike(one, other))
@@ -177,7 +177,7 @@ def check_group(
     read_there = target.before(translated) - skipped_target
     if read_there > max(0, read_here):
         result.differs(
-            f"group {group!r} is {read_there - max(0, read_here)} records further at the target (offset {translated}) "
+            f"group {group!r} is {read_there - max(0, read_here)} records ahead at the target (offset {translated}) "
             f"than at the source (offset {committed}): it would miss them, unless it has read them there"
         )
 

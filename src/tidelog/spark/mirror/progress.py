@@ -51,16 +51,14 @@ def is_last_batch(coming: Noted, last: Noted | None, *, group: str) -> bool:
     if coming.query_id != last.query_id:
         if coming.batch == 0:
             return False
-        raise MirrorRefused(
-            f"{begin} {last.batch} of another one: another run of this mirror has gone further. {_DELETE_IT}"
-        )
+        raise MirrorRefused(f"{begin} {last.batch} of another one: another run of this mirror is ahead. {_DELETE_IT}")
     if coming.batch == last.batch:
         if coming.reads is not None and coming.reads == last.reads:
             return True
         if coming.reads is None and last.reads is None:
             return False
         raise MirrorRefused(
-            f"batch {coming.batch} is at the target already, but with other input: the checkpoint is older than what "
+            f"batch {coming.batch} is already at the target, but with other input: the checkpoint is older than what "
             f"was written. It was restored from a copy, or its newest files were lost. {_DELETE_IT}"
         )
     if coming.batch != last.batch + 1:
@@ -73,7 +71,7 @@ def is_last_batch(coming: Noted, last: Noted | None, *, group: str) -> bool:
     return False
 
 
-_DELETE_IT = "Delete the checkpoint: the mirror then goes on from the offsets at the target"
+_DELETE_IT = "Delete the checkpoint: the mirror then continues from the offsets at the target"
 
 
 def decide(
@@ -85,9 +83,9 @@ def decide(
     if not committed and batch > 0:
         raise MirrorRefused(
             f"batch {batch} is to be mirrored, but group {group!r} at the target has no offsets, so nobody can tell "
-            "what is there already. Kafka forgets offsets of groups without members after offsets.retention.minutes "
-            "(7 days unless changed); or this is another target. If the target is empty, delete the checkpoint to "
-            f"begin anew; else commit for group {group!r} the source offsets up to which the target is complete "
+            "what is already there. Kafka forgets offsets of groups without members after offsets.retention.minutes (7 "
+            "days by default); or this is another target. If the target is empty, delete the checkpoint to start "
+            f"again; otherwise commit for group {group!r} the source offsets up to which the target is complete "
             "(tidelog groups --reset-offsets), and delete the checkpoint"
         )
     new = {part for part, span in spans.items() if span.first >= committed.get(part, 0)}
@@ -99,6 +97,6 @@ def decide(
     part = sorted(spans.keys() - new)[0]
     raise MirrorRefused(
         f"batch {batch} begins at source offset {spans[part].first} of {part}, but the target is complete up to "
-        f"{committed[part]}: another run of this mirror has gone further, or the checkpoint is an old copy. "
+        f"{committed[part]}: another run of this mirror is ahead, or the checkpoint is an old copy. "
         f"{_DELETE_IT}"
     )

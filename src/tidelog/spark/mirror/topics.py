@@ -58,7 +58,7 @@ async def keep_topics_in_step(topics: MirroredTopics, target_client: Mapping[str
             elif len(other.partitions) > count:
                 raise MirrorRefused(
                     f"topic {other.name!r} has {len(other.partitions)} partitions at the target and {count} at the "
-                    "source: partitions cannot be taken away. Mirror to another name (topic_prefix), or delete it there"
+                    "source: partitions cannot be removed. Mirror to another name (topic_prefix), or delete it there"
                 )
             elif len(other.partitions) < count:
                 grown[other.name] = count

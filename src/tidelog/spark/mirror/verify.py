@@ -218,7 +218,7 @@ async def _mirrored(
         ends = await _offsets(target, list(positions), LATEST)
         if positions == await _positions(target, group, names):
             return positions, ends
-    raise MirrorRefused("the mirror was at work all the time. Stop it for a moment, or verify later")
+    raise MirrorRefused("the mirror was running the whole time. Stop it for a moment, or verify later")
 
 
 async def _positions(target: Admin, group: str, names: set[str]) -> dict[TopicPartition, int]:

@@ -72,13 +72,13 @@ class ChangeReader:
     def _event(self, insert: Insert) -> OutboxEvent:
         relation = self._relations.get(insert.relation)
         if relation is None or len(relation.columns) != len(insert.values):
-            raise MalformedMessage(f"a row of {self._name} without the description of its columns")
+            raise MalformedMessage(f"a row of {self._name} came without a description of its columns")
         return OutboxEvent(relation=relation, values=insert.values)
 
     def _refuse_update(self) -> None:
-        problem = f"a row of {self._name} was updated; events are inserted only, and the change is not relayed"
+        problem = f"a row of {self._name} was updated; events are only inserted, so the change is not relayed"
         if self._on_update is OnUpdate.FATAL:
-            raise InvalidChange(f"{problem} (table.op.invalid.behavior=fatal). Set it to warn to go on")
+            raise InvalidChange(f"{problem} (table.op.invalid.behavior=fatal). Set it to warn to continue")
         if not self._warned:
             self._warned = True
             logger.log(logging.WARNING if self._on_update is OnUpdate.WARN else logging.ERROR, "%s", problem)

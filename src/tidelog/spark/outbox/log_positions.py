@@ -77,7 +77,7 @@ def slot_problem(start: LogPosition, slot: SlotState | None, table: str) -> str 
     """Why the slot cannot give what comes behind a position; None if it can."""
     if slot is None:
         return (
-            f"the replication slot {start.slot} is not there: it was dropped, or a replica took over that has none. "
+            f"the replication slot {start.slot} does not exist: it was dropped, or a replica without it took over. "
             f"What was committed since is not in the log for this pipeline. {remedy(start.slot, table)}"
         )
     if slot.lost:
@@ -88,8 +88,8 @@ def slot_problem(start: LogPosition, slot: SlotState | None, table: str) -> str 
     if slot.confirmed > start.lsn:
         return (
             f"the replication slot {start.slot} begins at {shown(slot.confirmed)}, and the checkpoint ends at "
-            f"{shown(start.lsn)}: the slot was dropped and recreated, something else moved it on, or the checkpoint is "
-            f"an older copy. {remedy(start.slot, table)}"
+            f"{shown(start.lsn)}: the slot was dropped and recreated, something else advanced it, or "
+            f"the checkpoint is an older copy. {remedy(start.slot, table)}"
         )
     return None
 

@@ -139,13 +139,13 @@ def explain_unproved(table: str) -> str:
 
 def remedy(table: str) -> str:
     return (
-        f"Nothing was read or deleted. Remove the rows of {table} whose events are in the topics already, delete the "
-        "checkpoint and start again: every row that is then in the table is relayed"
+        f"Nothing was read or deleted. Remove the rows of {table} whose events are already in the "
+        "topics, delete the checkpoint and start again: every row that is then in the table is relayed"
     )
 
 
 def not_the_owner(table: str) -> str:
     return (
         f"another pipeline, or another checkpoint of this one, deletes the rows of {table} that it has relayed, so "
-        "that this one would pass over events. Let only one of them run with this table"
+        "this one would miss events. Let only one of them run with this table"
     )

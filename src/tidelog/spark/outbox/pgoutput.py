@@ -142,7 +142,7 @@ def _parse(kind: str, reader: _MessageReader) -> Message:
             reader.skip_rest()
             return Aside(kind=kind)
         case _:
-            raise MalformedMessage(f"{kind!r} is no kind of message in version {PROTOCOL_VERSION} of pgoutput")
+            raise MalformedMessage(f"{kind!r} is not a message type in version {PROTOCOL_VERSION} of pgoutput")
 
 
 def _relation(reader: _MessageReader) -> Relation:
@@ -256,7 +256,7 @@ def _row(data: bytes, at: int) -> tuple[tuple[Field, ...], int]:
             elif kind == _UNCHANGED:
                 fields.append(Missing.UNCHANGED)
             else:
-                raise MalformedMessage(f"{chr(kind)!r} is no kind of value")
+                raise MalformedMessage(f"{chr(kind)!r} is not a type of value")
             remaining -= 1
     except (IndexError, StructError) as error:
         raise MalformedMessage(f"a message ends after {size} bytes, in the middle of a row") from error

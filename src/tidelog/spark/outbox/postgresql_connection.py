@@ -81,7 +81,7 @@ def away_errors() -> Iterator[None]:
     except psycopg.Error as error:
         if _is_away(error):
             raise DatabaseAway(f"PostgreSQL went away: {_one_line(error)}") from error
-        raise DatabaseProblem(f"PostgreSQL refuses: {_one_line(error)}") from error
+        raise DatabaseProblem(f"PostgreSQL refused: {_one_line(error)}") from error
 
 
 def _refuse_standby(connection: Any) -> None:

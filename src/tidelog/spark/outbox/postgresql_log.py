@@ -238,23 +238,23 @@ class PostgresqlLog:
         owner = marks.owner(self._source())
         if owner is not None and (mark is None or owner != mark.reader):
             raise PositionLost(
-                f"the replication slot {self._log.slot} is read by another pipeline, or by another checkpoint of "
-                "this one, and a slot gives each event to one reader. Name another slot, or go on with that "
-                "checkpoint. If it is gone for good, this one goes on where the slot is, and the events of the last "
-                f"batch may come twice: {marks.release_statement(self._source())}"
+                f"the replication slot {self._log.slot} is read by another pipeline, or by another checkpoint of this "
+                "one, and a slot gives each event to one reader. Name another slot, or continue with that checkpoint. "
+                "If it is lost, this one continues where the slot is, and the events of the last batch may come twice: "
+                "{marks.release_statement(self._source())}"
             )
 
     def _position(self, offset: Offset) -> LogPosition:
         if not is_log_position(offset):
             raise PositionLost(
-                'the checkpoint was written with mode = "poll". Take another checkpoint for mode = "log"; which events '
-                "it begins with is said by the slot"
+                'the checkpoint was written with mode = "poll". Take another checkpoint for mode = "log"; the slot '
+                "determines which events it begins with"
             )
         position = log_position_from(offset)
         if position.slot != self._log.slot:
             raise PositionLost(
-                f"the checkpoint was written for the replication slot {position.slot}, and the setting slot names "
-                f"{self._log.slot}, which begins elsewhere"
+                f"the checkpoint was written for the replication slot {position.slot}, but the setting slot names "
+                f"{self._log.slot}, which begins at another position"
             )
         return position
 
@@ -278,7 +278,7 @@ class PostgresqlLog:
             raise DatabaseProblem(
                 f"table {self._settings.table} has rows that were committed before there was a replication slot "
                 f'({min(present)} is one), and the log has only what comes later. Relay them with mode = "poll" and '
-                f"delete them, or, if they are to be left out, make the slot yourself: SELECT "
+                f"delete them, or, to leave them out, create the slot yourself: SELECT "
                 f"pg_create_logical_replication_slot('{self._log.slot}', 'pgoutput')"
             )
 

@@ -179,7 +179,7 @@ class PostgresqlMarks:
             )
         if secured:
             raise DatabaseProblem(
-                f"row-level security hides rows of {self._table} from {self._user()}, so events would be passed over. "
+                f"row-level security hides rows of {self._table} from {self._user()}, so events would be missed. "
                 f'ALTER ROLE "{self._user()}" BYPASSRLS, or use another role'
             )
 

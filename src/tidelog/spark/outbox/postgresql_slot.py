@@ -81,7 +81,7 @@ class PostgresqlSlot:
         inserts, identity, has_table = row
         if not inserts or not has_table:
             raise DatabaseProblem(
-                f"the publication {self._publication} lets no inserts into {self._table} through: ALTER PUBLICATION "
+                f"the publication {self._publication} does not publish inserts into {self._table}: ALTER PUBLICATION "
                 f"{self._quoted_publication} "
                 + (f"ADD TABLE {self._quoted_table}" if inserts else "SET (publish = 'insert')")
             )
@@ -114,7 +114,7 @@ class PostgresqlSlot:
                 self._connection.execute(statement)
         except psycopg.errors.QueryCanceled as error:
             raise DatabaseProblem(
-                f"the replication slot {self._slot} could not be made in {CREATE_TIMEOUT_SECONDS} seconds: a "
+                f"the replication slot {self._slot} could not be created in {CREATE_TIMEOUT_SECONDS} seconds: a "
                 "transaction stays open (SELECT * FROM pg_stat_activity ORDER BY xact_start). End it and start again"
             ) from error
 

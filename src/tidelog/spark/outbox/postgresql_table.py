@@ -198,7 +198,7 @@ class PostgresqlOutbox:
     def _proved(self, offset: Offset) -> Mark | None:
         if is_log_position(offset):
             raise PositionLost(
-                'the checkpoint was written with mode = "log", and ids tell other things than places in the log. Take '
+                'the checkpoint was written with mode = "log", whose positions mean nothing for mode = "poll". Use '
                 "another checkpoint: every row that is in the table is relayed"
             )
         mark = mark_from(offset)
@@ -222,26 +222,26 @@ class PostgresqlOutbox:
         table = self._settings.table
         if column is None or column[0] != "xid8":
             raise DatabaseProblem(
-                f"table {table} has no column {TRANSACTION} of type xid8, which tells which rows are complete: ALTER "
+                f"table {table} has no column {TRANSACTION} of type xid8, which shows which rows are complete: ALTER "
                 f"TABLE {table} ADD COLUMN {TRANSACTION} xid8 NOT NULL DEFAULT {CURRENT_TRANSACTION}"
             )
         if not column[1] or column[2] != CURRENT_TRANSACTION:
             raise DatabaseProblem(
-                f"column {TRANSACTION} of table {table} can hold something else than the id of the transaction that "
-                f"writes the row, and such rows would be passed over: ALTER TABLE {table} ALTER COLUMN {TRANSACTION} "
-                f"SET NOT NULL, ALTER COLUMN {TRANSACTION} SET DEFAULT {CURRENT_TRANSACTION}"
+                f"column {TRANSACTION} of table {table} may hold something other than the id of the transaction that "
+                f"writes the row, and such rows would be missed: ALTER TABLE {table} ALTER COLUMN {TRANSACTION} SET "
+                f"NOT NULL, ALTER COLUMN {TRANSACTION} SET DEFAULT {CURRENT_TRANSACTION}"
             )
 
     def _check_sequence(self, column: tuple[str, bool, str | None] | None) -> None:
         table = self._settings.table
         if column is None:
             raise DatabaseProblem(
-                f"table {table} has no column {SEQUENCE}, which tells the order of its rows: ALTER TABLE {table} ADD "
+                f"table {table} has no column {SEQUENCE}, which gives the order of its rows: ALTER TABLE {table} ADD "
                 f"COLUMN {SEQUENCE} bigint GENERATED ALWAYS AS IDENTITY"
             )
         if not column[1]:
             raise DatabaseProblem(
-                f"column {SEQUENCE} of table {table} can be empty, and such rows would be passed over: ALTER TABLE "
+                f"column {SEQUENCE} of table {table} can be empty, and such rows would be missed: ALTER TABLE "
                 f"{table} ALTER COLUMN {SEQUENCE} SET NOT NULL"
             )
 

@@ -189,7 +189,7 @@ def topic_of(routing: Routing, routed_by: Any) -> str:
 def _topic(routing: Routing, row: Mapping[str, Any], event_id: Any) -> str:
     routed_by = row[routing.route_by]
     if routed_by is None or routed_by == "":
-        raise InvalidRoute(f"event {event_id} has nothing in column {routing.route_by}, which tells its topic")
+        raise InvalidRoute(f"event {event_id} has nothing in column {routing.route_by}, which gives its topic")
     return topic_of(routing, routed_by)
 
 
@@ -235,7 +235,7 @@ def _as_moment(column: str, value: Any) -> datetime.datetime | None:
     try:
         moment = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(str(value))
     except ValueError:
-        raise InvalidRoute(f"column {column} holds {value!r}, which is no time") from None
+        raise InvalidRoute(f"column {column} holds {value!r}, which is not a time") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
@@ -266,5 +266,5 @@ def _parse_placements(text: str) -> tuple[AdditionalField, ...]:
 
 def _boolean(name: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise InvalidRoute(f"{name}={text} is neither true nor false")
+        raise InvalidRoute(f"{name}={text} must be true or false")
     return text.lower() == "true"

@@ -83,7 +83,7 @@ def parse_outbox_options(options: Mapping[str, str]) -> OutboxOptions:
             raise InvalidDatabaseOption(f"the outbox needs the option {name}")
     limit = given.get(MAX_EVENTS.lower())
     if limit is not None and not (limit.isdigit() and int(limit) > 0):
-        raise InvalidDatabaseOption(f"{MAX_EVENTS}={limit} is not a number above 0")
+        raise InvalidDatabaseOption(f"{MAX_EVENTS}={limit} must be a number above 0")
     return OutboxOptions(
         settings=OutboxSettings(
             url=parse_url(given[URL]),
@@ -104,20 +104,18 @@ def parse_outbox_options(options: Mapping[str, str]) -> OutboxOptions:
 def _log_settings(given: Mapping[str, str]) -> LogSettings | None:
     mode = given.get(MODE, POLL).lower()
     if mode not in (POLL, LOG):
-        raise InvalidDatabaseOption(f"{MODE}={mode} is not possible; possible are {POLL} and {LOG}")
+        raise InvalidDatabaseOption(f"{MODE}={mode} must be {POLL} or {LOG}")
     behavior = given.get(INVALID_BEHAVIOR, OnUpdate.WARN.value).lower()
     if behavior not in {one.value for one in OnUpdate}:
-        raise InvalidDatabaseOption(
-            f"{INVALID_BEHAVIOR}={behavior} is not possible; possible are warn, error and fatal"
-        )
+        raise InvalidDatabaseOption(f"{INVALID_BEHAVIOR}={behavior} must be warn, error or fatal")
     if mode == POLL:
         return None
     if parse_url(given[URL]).engine is not Engine.POSTGRESQL:
         raise InvalidDatabaseOption(f"{MODE}={LOG} needs PostgreSQL; other databases are read with {MODE}={POLL}")
     if given.get(DELETE_RELAYED.lower(), "false").lower() == "true":
         raise InvalidDatabaseOption(
-            f"{DELETE_RELAYED} has no use with {MODE}={LOG}: rows may be deleted at any time, even in the transaction "
-            "that inserts them"
+            f"{DELETE_RELAYED} has no effect with {MODE}={LOG}: rows may be deleted at any time, even in the "
+            "transaction that inserts them"
         )
     slot = given.get(SLOT, DEFAULT_SLOT)
     if not re.fullmatch(r"[a-z0-9_]{1,63}", slot):

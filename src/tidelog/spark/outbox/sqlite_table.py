@@ -73,8 +73,8 @@ class SqliteOutbox:
             # Without AUTOINCREMENT the number of a deleted row is given again, and its event would be passed over.
             if SEQUENCE not in present or "AUTOINCREMENT" not in made[0].upper():
                 raise DatabaseProblem(
-                    f"table {table} needs a column {SEQUENCE} INTEGER PRIMARY KEY AUTOINCREMENT, which tells the order "
-                    "of its rows. SQLite cannot add one: make a new table with --create-table and copy the rows"
+                    f"table {table} needs a column {SEQUENCE} INTEGER PRIMARY KEY AUTOINCREMENT, which gives the "
+                    "order of its rows. SQLite cannot add one: create a new table with --create-table and copy the rows"
                 )
             self._ensure(connection)
 

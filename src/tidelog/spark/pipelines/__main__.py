@@ -42,9 +42,9 @@ EXPECTED = (
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run a pipeline that a TOML file describes, under spark-submit.")
     parser.add_argument("file", type=Path, help="the TOML file")
-    parser.add_argument("--retry-for", default="", help="instead of that in the file")
-    parser.add_argument("--service-port", type=int, help="instead of that in the file")
-    parser.add_argument("--service-host", default="", help="instead of that in the file")
+    parser.add_argument("--retry-for", default="", help="overrides the file")
+    parser.add_argument("--service-port", type=int, help="overrides the file")
+    parser.add_argument("--service-host", default="", help="overrides the file")
     given = parser.parse_args()
     instead = instead_of_file(
         retry_for=given.retry_for, service_port=given.service_port, service_host=given.service_host

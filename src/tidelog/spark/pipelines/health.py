@@ -128,7 +128,7 @@ class PipelineHealth:
         since = None if self._progress_at is None else now - self._progress_at
         if stage is Stage.RUNNING and since is not None and since > self._stalled_after.seconds:
             stage = Stage.STALLED
-            reason = f"no batch was finished for {since:.0f} s, which is longer than stalled_after"
+            reason = f"no batch was completed for {since:.0f} s, which is longer than stalled_after"
         coming = self._next_attempt_at
         return HealthReport(
             pipeline=self._name,
@@ -179,13 +179,13 @@ class PipelineHealth:
         )
         self._rows_total = counter("rows", "Rows that were read from the source")
         self._bytes_total = counter("written_bytes", "Bytes of record batches that were written to topics")
-        self._batches_total = counter("batches", "Micro-batches that were finished")
+        self._batches_total = counter("batches", "Completed micro-batches")
         self._batch_seconds = histogram("batch_seconds", "How long micro-batches took")
         self._write_seconds = histogram("batch_write_seconds", "Of that, running the tasks and committing")
         self._retries_total = counter("retries", "How often the pipeline waited for a broker or database")
-        self._restarts_total = counter("restarts", "How often the query was started again")
+        self._restarts_total = counter("restarts", "How often the query was restarted")
         self._progress_timestamp = gauge(
-            "last_progress_timestamp_seconds", "When a batch was finished or the source said that there is nothing new"
+            "last_progress_timestamp_seconds", "When a batch was completed or the source had nothing new"
         )
         self._lag = Gauge(
             "tidelog_pipeline_lag_records",
@@ -195,7 +195,7 @@ class PipelineHealth:
         )
         self._errors = Gauge(
             "tidelog_pipeline_last_error_timestamp_seconds",
-            "When the last failure was, with its reason",
+            "When the last failure happened, with its reason",
             ["pipeline", "reason"],
             registry=registry,
         )

@@ -55,7 +55,7 @@ def parse_pipeline(
     if problems:
         raise InvalidSettings(*problems)
     if kind not in PIPELINES:
-        raise InvalidSettings(f"pipeline = {kind!r} is missing or unknown; known are {', '.join(PIPELINES)}")
+        raise InvalidSettings(f"pipeline must be one of {', '.join(PIPELINES)}, but is {kind!r}")
     return pipeline_from(kind, content, instead=instead)
 
 
@@ -89,7 +89,7 @@ def _read_table(cls: type[Any], content: Mapping[str, Any], place: str, problems
         name = written.replace("-", "_")
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
+            hint = f"; did you mean {close[0]}?" if close else f"; known names: {', '.join(known)}"
             problems.append(f"{place}{written} is not a setting{hint}")
             continue
         values[name] = _read_value(hints[name], value, f"{place}{name}", problems)
@@ -121,7 +121,7 @@ def _read_value(wanted: Any, value: Any, place: str, problems: list[str]) -> Any
     origin = get_origin(wanted)
     if origin is Literal:
         if value not in get_args(wanted):
-            problems.append(f"{place} = {value!r} is not possible; possible are {', '.join(get_args(wanted))}")
+            problems.append(f"{place} = {value!r} must be one of {', '.join(get_args(wanted))}")
         return value
     if origin is tuple:
         items = [value] if isinstance(value, str) else value

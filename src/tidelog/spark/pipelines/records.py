@@ -67,7 +67,9 @@ def parse_values(records: DataFrame, value: Value) -> DataFrame:
         schema = StructType.fromDDL(value.schema)
     except PySparkException as error:
         first = str(error).strip().splitlines()[0]
-        raise InvalidSettings(f"[value] schema = {value.schema!r} is no list of columns with types: {first}") from error
+        raise InvalidSettings(
+            f"[value] schema = {value.schema!r} is not a list of columns with types: {first}"
+        ) from error
     if not isinstance(schema, StructType):
         raise InvalidSettings(f"[value] schema = {value.schema!r} names a type, not columns with types")
     if RECORD in schema.fieldNames():

@@ -122,7 +122,7 @@ _AWAY_WORDS = re.compile(
     r"|could not serialize access|deadlock detected|in a read-only transaction|idle-in-transaction timeout"
     r"|postgresql went away|is a hot standby"
     r"|no broker answers at|could not be published in \d+ attempts|did not succeed within"
-    r"|the server was (?:started anew|restarted) in between"
+    r"|the server was restarted in between"
     # A process of Spark that was killed, as by a machine without memory.
     r"|python worker exited unexpectedly|executorlostfailure",
     re.IGNORECASE,

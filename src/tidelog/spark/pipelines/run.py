@@ -44,7 +44,7 @@ POLL_SECONDS = 0.2
 WAITING = "Waiting for"
 SPARK_IS_GONE = (
     "Spark has ended: its JVM was killed (is the machine short of memory?), or the master has removed the job. Start "
-    "the pipeline again: it goes on where it was"
+    "the pipeline again: it continues where it stopped"
 )
 
 _SETTINGS: Mapping[str, str] = {
@@ -135,8 +135,8 @@ def _pause_after(
         case GiveUp(tried=tried, seconds=seconds):
             health.fails(failure.reason)
             raise PipelineFailed(
-                f"{failure.reason}. It was tried again {tried} times in {seconds:.0f} s, which is what retry_for "
-                "allows without progress. Start the pipeline when what it needs is back: it goes on where it was"
+                f"{failure.reason}. It was retried {tried} times in {seconds:.0f} s, which is what retry_for allows "
+                "without progress. Start the pipeline when what it needs is available: it continues where it stopped"
             ) from error
         case TryAgain(pause_seconds=pause, number=number):
             display.tell(f"{failure.reason} · try {number} follows in {pause:.1f} s ({retries.bound_in_words})")

@@ -49,7 +49,7 @@ class Run:
 
     def problems(self) -> list[str]:
         if not _NAME.fullmatch(self.name):
-            return [f"name = {self.name!r}: letters, digits, '.', '_' and '-' are possible, up to 100 of them"]
+            return [f"name = {self.name!r}must be up to 100 letters, digits, '.', '_' and '-'"]
         return []
 
     @property
@@ -75,7 +75,7 @@ class Source:
     def problems(self) -> list[str]:
         found = []
         if bool(self.topics) == bool(self.topic_pattern):
-            found.append("give either topics or topic_pattern: what is to be read")
+            found.append("set either topics or topic_pattern")
         if self.max_records_per_batch < 1:
             found.append(f"max_records_per_batch = {self.max_records_per_batch} must be above 0")
         return found
@@ -102,7 +102,7 @@ class Value:
         if self.format == "json" and not self.schema:
             return ['format = "json" needs a schema, such as "id BIGINT, amount DECIMAL(10,2), at TIMESTAMP"']
         if self.format == "raw" and self.schema:
-            return ['a schema has no use with format = "raw"; did you mean format = "json"?']
+            return ['a schema has no effect with format = "raw"; did you mean format = "json"?']
         return []
 
 
@@ -150,9 +150,9 @@ class TargetTable:
     def problems(self) -> list[str]:
         found = []
         if self.mode == "upsert" and not self.keys:
-            found.append('mode = "upsert" needs keys: the columns that tell which row is replaced')
+            found.append('mode = "upsert" needs keys: the columns that identify the row to replace')
         if self.mode == "append" and self.keys:
-            found.append('keys have no use with mode = "append"; did you mean mode = "upsert"?')
+            found.append('keys have no effect with mode = "append"; did you mean mode = "upsert"?')
         if self.delete_when and self.mode != "upsert":
             found.append('delete_when needs mode = "upsert" and keys')
         return found
@@ -180,14 +180,14 @@ class OutboxSection:
     def problems(self) -> list[str]:
         found = []
         if self.mode == "poll" and (self.slot or self.publication):
-            found.append('slot and publication have no use with mode = "poll"; did you mean mode = "log"?')
+            found.append('slot and publication have no effect with mode = "poll"; did you mean mode = "log"?')
         if self.mode == "log" and self.delete_relayed:
             found.append(
-                'delete_relayed has no use with mode = "log": rows may be deleted at any time, even in the transaction '
-                "that inserts them"
+                'delete_relayed has no effect with mode = "log": rows may be deleted at any time, even in the '
+                "transaction that inserts them"
             )
         if self.slot and not _SLOT.fullmatch(self.slot):
-            found.append(f"slot = {self.slot!r}: lower case letters, digits and '_' are possible, up to 63 of them")
+            found.append(f"slot = {self.slot!r}must be up to 63 lower case letters, digits and '_'")
         return found
 
 
@@ -210,7 +210,7 @@ class Service:
 
     def problems(self) -> list[str]:
         if not NO_PORT <= self.port <= 65535:
-            return [f"port = {self.port} is not a port; a number from 1 to 65535, or 0 for any that is free"]
+            return [f"port = {self.port} must be a port from 1 to 65535, or 0 for any free one"]
         return []
 
 
@@ -249,7 +249,9 @@ class Mirror:
         if self.target.topic:
             return ["target.topic: a mirror keeps the names of topics; use mirror.topic_prefix to tell them apart"]
         if self.target.bootstrap_servers == self.source.bootstrap_servers and not self.mirror.topic_prefix:
-            return ["source and target are the same cluster: records would come back for ever. Set mirror.topic_prefix"]
+            return [
+                "source and target are the same cluster: records would be mirrored endlessly. Set mirror.topic_prefix"
+            ]
         return []
 
 

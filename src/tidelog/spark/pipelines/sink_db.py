@@ -26,7 +26,7 @@ _NESTED = ("array", "map", "struct")
 def plan_sink_db(session: SparkSession, pipeline: SinkDatabase) -> Job:
     options = sink_options(pipeline)
     database = open_database(parse_sink_options(options))
-    with database_errors("the database does not tell what it holds"):
+    with database_errors("the progress in the database cannot be read"):
         stored = database.stored_state()
     starting: str | None = None
     if stored.progress is not None:

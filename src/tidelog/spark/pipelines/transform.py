@@ -82,7 +82,7 @@ def load_function(query: Query) -> Callable[[DataFrame], DataFrame]:
             found = getattr(found, part)
     except ImportError as error:
         raise InvalidSettings(
-            f"[query] function = {query.function!r}: {error}; say with path in which directory the module is"
+            f"[query] function = {query.function!r}: {error}; set path to the directory of the module"
         ) from error
     except AttributeError as error:
         raise InvalidSettings(f"[query] function = {query.function!r}: {error}") from error

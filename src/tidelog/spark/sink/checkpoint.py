@@ -75,8 +75,8 @@ def planned_in(
         return None if location is None else read_batch(location, batch)
     if planned.batch > batch:
         raise Overtaken(
-            f"micro-batch {batch} was planned when the checkpoint {planned.checkpoint} was at micro-batch "
-            f"{planned.batch} already: another driver runs the same query, and has gone further. This one stops"
+            f"micro-batch {batch} was planned when the checkpoint {planned.checkpoint} was already at micro-batch "
+            f"{planned.batch}: another driver runs the same query, and is ahead. This one stops"
         )
     # If the offsets of this micro-batch were not there yet, nothing is known of them.
     return planned if planned.batch == batch else None

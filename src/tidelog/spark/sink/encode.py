@@ -167,7 +167,7 @@ class TaskEncoder:
                 known = sorted(self._plan.partition_counts)
                 named = ", ".join(known[:_MOST_NAMES_SHOWN]) + (", ..." if len(known) > _MOST_NAMES_SHOWN else "")
                 raise UnknownTopic(
-                    f"a row names a topic that is not there (there are: {named or 'none'}): {error}"
+                    f"a row names a topic that does not exist (existing topics: {named or 'none'}): {error}"
                 ) from error
         return count
 
@@ -175,7 +175,7 @@ class TaskEncoder:
         try:
             return run(partition_count(self._options, topic))
         except BROKER_ERRORS as error:
-            raise explain(f"looking at topic {topic!r}", self._options, error) from error
+            raise explain(f"looking up topic {topic!r}", self._options, error) from error
 
     def _check_size(self, size: int) -> None:
         """Only a row that is too large by itself makes a batch that is."""

@@ -74,7 +74,7 @@ def all_of(kind: type[M], messages: Messages) -> list[M]:
     """The messages of all tasks, in the order of the tasks."""
     found = [message for message in messages if isinstance(message, kind)]
     if len(found) != len(messages) or not found:
-        raise PublishFailed(f"only {len(found)} of {len(messages)} tasks have said what they have done")
+        raise PublishFailed(f"only {len(found)} of {len(messages)} tasks have reported their result")
     return found
 
 
@@ -82,7 +82,7 @@ def check_places(written: Sequence[WrittenRows], batch: int) -> str:
     """The query that all tasks have worked for."""
     query_id = written[0].query_id
     if {(one.query_id, one.batch) for one in written} != {(query_id, batch)}:
-        raise PublishFailed(f"tasks of other micro-batches than {batch} of query {query_id} are among these")
+        raise PublishFailed(f"tasks of other micro-batches than {batch} of query {query_id} are among the results")
     return query_id
 
 

@@ -142,8 +142,8 @@ def decide(
             return Publish()
         return Refuse(
             problem=f"micro-batch {batch} is to be published, but group {group!r} has no note of an earlier one, so "
-            "nobody can tell whether it is in the topics already. Kafka forgets the offsets of groups without members "
-            "after offsets.retention.minutes (7 days unless changed); or the query has been pointed at another "
+            "nobody can tell whether it is already in the topics. Kafka forgets the offsets of groups without members "
+            "after offsets.retention.minutes (7 days by default); or the query has been pointed at another "
             "cluster, or another transactionalIdPrefix. If you know that this micro-batch is not in the topics, "
             "start the query once with the option missingMarker=publish"
         )
@@ -153,8 +153,8 @@ def decide(
         return _decide_same_number(identity, note, skip_changed=skip_changed)
     if note.batch > batch:
         return Refuse(
-            problem=f"micro-batch {batch} is to be published, but group {group!r} says that {note.batch} is in the "
-            f"topics already: {_OLD_CHECKPOINT}"
+            problem=f"micro-batch {batch} is to be published, but group {group!r} says that {note.batch} is already in "
+            f"the topics: {_OLD_CHECKPOINT}"
         )
     if publish_without_note:
         return Publish()
@@ -162,9 +162,9 @@ def decide(
 
 
 _OLD_CHECKPOINT = (
-    "the checkpoint is older than what was written. It was restored from a copy, or its newest files were lost. Going "
-    "on would lose rows or write them twice. Restore the newest checkpoint; or start with a new one, which counts from "
-    "0 under a new id, and say with startingOffsets where it begins"
+    "the checkpoint is older than what was written. It was restored from a copy, or its newest files were lost. "
+    "Continuing would lose rows or write them twice. Restore the newest checkpoint; or start with a new one, which has "
+    "a new id and counts from 0, and set startingOffsets to where it begins"
 )
 
 
@@ -172,7 +172,7 @@ def _other_atomicity(note: Note) -> Refuse:
     """Transactions of its tasks may be left, which only the mode that has written them knows to complete."""
     return Refuse(
         problem=f"micro-batch {note.batch} was being published with atomicity={note.atomicity} when the query "
-        f"ended, and transactions of it may be left to complete. Start the query once with "
+        f"ended, and some of its transactions may still have to be completed. Start the query once with "
         f"atomicity={note.atomicity}, and change it after this micro-batch"
     )
 
@@ -181,15 +181,15 @@ def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bo
     batch = identity.batch
     if note.reads is not None and identity.reads is not None and note.reads != identity.reads:
         return Refuse(
-            problem=f"micro-batch {batch} is in the topics already, but with other input: it was read up to "
+            problem=f"micro-batch {batch} is already in the topics, but with other input: it was read up to "
             f"{note.reads.until or note.reads.end}, and now it goes up to {identity.reads.until}: {_OLD_CHECKPOINT}"
         )
     if skip_changed:
         return Skip()
     if note.content is None:
         return Refuse(
-            problem=f"micro-batch {batch} is in the topics already, but its note was written by an earlier version "
-            "of tidelog, which did not note what a micro-batch reads: nobody can tell whether it is this one. If this "
+            problem=f"micro-batch {batch} is already in the topics, but its note was written by an earlier version "
+            "of tidelog, which did not store what a micro-batch reads: nobody can tell whether it is this one. If this "
             "is the checkpoint with which the query ran last, and not an older copy, start the query once with the "
             "option changedBatch=skip, which keeps what is in the topics"
         )
@@ -199,7 +199,7 @@ def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bo
         if same_content and identity.run and note.run == identity.run:
             return Skip()
         return Refuse(
-            problem=f"micro-batch {batch} is in the topics already, but nobody can tell whether it is this one: the "
+            problem=f"micro-batch {batch} is already in the topics, but nobody can tell whether it is this one: the "
             "offsets that it reads could not be read from the checkpoint. Name the checkpoint in the option "
             "checkpointLocation, in a way that the driver's Python can read (a path, s3://, hdfs://, gs://). If this "
             "is the checkpoint with which the query ran last, and not an older copy, start the query once with the "
@@ -209,9 +209,9 @@ def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bo
         return Skip()
     what = "job" if identity.is_job else f"micro-batch {batch}"
     return Refuse(
-        problem=f"{what} is in the topics already, with {note.rows} rows (digest {note.content}); now the same "
+        problem=f"{what} is already in the topics, with {note.rows} rows (digest {note.content}); now the same "
         f"input gives {identity.rows} rows (digest {identity.content}): the query does not give the same rows for the "
-        "same input, such as because of the time of day, a random number or a table that changes. Start it once with "
+        "same input, for example because it uses the time, a random number or a table that changes. Start it once with "
         "the option changedBatch=skip, which keeps what is in the topics"
     )
 
@@ -229,7 +229,7 @@ def _decide_next_number(identity: BatchIdentity, note: Note, group: str) -> Batc
         return Publish()
     if identity.reads is None:
         return Refuse(
-            problem=f"micro-batch {batch} is to be published, and group {group!r} has noted where the one before it "
+            problem=f"micro-batch {batch} is to be published, and group {group!r} has stored where the one before it "
             "ended, but the offsets at which this one begins could not be read from the checkpoint. Name the "
             "checkpoint in the option checkpointLocation, in a way that the driver's Python can read (a path, s3://, "
             f"hdfs://, gs://). {_IF_YOU_KNOW}"
@@ -262,8 +262,8 @@ def overtaken(batch: int, *, begun: int | None, committed: int | None) -> Refuse
     beyond = f"micro-batch {begun} has begun" if begun > batch else "it is committed"
     return Refuse(
         problem=f"this driver is about to write micro-batch {batch}, but in the checkpoint {beyond}: another driver "
-        "runs the same query, and has gone on while this one stood still. This one stops; the other one is not "
-        "disturbed"
+        "runs the same query, and has continued while this one was stopped. This one stops; the other "
+        "one continues"
     )
 
 
@@ -295,7 +295,7 @@ def decide_tasks(
         decision = decide(identity, planned, group=group, publish_without_note=publish_without_note)
         if isinstance(decision, Publish) and any_committed:
             return Refuse(
-                problem=f"tasks of micro-batch {batch} are in the topics already, but group {group!r} does not know "
+                problem=f"tasks of micro-batch {batch} are already in the topics, but group {group!r} does not know "
                 "how the micro-batch was divided: its note was lost. Nobody can tell which rows are missing"
             )
         assert not isinstance(decision, Skip)
@@ -306,23 +306,23 @@ def decide_tasks(
         return _decide_tasks_anew(planned, current)
     if planned.reads is not None and current.reads is not None and planned.reads != current.reads:
         return Refuse(
-            problem=f"tasks of micro-batch {batch} are in the topics already, but with other input: it was read up to "
+            problem=f"tasks of micro-batch {batch} are already in the topics, but with other input: it was read up to "
             f"{planned.reads.until or planned.reads.end}, and now it goes up to {current.reads.until}: "
             f"{_OLD_CHECKPOINT}"
         )
     if planned.content is None or (not is_job and (planned.reads is None or current.reads is None)):
         return Refuse(
-            problem=f"tasks of micro-batch {batch} are in the topics already, but nobody can tell whether they are of "
-            "this one: the offsets that it reads were not noted by an earlier version of tidelog, or could not be read "
-            "from the checkpoint, which the option checkpointLocation has to name"
+            problem=f"tasks of micro-batch {batch} are already in the topics, but nobody can tell whether they are of "
+            "this one: the offsets that it reads were not stored by an earlier version of tidelog, or could not be "
+            "read from the checkpoint, which the option checkpointLocation must name"
         )
     if _divided(planned) != _divided(current):
         return Refuse(
             problem=f"part of micro-batch {batch} is in the topics: it was divided into {planned.tasks} tasks with "
             f"{planned.rows} rows (digest {planned.division}), and now into {current.tasks} tasks with {current.rows} "
             f"rows (digest {current.division}), so that nobody can tell which rows are missing. With atomicity=task "
-            "the same input has to be divided the same way after a restart: the same number of cores, no shuffle and "
-            "no adaptive execution before the sink. Start with the earlier settings, or use atomicity=batch"
+            "the same input must be divided the same way after a restart: the same number of cores, no shuffle and no "
+            "adaptive execution before the sink. Start with the earlier settings, or use atomicity=batch"
         )
     return Publish()
 
@@ -332,7 +332,7 @@ def _decide_tasks_anew(planned: Note, current: Note) -> Publish | Refuse:
     begins = None if current.reads is None else current.reads.start
     if planned.reads is not None and planned.reads.start != begins:
         return Refuse(
-            problem=f"micro-batch {current.batch} was to begin elsewhere when it was planned before: {_OLD_CHECKPOINT}"
+            problem=f"micro-batch {current.batch} began at another offset when it was planned before: {_OLD_CHECKPOINT}"
         )
     return Publish()
 

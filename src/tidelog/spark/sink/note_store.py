@@ -29,7 +29,7 @@ async def fetch_note(cluster: Cluster, options: SinkOptions, group: str) -> Note
 async def ensure_note_topic(cluster: Cluster, options: SinkOptions) -> None:
     """Create the topic if it is missing; two drivers may do so at once."""
     topic = options.note_topic
-    metadata = await cluster.retry("looking for the note topic", lambda: cluster.fetch_metadata((topic,)))
+    metadata = await cluster.retry("looking up the note topic", lambda: cluster.fetch_metadata((topic,)))
     if topic in metadata.topics:
         return
     code = metadata.topic_errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

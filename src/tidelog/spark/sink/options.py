@@ -99,7 +99,7 @@ class _Given:
     def boolean(self, name: str) -> bool:
         given = self.values.pop(name.lower(), "false")
         if given.lower() not in ("true", "false"):
-            self.problems.append(f"{name}={given} is neither true nor false")
+            self.problems.append(f"{name}={given} must be true or false")
         return given.lower() == "true"
 
     def count(self, name: str, default: int) -> int:
@@ -107,7 +107,7 @@ class _Given:
         if given is None:
             return default
         if not (given.isascii() and given.isdigit()):
-            self.problems.append(f"{name}={given} is not a number of bytes")
+            self.problems.append(f"{name}={given} must be a number of bytes")
             return default
         return int(given)
 
@@ -116,7 +116,7 @@ class _Given:
         if given is None:
             return None
         if not (given.isascii() and given.isdigit() and 0 < int(given) <= _MOST_PARTITIONS):
-            self.problems.append(f"{name}={given} is not a number of partitions, from 1 on")
+            self.problems.append(f"{name}={given} must be a number of partitions, at least 1")
             return None
         return int(given)
 
@@ -136,13 +136,13 @@ class _Given:
 _REFUSED = {
     "acks": "exactly once needs acks=all, which is what the sink uses",
     "enable.idempotence": "the sink always sends idempotently",
-    "interceptor.classes": "there is no Java in the sink's client",
+    "interceptor.classes": "the sink's client is not written in Java",
     "key.serializer": "rows hold their keys as bytes or text already",
-    "max.in.flight.requests.per.connection": "the sink keeps the order by itself",
+    "max.in.flight.requests.per.connection": "the sink always keeps the order",
     "partitioner.class": "name the partition in a column `partition`, or give rows a key",
     "retries": "the sink repeats what is safe to repeat, up to delivery.timeout.ms",
-    "transactional.id": "it is made from the option transactionalIdPrefix and the id of the query",
-    "transaction.two.phase.commit.enable": "the sink commits by itself",
+    "transactional.id": "it is derived from the option transactionalIdPrefix and the query's id",
+    "transaction.two.phase.commit.enable": "the sink commits its transactions itself",
     "value.serializer": "rows hold their values as bytes or text already",
 }
 
@@ -240,7 +240,7 @@ def _client_options(given: _Given) -> dict[str, str]:
         if compression.lower() not in COMPRESSION_NAMES:
             given.problems.append(f"compression={compression} is not one of {', '.join(COMPRESSION_NAMES)}")
         elif client.get("compression.type", compression.lower()) != compression.lower():
-            given.problems.append("compression and kafka.compression.type say different things")
+            given.problems.append("compression and kafka.compression.type contradict each other")
         else:
             client["compression.type"] = compression.lower()
     client.setdefault("batch.size", str(DEFAULT_BATCH_BYTES))

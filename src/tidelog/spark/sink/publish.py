@@ -118,8 +118,8 @@ async def publish(publication: Publication) -> Progress:
             if attempt == _ATTEMPTS:
                 progress.take(BatchStep.STOP)
                 raise PublishFailed(
-                    f"micro-batch {publication.batch} could not be published in {_ATTEMPTS} attempts; the last "
-                    f"problem: {error}. Start the query again: what is in the topics is not published a second time"
+                    f"micro-batch {publication.batch} could not be published in {_ATTEMPTS} attempts; the "
+                    f"last error: {error}. Start the query again: what is in the topics is not published a second time"
                 ) from error.__cause__
         await asyncio.sleep(_FIRST_PAUSE_SECONDS * attempt)
     raise AssertionError("the last attempt returns or raises")
@@ -148,7 +148,7 @@ async def _publish_once(publication: Publication, progress: Progress) -> None:
     except BROKER_ERRORS as error:
         took_ms = (time.monotonic() - started) * 1000
         if isinstance(error, TransactionError) and took_ms >= options.transaction_timeout_ms:
-            raise _timed_out(publication, f"; the last problem: {error}") from error
+            raise _timed_out(publication, f"; the last error: {error}") from error
         if may_be_repeated(error):
             raise _Repeatable(str(error)) from error
         raise explain(f"micro-batch {publication.batch}", options, error) from error
@@ -217,6 +217,6 @@ def _timed_out(publication: Publication, last_problem: str = "") -> TransactionT
     return TransactionTimedOut(
         f"publishing micro-batch {publication.batch} ({publication.rows} rows, {size} bytes) takes longer than "
         f"kafka.transaction.timeout.ms={publication.options.transaction_timeout_ms}, after which brokers abort a "
-        "transaction. Raise it (brokers allow up to transaction.max.timeout.ms, 15 minutes unless changed), or make "
+        "transaction. Raise it (brokers allow up to transaction.max.timeout.ms, 15 minutes by default), or make "
         f"micro-batches smaller, such as with maxOffsetsPerTrigger{last_problem}"
     )

@@ -33,8 +33,8 @@ def explain(what: str, options: SinkOptions, error: Exception) -> SinkError:
     cause = _root_of(error)
     if isinstance(error, FencedError):
         return PublishFenced(
-            f"{what} stops, because somebody else publishes in its name: the query has been started a second time with "
-            f"the same checkpoint, or two jobs share a jobId ({error})"
+            f"{what} stops, because another writer uses its transactional id: the query has been started a second time "
+            f"with the same checkpoint, or two jobs share a jobId ({error})"
         )
     if isinstance(cause, RecordTooLarge):
         return MessageTooLarge(str(cause))
@@ -47,7 +47,7 @@ def explain(what: str, options: SinkOptions, error: Exception) -> SinkError:
                     "itself cannot be written to this topic"
                 )
             case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION | ErrorCode.UNKNOWN_TOPIC_ID:
-                return UnknownTopic(f"a topic that rows go to does not exist any more ({cause})")
+                return UnknownTopic(f"a topic that rows go to no longer exists ({cause})")
     return PublishFailed(f"{what} cannot be published: {error}")
 
 

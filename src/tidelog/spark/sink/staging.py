@@ -66,9 +66,9 @@ def plan_folder(options: SinkOptions) -> StagingFolder:
     except (OSError, ValueError) as error:
         # Arrow's errors are ValueErrors, such as about a kind of file system that it does not know.
         raise StagingFailed(
-            f"the folder {folder.path}, through which tasks hand large outputs to the driver, cannot be made: {error}. "
-            "Set the option stagingLocation to a place that the driver and all workers see, such as s3://bucket/folder "
-            "or a network drive"
+            f"the folder {folder.path}, through which tasks hand large outputs to the driver, cannot be created: "
+            f"{error}. Set the option stagingLocation to a location that the driver and all workers share, such as "
+            "s3://bucket/folder or a network drive"
         ) from error
     return folder
 
@@ -119,10 +119,10 @@ class StagingWriter:
             return filesystem.open_output_stream(path)
         except FileNotFoundError as error:
             raise StagingFailed(
-                f"the folder {self._folder.path}, which the driver has made for this micro-batch, is not there for its "
-                "tasks: either the micro-batch is over, or tasks run on machines that do not share this place with "
-                "the driver. For the latter, set the option stagingLocation to a place that all of them see, such as "
-                "s3://bucket/folder or a network drive"
+                f"the folder {self._folder.path}, which the driver has created for this micro-batch, is not visible to "
+                "its tasks: either the micro-batch is over, or tasks run on machines that do not share this location "
+                "with the driver. For the latter, set the option stagingLocation to a location that all of them share, "
+                "such as s3://bucket/folder or a network drive"
             ) from error
 
 
@@ -134,13 +134,14 @@ def read_staged(staged: StagedFile) -> memoryview:
             content = file.read_buffer()
     except FileNotFoundError as error:
         raise StagingFailed(
-            f"{staged.path}, which a task has written, is not there for the driver. Set the option stagingLocation to "
-            "a place that the driver and all workers see, such as s3://bucket/folder or a network drive"
+            f"{staged.path}, which a task has written, is not visible to the driver. Set the option stagingLocation to "
+            "a location that the driver and all workers share, such as s3://bucket/folder or a network drive"
         ) from error
     view = memoryview(content)
     if len(view) != staged.size or crc32c(view) != staged.checksum:
         raise StagingFailed(
-            f"{staged.path} holds {len(view)} bytes, which are not the {staged.size} bytes that its task has written"
+            f"{staged.path} holds {len(view)} bytes, which differ from the {staged.size} bytes that its task has "
+            "written"
         )
     return view
 

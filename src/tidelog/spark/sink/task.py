@@ -67,8 +67,8 @@ class TaskMode(SinkMode):
                 note = sender.call(fetch_note(sender.producer.cluster, options, name))
                 if note is not None and note.batch > place.batch:
                     raise CannotTellIfPublished(
-                        f"micro-batch {place.batch} is to be published, but task {place.task} of {note.batch} is in "
-                        "the topics already: the checkpoint is older than what was written"
+                        f"micro-batch {place.batch} is to be published, but task {place.task} of {note.batch} is "
+                        "already in the topics: the checkpoint is older than what was written"
                     )
                 committed = note is not None and note.batch == place.batch
                 return _write(plan, place, rows, sender, name, committed=committed)
@@ -207,7 +207,7 @@ async def _abort_all(options: SinkOptions, open_ones: Sequence[OpenTransaction])
 def _explained(options: SinkOptions, batch: int, error: Exception) -> Exception:
     if isinstance(error, FencedError):
         return PublishFailed(
-            f"a task's transaction of micro-batch {batch} is not open any more: it took longer than "
+            f"a task's transaction of micro-batch {batch} is no longer open: it took longer than "
             f"kafka.transaction.timeout.ms={options.transaction_timeout_ms}, or the task has been run a second time. "
             f"Start the query again: what is in the topics is not published a second time ({error})"
         )

@@ -56,7 +56,7 @@ async def _find_or_create(cluster: Cluster, options: SinkOptions, topic: str) ->
         found = metadata.topics.get(topic)
         if found is not None and found.partitions:
             if found.internal:
-                raise SinkError(f"topic {topic!r} is one of Kafka's own, which the sink does not write to")
+                raise SinkError(f"topic {topic!r} is internal to Kafka, and the sink does not write to it")
             return len(found.partitions)
         first, code = code is ErrorCode.NONE, metadata.topic_errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if code not in _NOT_YET:
@@ -80,7 +80,7 @@ def _missing(topic: str, options: SinkOptions, allowed: bool | None) -> str:
     if not options.create_topics:
         return f"topic {topic!r} does not exist"
     if options.topic_partitions is not None:
-        return f"topic {topic!r} was created, but no broker leads it yet. Start the query again, or look at the brokers"
+        return f"topic {topic!r} was created, but has no leader yet. Start the query again, or check the brokers"
     reason = f"the broker has {AUTO_CREATE}=false" if allowed is False else "the broker has not created it"
     return (
         f"topic {topic!r} does not exist, and {reason}. Create it first, or let the sink create it with the option "

@@ -109,8 +109,8 @@ class SourceCluster:
             return resolved
         problem = _beyond_the_end("startingOffsets" if starting else "endingOffsets", named, beyond)
         if self._options.fail_on_data_loss:
-            raise SourceProblem(f"{problem}; or set failOnDataLoss=false, which takes the end instead")
-        logger.warning("%s. The query takes the end, since failOnDataLoss=false", problem)
+            raise SourceProblem(f"{problem}; or set failOnDataLoss=false, which uses the end instead")
+        logger.warning("%s. The query uses the end, since failOnDataLoss=false", problem)
         return Resolved(offsets={**resolved.offsets, **beyond}, at_end=resolved.at_end)
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class SourceCluster:
         offsets: dict[TopicPartition, int] = {}
         for partition, answer in found.items():
             if isinstance(answer, ApiError):
-                raise SourceProblem(f"the offsets of partition {partition} cannot be had: {answer}") from answer
+                raise SourceProblem(f"the offsets of partition {partition} cannot be listed: {answer}") from answer
             offsets[partition] = answer.offset
         return offsets
 
@@ -238,6 +238,6 @@ def _check_all_named(given: PartitionOffsets, partitions: frozenset[TopicPartiti
     parts = [f"it does not name {unnamed}"] if unnamed else []
     parts += [f"it names {unknown}, which the query does not read"] if unknown else []
     raise SourceProblem(
-        f"{option} has to name each partition that is read, which may have -1 for latest and -2 for earliest offsets: "
+        f"{option} must name each partition that is read, with -1 for the latest and -2 for the earliest offset: "
         f"{'; '.join(parts)}"
     )

@@ -45,7 +45,7 @@ _GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTIT
 
 INSTRUCTION = (
     "Records may have aged out, or the topic may have been deleted or recreated, before the query had read them. "
-    "To go on with what is left, set failOnDataLoss=false"
+    "To continue with what is left, set failOnDataLoss=false"
 )
 
 
@@ -267,13 +267,13 @@ class _RangeReading:
     def _lost(self, what: str) -> None:
         if self._task.fail_on_data_loss:
             raise DataLost(f"{what}. {INSTRUCTION}")
-        logger.warning("%s. The query goes on without them, since failOnDataLoss=false", what)
+        logger.warning("%s. The query continues without them, since failOnDataLoss=false", what)
 
     def _timed_out(self, position: int, problem: Exception | None) -> ReadTimedOut:
-        reason = f"; the last problem: {problem}" if problem is not None else ""
+        reason = f"; the last error: {problem}" if problem is not None else ""
         return ReadTimedOut(
             f"the records from offset {position} to {self._task.wanted.end} of partition {self._partition} did not "
-            f"come within {self._task.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs){reason}"
+            f"arrive within {self._task.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs){reason}"
         )
 
 

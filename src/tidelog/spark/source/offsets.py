@@ -89,7 +89,7 @@ def parse_partitions(text: str) -> frozenset[TopicPartition]:
     found: set[TopicPartition] = set()
     for topic, numbers in _parse_object(text).items():
         if not isinstance(numbers, list):
-            raise InvalidOffsets(f"topic {topic!r} has {numbers!r}, where a list of partitions is expected")
+            raise InvalidOffsets(f"topic {topic!r} has {numbers!r}, which must be a list of partitions")
         for number in numbers:
             if not _is_integer(number) or not 0 <= number <= LARGEST_PARTITION:
                 raise InvalidOffsets(f"topic {topic!r} has {number!r}, which is not the number of a partition")
@@ -103,7 +103,7 @@ def _parse_numbers(text: str, allowed: Callable[[int], bool], expected: str) -> 
     found: dict[TopicPartition, int] = {}
     for topic, partitions in _parse_object(text).items():
         if not isinstance(partitions, dict):
-            raise InvalidOffsets(f"topic {topic!r} has {partitions!r}, where its partitions are expected")
+            raise InvalidOffsets(f"topic {topic!r} has {partitions!r}, which must be an object of partitions")
         for number, value in partitions.items():
             if not (number.isascii() and number.isdigit() and int(number) <= LARGEST_PARTITION):
                 raise InvalidOffsets(f"topic {topic!r} has {number!r}, which is not the number of a partition")

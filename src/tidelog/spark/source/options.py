@@ -64,7 +64,7 @@ SOURCE_OPTIONS = (
 
 # Options of Kafka's consumer that would do harm here, with what to do instead.
 _REFUSED: Mapping[str, str] = {
-    "auto.offset.reset": "Spark itself keeps the offsets of a query. Say with startingOffsets where a new one begins",
+    "auto.offset.reset": "Spark itself keeps the offsets of a query. Set startingOffsets to where a new one begins",
     "key.deserializer": "keys come as bytes. Decode them with DataFrame operations, such as CAST(key AS STRING)",
     "value.deserializer": "values come as bytes. Decode them with DataFrame operations, such as CAST(value AS STRING)",
     "enable.auto.commit": "Spark itself keeps the offsets of a query, in its checkpoint",
@@ -219,7 +219,7 @@ def _batch_problems(options: SourceOptions) -> list[str]:
 def _order_problems(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[str]:
     if start.keys() != end.keys():
         named = ", ".join(str(partition) for partition in sorted(start.keys() ^ end.keys()))
-        return [f"the start and the end have to name the same partitions, and only one of them names {named}"]
+        return [f"the start and the end must name the same partitions, but only one of them names {named}"]
     return [
         f"partition {partition} starts at {start[partition]}, which is after its end {end[partition]}"
         for partition in sorted(start)
@@ -242,7 +242,7 @@ class _OptionReading:
         value = self.text(name)
         if value is None or value.lower() in ("true", "false"):
             return default if value is None else value.lower() == "true"
-        self.problems.append(f"{name}={value}: allowed is true or false")
+        self.problems.append(f"{name}={value}must be true or false")
         return default
 
     def integer(self, name: str, *, least: int = 1, largest: int = _LARGEST_LONG) -> int | None:
@@ -250,7 +250,7 @@ class _OptionReading:
         if value is None:
             return None
         if re.fullmatch(r"[+-]?\d+", value) is None or not least <= int(value) <= largest:
-            self.problems.append(f"{name}={value}: allowed is a whole number from {least} to {largest}")
+            self.problems.append(f"{name}={value}must be a whole number from {least} to {largest}")
             return None
         return int(value)
 
@@ -304,7 +304,7 @@ class _OptionReading:
             del chosen[name]
         if "bootstrap.servers" not in chosen:
             self.problems.append(
-                f"{KAFKA_PREFIX}bootstrap.servers is missing: say where a broker is, such as 127.0.0.1:9092"
+                f"{KAFKA_PREFIX}bootstrap.servers is missing: set it to the address of a broker, such as 127.0.0.1:9092"
             )
             return chosen
         prefix = self.text("groupIdPrefix") or DEFAULT_GROUP_ID_PREFIX
@@ -319,7 +319,7 @@ class _OptionReading:
         chosen = [name for name in _SELECTIONS if self.text(name) is not None]
         if len(chosen) != 1:
             given = f"given are {' and '.join(chosen)}" if chosen else "none is given"
-            self.problems.append(f"exactly one of {', '.join(_SELECTIONS)} says what to read; {given}")
+            self.problems.append(f"exactly one of {', '.join(_SELECTIONS)} must say what to read; {given}")
             return NamedTopics(names=frozenset())
         name = chosen[0]
         value = self.text(name) or ""
@@ -331,11 +331,11 @@ class _OptionReading:
             try:
                 re.compile(value)
             except re.error as error:
-                self.problems.append(f"subscribePattern={value}: it is not a regular expression: {error}")
+                self.problems.append(f"subscribePattern={value}is not a regular expression: {error}")
             return TopicPattern(pattern=value)
         names = frozenset(part.strip() for part in value.split(",") if part.strip())
         if not names:
-            self.problems.append(f"subscribe={value}: it names no topic")
+            self.problems.append(f"subscribe={value}names no topic")
         return NamedTopics(names=names)
 
     def _place(self, which: Literal["starting", "ending"], default: Place) -> Place:
@@ -364,7 +364,7 @@ class _OptionReading:
         if value == "latest":
             return "latest"
         if value != "error":
-            self.problems.append(f"startingOffsetsByTimestampStrategy={value}: allowed is error or latest")
+            self.problems.append(f"startingOffsetsByTimestampStrategy={value}must be error or latest")
         return "error"
 
     def _max_trigger_delay_ms(self) -> int:

@@ -57,7 +57,7 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
 def _refuse_other_schema(options: Mapping[str, str], schema: StructType) -> None:
     if [field.name for field in schema] != [field.name for field in _columns(options)]:
         raise SourceProblem(
-            "the tidelog source has fixed columns and takes no schema. Leave `.schema(...)` away, and decode key and "
+            "the tidelog source has fixed columns and takes no schema. Leave out `.schema(...)`, and decode key and "
             "value with DataFrame operations"
         )
 
@@ -113,7 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Start and end of the first batch that began at `_initial`, once it was run.
         self._first_batch: tuple[PartitionOffsets, PartitionOffsets] | None = None
         self._topic_ids: dict[str, Uuid] = {}
-        # Topics that were made anew while the query ran, with the query's offsets when that was seen.
+        # Topics that were recreated while the query ran, with the query's offsets when that was seen.
         self._recreated: dict[str, PartitionOffsets] = {}
         self._latest: PartitionOffsets | None = None
         self._available_now = False
@@ -185,7 +185,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if one.partition.topic in self._topic_ids:
                 ranges.append(one)
             else:
-                self._report_loss(f"topic {one.partition.topic!r} does not exist any more")
+                self._report_loss(f"topic {one.partition.topic!r} no longer exists")
         return _tasks(ranges, self._options, self._topic_ids)
 
     def commit(self, end: Mapping[str, Any]) -> None:
@@ -216,7 +216,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         selected = self._ask.select(known=known)
         _refuse_missing(selected.missing - known)
         for topic in sorted(selected.missing):
-            self._report_loss(f"topic {topic!r} does not exist any more")
+            self._report_loss(f"topic {topic!r} no longer exists")
         for topic in self._remember(selected):
             self._report_loss(f"topic {topic!r} was deleted and recreated")
             self._recreated[topic] = _of_topics(begin, (topic,))
@@ -252,7 +252,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _report_loss(self, what: str) -> None:
         if self._options.fail_on_data_loss:
             raise DataLost(f"{what}. {INSTRUCTION}")
-        logger.warning("%s. The query goes on, since failOnDataLoss=false", what)
+        logger.warning("%s. The query continues, since failOnDataLoss=false", what)
 
 
 def _tasks(
@@ -282,7 +282,7 @@ def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
 def _refuse_missing(topics: Collection[str]) -> None:
     if topics:
         named = ", ".join(repr(topic) for topic in sorted(topics))
-        raise SourceProblem(f"there is no topic {named}: create it first, or read others")
+        raise SourceProblem(f"there is no topic {named}: create it first, or name another topic")
 
 
 def _of_topics(offsets: PartitionOffsets, topics: Collection[str]) -> PartitionOffsets:

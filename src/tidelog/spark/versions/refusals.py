@@ -21,7 +21,7 @@ class StartUnknown(Exception):
 
 def limit_without_start(version: str) -> str:
     return (
-        "a limit such as maxOffsetsPerTrigger cannot be kept here: with "
+        "a limit such as maxOffsetsPerTrigger cannot be applied here: with "
         "spark.sql.streaming.triggerAvailableNowWrapper.enabled=true, pyspark "
         f"{version} asks how far to read before it says where the query is. Leave out the limit, leave out that "
         "setting, or use Spark 4.2 or newer"

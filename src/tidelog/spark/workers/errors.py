@@ -86,7 +86,7 @@ def said(error: BaseException) -> Exception | None:
     package = type(error).__module__.partition(".")[0]
     text = one_line(str(error))
     if package in ("psycopg", "sqlite3"):
-        return SparkProblem(f"the database cannot do this: {text}. Start the query again when it can")
+        return SparkProblem(f"the database refused: {text}. Start the query again once this is resolved")
     if package != "tidelog":
         # What the system refuses, such as a file or a connection, is no mistake in the code.
         return SparkProblem(f"{type(error).__name__}: {text}") if isinstance(error, OSError) else None

@@ -74,7 +74,7 @@ async def recover_query(
         await abort_all(handover, query, found.abort)
         if found.commit or found.abort:
             logger.warning(
-                "%s: completed %d and aborted %d transactions that were left",
+                "%s: completed %d and aborted %d transactions left by earlier drivers",
                 query,
                 len(found.commit),
                 len(found.abort),
@@ -135,7 +135,7 @@ async def _end(handover: TransactionHandover, query: str, one: Begun, *, commit:
             continue
     raise PublishFailed(
         f"transaction {name!r} could not be {'committed' if commit else 'aborted'} in {_TRIES} attempts, because "
-        "others took it over each time. Start the query again, and only once"
+        "another driver took it over each time. Start the query again, and only once"
     )
 
 
@@ -180,8 +180,8 @@ async def _take_fence(handover: TransactionHandover, query: str, myself: Fence |
         if isinstance(error.cause, (ApiError, UnsupportedByBroker)):
             raise InvalidSinkOptions(
                 "atomicity=prepared needs brokers with prepared transactions (KIP-939) that allow them with "
-                f"transaction.two.phase.commit.enable=true, as tidelog's can: {error}. Use atomicity=batch, or turn "
-                "them on"
+                f"transaction.two.phase.commit.enable=true, as tidelog's brokers do: {error}. "
+                "Use atomicity=batch, or enable them"
             ) from error
         raise
 
@@ -221,8 +221,8 @@ def _refuse_without_note(options: SinkOptions, query: str, batch: int | None, co
         return
     raise CannotTellIfPublished(
         f"{count} transactions of tasks of {query!r} are open, but there is no note that says whether they were "
-        "decided: Kafka forgets the offsets of groups without members after offsets.retention.minutes (7 days unless "
-        "changed). If you know that no micro-batch was being committed when the query ended, start it once with the "
+        "decided: Kafka forgets the offsets of groups without members after offsets.retention.minutes (7 days "
+        "by default). If you know that no micro-batch was being committed when the query ended, start it once with the "
         f"option missingMarker=publish, which aborts them. `tidelog transactions list --transactional-id-pattern "
         f"'{slots_pattern(query)}'` shows them"
     )

@@ -96,8 +96,8 @@ class PreparedMode(SinkMode):
         assert prepared is not None
         if prepared.decided is not None and prepared.decided > place.batch:
             raise CannotTellIfPublished(
-                f"micro-batch {place.batch} is to be published, but {prepared.decided} is decided already: the "
-                "checkpoint is older than what was written"
+                f"micro-batch {place.batch} is to be published, but {prepared.decided} is already "
+                "decided: the checkpoint is older than what was written"
             )
         # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
         from tidelog.spark.sink.encode import TaskEncoder
@@ -126,7 +126,7 @@ class PreparedMode(SinkMode):
         tasks = all_of(TaskPrepared, messages)
         query_id = check_places([task.written for task in tasks], batch)
         if len({task.fence for task in tasks}) != 1:
-            raise PublishFailed(f"tasks of several plans of micro-batch {batch} are among these")
+            raise PublishFailed(f"tasks of several plans of micro-batch {batch} are among the results")
         started = time.monotonic()
         try:
             run(_commit(options, f"{options.transactional_id_prefix}-{query_id}", batch, tasks))
@@ -207,7 +207,7 @@ class _TaskTransaction:
         kept = self._sender.call(_keep(self._options, handed_over.transactional_id))
         if kept.begun_by != ProducerIdAndEpoch(handed_over.producer_id, handed_over.epoch):
             raise PublishFailed(
-                f"the transaction of task {self._place.task} of micro-batch {self._place.batch} is not open any more: "
+                f"the transaction of task {self._place.task} of micro-batch {self._place.batch} is no longer open: "
                 f"writing took longer than kafka.transaction.timeout.ms={self._options.transaction_timeout_ms}, or "
                 "another driver runs the same query. Raise it, or make tasks smaller"
             )
@@ -277,7 +277,7 @@ async def _decide(
         except BROKER_ERRORS as error:
             if isinstance(error, FencedError) or not may_be_repeated(error) or attempt == _ATTEMPTS:
                 raise
-            logger.warning("the decision on micro-batch %d of %s is tried again: %s", batch, query, error)
+            logger.warning("the decision on micro-batch %d of %s is retried: %s", batch, query, error)
         await asyncio.sleep(_FIRST_PAUSE_SECONDS * attempt)
     raise AssertionError("the last attempt returns or raises")
 
@@ -318,8 +318,8 @@ class _DecisionWriter:
                 return False
             if self._verified_only:
                 raise PublishFailed(
-                    f"micro-batch {self._decision.batch} was decided when it was planned, and its note is gone: "
-                    "start the query again"
+                    f"micro-batch {self._decision.batch} was decided when it was planned, but its note is "
+                    "gone: start the query again"
                 )
             async with producer.transaction():
                 await self._leave(producer)
