@@ -19,7 +19,7 @@ from tidelog.protocol.messages.add_partitions_to_txn_request import (
 )
 from tidelog.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import READ_GROUP, WRITE_TRANSACTIONAL_ID, Api
+from tidelog.server.api.declaration import COORDINATOR_FIRST, READ_GROUP, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.api.ports import CreateMissing, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.transactions import TransactionCoordinator
@@ -29,9 +29,7 @@ API = Api(
     key=ApiKey.ADD_OFFSETS_TO_TXN,
     versions=(0, 4),
     permissions=(WRITE_TRANSACTIONAL_ID, READ_GROUP),
-    differences=(
-        "A node that does not coordinate the transactional id answers NOT_COORDINATOR before it looks at the request.",
-    ),
+    differences=(COORDINATOR_FIRST,),
 )
 
 _KNOWS_FENCING_FROM = 2

@@ -24,7 +24,7 @@ from tidelog.protocol.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnResult,
 )
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import CLUSTER_ACTION, WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api, Refusal
+from tidelog.server.api.declaration import CLUSTER_ACTION, COORDINATOR_FIRST, WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.api.ports import Metadata
 from tidelog.server.configuration.topic_settings import writable_by_clients
 from tidelog.server.coordination.transactions import TransactionCoordinator
@@ -34,18 +34,7 @@ API = Api(
     key=ApiKey.ADD_PARTITIONS_TO_TXN,
     versions=(0, 5),
     permissions=(WRITE_TRANSACTIONAL_ID, WRITE_TOPIC, CLUSTER_ACTION),
-    refusal=Refusal(
-        asked_as={
-            "results_by_transaction": "transactions",
-            "topic_results": "topics",
-            "results_by_topic_v3_and_below": "v3_and_below_topics",
-            "results_by_partition": "partitions",
-        }
-    ),
-    differences=(
-        "A node that does not coordinate the transactional id answers NOT_COORDINATOR before it looks at the request.",
-        "A partition that is named twice is added once and answered for once.",
-    ),
+    differences=(COORDINATOR_FIRST, "A partition that is named twice is added once and answered for once."),
 )
 
 _SEVERAL_TRANSACTIONS_FROM = 4

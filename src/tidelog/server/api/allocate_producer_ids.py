@@ -1,7 +1,5 @@
 """AllocateProducerIds: a block of producer ids for a broker (KIP-730). Decided in `tidelog.controller.producer_ids`."""
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 

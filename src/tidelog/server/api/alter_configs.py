@@ -7,18 +7,13 @@ from typing import cast
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_configs_response import AlterConfigsResponse
-from tidelog.server.api.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding, Refusal
+from tidelog.server.api.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
 from tidelog.server.configuration.alteration import join_replacement, split_replacement
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import ToController
 
 API = Api(
-    key=ApiKey.ALTER_CONFIGS,
-    versions=(0, 2),
-    permissions=ALTER_CONFIGS,
-    listeners=BOTH,
-    forwarding=Forwarding.A_PART,
-    refusal=Refusal(asked_as={"responses": "resources"}),
+    key=ApiKey.ALTER_CONFIGS, versions=(0, 2), permissions=ALTER_CONFIGS, listeners=BOTH, forwarding=Forwarding.A_PART
 )
 
 

@@ -3,8 +3,6 @@
 Version 3 names the epochs of the brokers in it (KIP-903).
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 

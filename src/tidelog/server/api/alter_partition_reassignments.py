@@ -3,8 +3,6 @@
 Version 1 can forbid another replication factor (KIP-860).
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
 
@@ -14,9 +12,6 @@ API = Api(
     permissions=(ALTER_CLUSTER,),
     listeners=BOTH,
     forwarding=Forwarding.ALL,
-    refusal=Refusal(asked_as={"responses": "topics"}, for_each_too=True),
-    differences=(
-        "A partition that is named twice is refused with INVALID_REQUEST the second time; Kafka takes the last of "
-        "them.",
-    ),
+    refusal=Refusal(for_each_too=True),
+    differences=("A partition that is named twice is refused with INVALID_REQUEST; Kafka takes the last.",),
 )

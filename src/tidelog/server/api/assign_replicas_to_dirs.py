@@ -2,8 +2,6 @@
 `tidelog.controller.directories`.
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 

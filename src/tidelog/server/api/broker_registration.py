@@ -1,7 +1,5 @@
 """BrokerRegistration: a broker that starts gets its epoch (KIP-631). Decided in `tidelog.controller.brokers`."""
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 

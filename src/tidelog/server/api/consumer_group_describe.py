@@ -10,18 +10,13 @@ from tidelog.protocol.messages.consumer_group_describe_response import (
     DescribedGroup,
 )
 from tidelog.server.api.consumer_group_heartbeat import is_enabled
-from tidelog.server.api.declaration import DESCRIBE_GROUP, DESCRIBE_TOPIC, Api, Refusal
+from tidelog.server.api.declaration import DESCRIBE_GROUP, DESCRIBE_TOPIC, Api
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.replies.authorized_operations import GROUP_OPERATIONS
 from tidelog.server.routing.context import RequestContext
 
-API = Api(
-    key=ApiKey.CONSUMER_GROUP_DESCRIBE,
-    versions=(0, 1),
-    permissions=(DESCRIBE_GROUP, DESCRIBE_TOPIC),
-    refusal=Refusal(asked_as={"groups": "group_ids"}),
-)
+API = Api(key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1), permissions=(DESCRIBE_GROUP, DESCRIBE_TOPIC))
 
 
 class ConsumerGroupDescribeHandler:

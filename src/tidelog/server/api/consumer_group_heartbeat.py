@@ -13,7 +13,7 @@ from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import DESCRIBE_TOPIC, READ_GROUP, Api
+from tidelog.server.api.declaration import COORDINATOR_FIRST, DESCRIBE_TOPIC, READ_GROUP, Api
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.routing.context import RequestContext
@@ -22,7 +22,7 @@ API = Api(
     key=ApiKey.CONSUMER_GROUP_HEARTBEAT,
     versions=(0, 1),
     permissions=(READ_GROUP, DESCRIBE_TOPIC),
-    differences=("A node that does not coordinate the group answers NOT_COORDINATOR before it looks at the request.",),
+    differences=(COORDINATOR_FIRST,),
 )
 
 _PROTOCOL = "consumer"

@@ -3,8 +3,6 @@
 Version 4 takes the cluster's defaults, 5 returns the properties, 7 the topic's id.
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import BOTH, CREATE_CLUSTER, CREATE_TOPIC, Api, Forwarding
 

@@ -99,13 +99,21 @@ ALTER_CONFIGS = tuple(
 )
 
 
+# Differences that several APIs have.
+COORDINATOR_FIRST = "A node that is not the coordinator answers NOT_COORDINATOR before it looks at the request."
+NO_AUTHORIZER_DIFFERENCES = (
+    "There is no authorizer: every request is answered with SECURITY_DISABLED.",
+    "So is one with an unknown (0) type, operation or permission, for which Kafka closes the connection.",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """How a reply says one error for a whole request, where the schemas do not tell (`replies/error_replies.py`)."""
 
-    # Where what a reply lists or names stands in the request: one attribute, a path of them, or the first of several
-    # that is filled. Without an entry it has the same name there.
-    asked_as: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    # Where what a reply lists or names stands in the request, as a path of attributes, if not under the same name or in
+    # the request's first list.
+    asked_as: Mapping[str, str] = field(default_factory=dict)
     # Whether an error of the whole reply is repeated for each thing that was asked for.
     for_each_too: bool = False
 

@@ -6,20 +6,11 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.delete_acls_request import DeleteAclsRequest
 from tidelog.protocol.messages.delete_acls_response import DeleteAclsFilterResult, DeleteAclsResponse
-from tidelog.server.api.declaration import ALTER_CLUSTER, Api, Refusal
+from tidelog.server.api.declaration import ALTER_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
 from tidelog.server.replies.authorized_operations import NO_AUTHORIZER
 from tidelog.server.routing.context import RequestContext
 
-API = Api(
-    key=ApiKey.DELETE_ACLS,
-    versions=(1, 3),
-    permissions=(ALTER_CLUSTER,),
-    refusal=Refusal(asked_as={"filter_results": "filters"}),
-    differences=(
-        "There is no authorizer: every request is answered with SECURITY_DISABLED.",
-        "A filter or entry with an unknown (0) type is answered with SECURITY_DISABLED; Kafka closes the connection.",
-    ),
-)
+API = Api(key=ApiKey.DELETE_ACLS, versions=(1, 3), permissions=(ALTER_CLUSTER,), differences=NO_AUTHORIZER_DIFFERENCES)
 
 
 def handle(request: DeleteAclsRequest, context: RequestContext) -> DeleteAclsResponse:

@@ -3,10 +3,8 @@
 Version 5 has messages, 6 takes ids as well as names. Versions before 3 do not know TOPIC_DELETION_DISABLED.
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import BOTH, DELETE_TOPIC, DESCRIBE_TOPIC, Api, Forwarding, Refusal
+from tidelog.server.api.declaration import BOTH, DELETE_TOPIC, DESCRIBE_TOPIC, Api, Forwarding
 
 API = Api(
     key=ApiKey.DELETE_TOPICS,
@@ -14,5 +12,4 @@ API = Api(
     permissions=(DELETE_TOPIC, DESCRIBE_TOPIC),
     listeners=BOTH,
     forwarding=Forwarding.ALL,
-    refusal=Refusal(asked_as={"responses": ("topic_names", "topics")}),
 )

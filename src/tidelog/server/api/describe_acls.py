@@ -6,18 +6,12 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_acls_request import DescribeAclsRequest
 from tidelog.protocol.messages.describe_acls_response import DescribeAclsResponse
-from tidelog.server.api.declaration import DESCRIBE_CLUSTER, Api
+from tidelog.server.api.declaration import DESCRIBE_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
 from tidelog.server.replies.authorized_operations import NO_AUTHORIZER
 from tidelog.server.routing.context import RequestContext
 
 API = Api(
-    key=ApiKey.DESCRIBE_ACLS,
-    versions=(1, 3),
-    permissions=(DESCRIBE_CLUSTER,),
-    differences=(
-        "There is no authorizer: every request is answered with SECURITY_DISABLED.",
-        "A filter or entry with an unknown (0) type is answered with SECURITY_DISABLED; Kafka closes the connection.",
-    ),
+    key=ApiKey.DESCRIBE_ACLS, versions=(1, 3), permissions=(DESCRIBE_CLUSTER,), differences=NO_AUTHORIZER_DIFFERENCES
 )
 
 

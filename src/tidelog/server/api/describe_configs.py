@@ -8,7 +8,7 @@ from __future__ import annotations
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest
 from tidelog.protocol.messages.describe_configs_response import DescribeConfigsResponse
-from tidelog.server.api.declaration import BOTH, DESCRIBE_CONFIGS, Api, Refusal
+from tidelog.server.api.declaration import BOTH, DESCRIBE_CONFIGS, Api
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.configuration.description import describe_configs
 from tidelog.server.routing.context import RequestContext
@@ -18,7 +18,6 @@ API = Api(
     versions=(1, 4),
     permissions=DESCRIBE_CONFIGS,
     listeners=BOTH,
-    refusal=Refusal(asked_as={"results": "resources"}),
     differences=(
         "There are no properties of share groups and of groups of Kafka Streams.",
         "The documentation of properties is in tidelog's own words.",

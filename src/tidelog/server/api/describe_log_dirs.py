@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
@@ -13,26 +11,20 @@ from tidelog.protocol.messages.describe_log_dirs_response import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from tidelog.server.api.declaration import DESCRIBE_CLUSTER, Api, Refusal
+from tidelog.server.api.declaration import DESCRIBE_CLUSTER, Api
 from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.routing.context import RequestContext
+from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.filesystem import FileSystem
-
-if TYPE_CHECKING:
-    from tidelog.storage.directories.log_directory import LogDirectory
-    from tidelog.storage.log.log import Log
+from tidelog.storage.log.log import Log
 
 API = Api(
     key=ApiKey.DESCRIBE_LOG_DIRS,
     versions=(1, 5),
     permissions=(DESCRIBE_CLUSTER,),
-    # Before version 3 only a result can say that there is an error, so there is one for each topic.
-    refusal=Refusal(asked_as={"results": "topics"}),
-    differences=(
-        "The topics of the coordinators have other sizes, since their records are not the same byte for byte.",
-    ),
+    differences=("The topics of the coordinators have other sizes, since their records differ.",),
 )
 
 _UNKNOWN = -1

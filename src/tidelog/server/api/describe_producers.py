@@ -15,16 +15,11 @@ from tidelog.protocol.messages.describe_producers_response import (
     ProducerState,
     TopicResponse,
 )
-from tidelog.server.api.declaration import READ_TOPIC, Api, Refusal
+from tidelog.server.api.declaration import READ_TOPIC, Api
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext
 
-API = Api(
-    key=ApiKey.DESCRIBE_PRODUCERS,
-    versions=(0, 0),
-    permissions=(READ_TOPIC,),
-    refusal=Refusal(asked_as={"partitions": "partition_indexes"}),
-)
+API = Api(key=ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0), permissions=(READ_TOPIC,))
 
 
 class DescribeProducersHandler:

@@ -3,8 +3,6 @@
 Version 1 tells when each was heard of (KIP-836), 2 the addresses of the voters (KIP-853).
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
 

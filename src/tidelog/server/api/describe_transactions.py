@@ -5,16 +5,11 @@ from __future__ import annotations
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
 from tidelog.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
-from tidelog.server.api.declaration import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID, Api, Refusal
+from tidelog.server.api.declaration import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.routing.context import RequestContext
 
-API = Api(
-    key=ApiKey.DESCRIBE_TRANSACTIONS,
-    versions=(0, 0),
-    permissions=(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC),
-    refusal=Refusal(asked_as={"transaction_states": "transactional_ids"}),
-)
+API = Api(key=ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0), permissions=(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC))
 
 
 class DescribeTransactionsHandler:

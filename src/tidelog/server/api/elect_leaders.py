@@ -4,8 +4,6 @@
 Version 0 only knows preferred leaders, and has no error for the whole reply.
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
 
@@ -15,7 +13,5 @@ API = Api(
     permissions=(ALTER_CLUSTER,),
     listeners=BOTH,
     forwarding=Forwarding.ALL,
-    refusal=Refusal(
-        asked_as={"replica_election_results": "topic_partitions", "partition_result": "partitions"}, for_each_too=True
-    ),
+    refusal=Refusal(for_each_too=True),
 )

@@ -1,7 +1,5 @@
 """EndQuorumEpoch: a leader that goes names those who should follow it (KIP-595). See `tidelog.consensus`."""
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 

@@ -1,7 +1,5 @@
 """Envelope: a client's request that a broker passes on, as the client sent it (KIP-590). See `quorum/envelope.py`."""
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api, FrameSize
 

@@ -55,7 +55,7 @@ API = Api(
     versions=(4, 18),
     permissions=(READ_TOPIC, CLUSTER_ACTION),
     listeners=BOTH,
-    refusal=Refusal(asked_as={"responses": "topics", "partition_index": "partition"}),
+    refusal=Refusal(asked_as={"partition_index": "partition"}),
 )
 
 logger = logging.getLogger(__name__)

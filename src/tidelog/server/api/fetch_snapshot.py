@@ -1,7 +1,5 @@
 """FetchSnapshot: a piece of a snapshot of the cluster's metadata (KIP-630). See `tidelog.consensus`."""
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 

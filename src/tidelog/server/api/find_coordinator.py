@@ -16,7 +16,7 @@ from tidelog.network.later import Later
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from tidelog.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
-from tidelog.server.api.declaration import DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, Api, Refusal
+from tidelog.server.api.declaration import DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.api.ports import CreateMissing, Metadata
 from tidelog.server.routing.context import RequestContext
 
@@ -24,7 +24,6 @@ API = Api(
     key=ApiKey.FIND_COORDINATOR,
     versions=(0, 6),
     permissions=(DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID),
-    refusal=Refusal(asked_as={"coordinators": "coordinator_keys"}),
     differences=("Share groups have no coordinator here: their keys are answered with INVALID_REQUEST.",),
 )
 

@@ -7,7 +7,7 @@ from typing import cast
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
-from tidelog.server.api.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding, Refusal
+from tidelog.server.api.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
 from tidelog.server.configuration.alteration import join_incremental, split_incremental
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import ToController
@@ -18,7 +18,6 @@ API = Api(
     permissions=ALTER_CONFIGS,
     listeners=BOTH,
     forwarding=Forwarding.A_PART,
-    refusal=Refusal(asked_as={"responses": "resources"}),
 )
 
 

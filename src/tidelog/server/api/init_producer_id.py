@@ -14,7 +14,13 @@ from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import IDEMPOTENT_WRITE, TWO_PHASE_COMMIT, WRITE_TRANSACTIONAL_ID, Api
+from tidelog.server.api.declaration import (
+    COORDINATOR_FIRST,
+    IDEMPOTENT_WRITE,
+    TWO_PHASE_COMMIT,
+    WRITE_TRANSACTIONAL_ID,
+    Api,
+)
 from tidelog.server.coordination.producer_ids import ProducerIds
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.routing.context import RequestContext
@@ -26,7 +32,7 @@ API = Api(
     kafka_versions=(0, 5),
     differences=(
         "Version 6 serves prepared transactions (KIP-939), which Apache Kafka has not released.",
-        "A node that does not coordinate the transactional id answers NOT_COORDINATOR before it looks at the request.",
+        COORDINATOR_FIRST,
     ),
 )
 

@@ -1,7 +1,5 @@
 """ListPartitionReassignments: what is being moved (KIP-455). Decided in `tidelog.controller.reassignment`."""
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
 

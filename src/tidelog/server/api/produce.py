@@ -35,7 +35,7 @@ from tidelog.protocol.messages.produce_response import (
 from tidelog.records.produce_rules import ProduceRejection
 from tidelog.records.produced_records import RecordsWork
 from tidelog.server.api import legacy_produce
-from tidelog.server.api.declaration import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api, FrameSize, Refusal
+from tidelog.server.api.declaration import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api, FrameSize
 from tidelog.server.api.ports import Admit, Configuration, Metadata
 from tidelog.server.api.produce_checks import (
     Checks,
@@ -66,7 +66,6 @@ API = Api(
     advertised_from=0,
     refuse_older=legacy_produce.refuse,
     is_answered=lambda request: request.acks != 0,
-    refusal=Refusal(asked_as={"responses": "topic_data", "partition_responses": "partition_data"}),
     differences=(
         "Versions 0 to 2 are advertised for the sake of librdkafka before 2.10, and refused with UNSUPPORTED_VERSION.",
         "A node that does not lead the partition answers NOT_LEADER_OR_FOLLOWER before it looks at the records.",

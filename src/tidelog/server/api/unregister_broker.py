@@ -1,7 +1,5 @@
 """UnregisterBroker: forgets a broker that will not come back (KIP-631). Decided in `tidelog.controller.brokers`."""
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding
 

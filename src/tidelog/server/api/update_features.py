@@ -4,16 +4,9 @@
 Version 1 can try an update without making it, 2 has one error for all of them.
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
+from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding
 
 API = Api(
-    key=ApiKey.UPDATE_FEATURES,
-    versions=(0, 2),
-    permissions=(ALTER_CLUSTER,),
-    listeners=BOTH,
-    forwarding=Forwarding.ALL,
-    refusal=Refusal(asked_as={"results": "feature_updates"}),
+    key=ApiKey.UPDATE_FEATURES, versions=(0, 2), permissions=(ALTER_CLUSTER,), listeners=BOTH, forwarding=Forwarding.ALL
 )

@@ -3,8 +3,6 @@
 Version 1 has the directories of voters (KIP-853), 2 asks without raising the epoch (KIP-996).
 """
 
-from __future__ import annotations
-
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 

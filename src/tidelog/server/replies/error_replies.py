@@ -1,8 +1,8 @@
 """The reply that says one error for a whole request, in the shape that its API has for that: derived from the schemas.
 
 A reply whose schema has an error for the whole of it says it there; otherwise it repeats what was asked for, topic by
-topic and partition by partition, and says it for each. What the schemas do not tell, such as names that differ between
-request and reply, the API declares in its `Refusal`.
+topic and partition by partition, and says it for each. What a reply lists is listed in the request under the same name,
+or else in the first list that this version of the request has; where that is not so, the API declares a `Refusal`.
 """
 
 from __future__ import annotations
@@ -82,13 +82,14 @@ class _Saying(NamedTuple):
     version: int
     error: ApiError
 
+    def _has(self, field: Field) -> bool:
+        return covers(field.versions, self.version)
+
     def error_fields(self, kind: type[Message]) -> dict[str, Any]:
         name = _shape(kind, self.version).error
         if name is None:
             return {}
-        has_message = any(
-            field.name == _MESSAGE and covers(field.versions, self.version) for field in kind.SCHEMA.fields
-        )
+        has_message = any(field.name == _MESSAGE and self._has(field) for field in kind.SCHEMA.fields)
         return {name: self.error.code} | ({_MESSAGE: self.error.message} if has_message else {})
 
     def listed(self, kind: type[Message], asked: Message) -> dict[str, Any]:
@@ -98,14 +99,12 @@ class _Saying(NamedTuple):
         }
 
     def _asked_for(self, asked: Message, field: Field) -> Iterable[Any]:
-        names = self.refusal.asked_as.get(field.name, field.name)
-        for path in (names,) if isinstance(names, str) else names:
-            found: list[Any] = [asked]
-            for name in path.split("."):
-                found = [each for one in found for each in getattr(one, name, None) or ()]
-            if found:
-                return found
-        return ()
+        lists = [each.name for each in asked.SCHEMA.fields if each.kind.startswith("[]") and self._has(each)]
+        path = self.refusal.asked_as.get(field.name, field.name if field.name in lists else "".join(lists[:1]))
+        found: list[Any] = [asked]
+        for name in path.split("."):
+            found = [each for one in found for each in getattr(one, name, None) or ()]
+        return found
 
     def _answer_to(self, kind: type[Message], asked: Any) -> Message:
         fields = self.error_fields(kind)
@@ -116,7 +115,7 @@ class _Saying(NamedTuple):
             return kind(**fields, **{identity: asked})
         for field in kind.SCHEMA.fields:
             if field.name in _IDENTITIES:
-                name = str(self.refusal.asked_as.get(field.name, field.name))
+                name = self.refusal.asked_as.get(field.name, field.name)
                 value = getattr(asked, name, None)
                 if value is not None or (hasattr(asked, name) and covers(field.nullable, self.version)):
                     fields[field.name] = value
