@@ -166,5 +166,5 @@ def test_fresh_ids_are_version_four_and_safe_on_command_lines(random_bytes: byte
 
 
 def test_an_id_needs_sixteen_bytes() -> None:
-    with pytest.raises(ValueError, match="not of 5"):
+    with pytest.raises(ValueError, match="not 5"):
         fresh_uuid(b"short")

@@ -59,10 +59,10 @@ def test_validating_adds_nothing(make_cluster: MakeCluster) -> None:
 @pytest.mark.parametrize(
     ("request_", "code", "message"),
     [
-        (grow(3, name="u"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic 'u'"),
-        (grow(1), ErrorCode.INVALID_PARTITIONS, "1 would not be more"),
-        (grow(0), ErrorCode.INVALID_PARTITIONS, "cannot be taken away"),
-        (grow(-5), ErrorCode.INVALID_PARTITIONS, "cannot be taken away"),
+        (grow(3, name="u"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the topic 'u' does not exist"),
+        (grow(1), ErrorCode.INVALID_PARTITIONS, "1 is not more"),
+        (grow(0), ErrorCode.INVALID_PARTITIONS, "cannot be removed"),
+        (grow(-5), ErrorCode.INVALID_PARTITIONS, "cannot be removed"),
         (grow(2**31 - 1), ErrorCode.POLICY_VIOLATION, "at most 10000"),
         (grow(3, (1, 2)), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "2 partitions would be added, but 1 are assigned"),
         (grow(2, (1,)), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "other partitions of the topic have 2"),

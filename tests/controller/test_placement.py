@@ -56,7 +56,7 @@ def test_replicas_spread_over_racks() -> None:
 @pytest.mark.parametrize(
     ("cluster", "factor", "reason"),
     [
-        (brokers(1, 2), 3, "there are only 2 brokers"),
+        (brokers(1, 2), 3, "only 2 brokers are available"),
         (brokers(1, 2, fenced=(1, 2)), 1, "no broker is alive"),
         (brokers(), 1, "no broker is alive"),
     ],

@@ -157,9 +157,9 @@ def test_bytes_are_those_of_apache_kafka(record: Message, value: str) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("", "cut off"),
-        ("01", "cut off"),
-        ("ffffffffffff", "cut off"),
+        ("", "truncated"),
+        ("01", "truncated"),
+        ("ffffffffffff", "truncated"),
         ("000200", "frame version 0"),
         ("020200", "frame version 2"),
         ("017f00", "unknown type 127"),

@@ -114,7 +114,7 @@ async def test_a_missing_api_is_named() -> None:
 
     async with peer(script) as (port, _):
         connection = await open_connection(AsyncioNetwork(), "127.0.0.1", port, settings())
-        with pytest.raises(UnsupportedByBroker, match="serves the versions 90 to 91, needed is one from 4 to"):
+        with pytest.raises(UnsupportedByBroker, match="serves versions 90 to 91, but this client needs one of 4 to"):
             connection.version_for(FetchRequest)
         connection.versions = {}
         with pytest.raises(UnsupportedByBroker, match="does not serve Fetch"):

@@ -68,7 +68,7 @@ def test_negative_lengths_are_refused(length: int) -> None:
 
 
 def test_lengths_above_the_limit_are_refused_when_the_length_has_arrived() -> None:
-    with pytest.raises(ProtocolError, match="2147483647 bytes, more than the 1000"):
+    with pytest.raises(ProtocolError, match="2147483647 bytes, more than the limit of 1000"):
         receive(receiver(limit=1000), (2**31 - 1).to_bytes(4, "big"), [4])
 
 

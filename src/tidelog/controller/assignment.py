@@ -21,7 +21,7 @@ from tidelog.model.ids import Uuid
 def check_manual(image: ClusterImage, replicas: Sequence[int], replication_factor: int | None) -> Refusal | None:
     """Why these brokers cannot be the replicas of a partition; None if they can."""
     if not replicas:
-        return _refuse("a partition is assigned to no broker at all")
+        return _refuse("a partition is assigned to no broker")
     unknown = sorted(broker for broker in set(replicas) if broker not in image.brokers)
     if unknown:
         return _refuse(f"broker {unknown[0]} is not registered")

@@ -53,7 +53,7 @@ def fresh_uuid(random_bytes: bytes) -> Uuid:
     """
     value = bytearray(random_bytes)
     if len(value) != 16:
-        raise ValueError(f"an id is made of 16 random bytes, not of {len(value)}")
+        raise ValueError(f"an id needs 16 random bytes, not {len(value)}")
     value[6] = value[6] & 0x0F | 0x40
     value[8] = value[8] & 0x3F | 0x80
     if value[0] >> 2 == 62:

@@ -187,7 +187,7 @@ def unregister_broker(
     if registered is None:
         reply = UnregisterBrokerResponse(
             error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
-            error_message=f"there is no broker {request.broker_id}",
+            error_message=f"broker {request.broker_id} is not registered",
         )
         return Decision(records=(), reply=reply)
     records: list[Message] = list(without_broker(image, request.broker_id, unclean))

@@ -180,7 +180,9 @@ def _check_resource(image: ClusterImage, resource: ConfigResource) -> Refusal | 
         if problem is not None:
             return Refusal(code=ErrorCode.INVALID_TOPIC_EXCEPTION, message=problem)
         if resource.name not in image.topics:
-            return Refusal(code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"there is no topic {resource.name!r}")
+            return Refusal(
+                code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"the topic {resource.name!r} does not exist"
+            )
         return None
     if resource.type == ResourceType.BROKER:
         if not resource.name:
@@ -189,7 +191,7 @@ def _check_resource(image: ClusterImage, resource: ConfigResource) -> Refusal | 
             return _bad_request(f"{resource.name!r} is not the number of a broker")
         # Written as the broker itself looks it up: "01" would be a broker that nobody is.
         if str(int(resource.name[:12])) != resource.name or int(resource.name) not in image.brokers:
-            return Refusal(code=ErrorCode.BROKER_ID_NOT_REGISTERED, message=f"there is no broker {resource.name}")
+            return Refusal(code=ErrorCode.BROKER_ID_NOT_REGISTERED, message=f"broker {resource.name} is not registered")
         return None
     if resource.type in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
         # Neither has to exist: a group may get its properties before its first member.
@@ -228,7 +230,7 @@ def _difference(
 def _change(name: str, operation: int, value: str | None) -> ConfigChange:
     if operation not in AlterOperation.__members__.values():
         raise InvalidConfig(
-            f"{name}: {operation} is not an operation; it must be one of set 0, delete 1, append 2, subtract 3"
+            f"{name}: {operation} is not an operation; it must be 0 (set), 1 (delete), 2 (append) or 3 (subtract)"
         )
     return ConfigChange(name=name, operation=AlterOperation(operation), text=value)
 
@@ -236,7 +238,7 @@ def _change(name: str, operation: int, value: str | None) -> ConfigChange:
 def _refuse_lists(changes: Sequence[ConfigChange]) -> None:
     for change in changes:
         if change.operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
-            raise InvalidConfig(f"{change.name}: can be set or deleted only, nothing can be appended or subtracted")
+            raise InvalidConfig(f"{change.name} can only be set or deleted: it is not a list")
 
 
 def _kind_name(kind: int) -> str:

@@ -154,7 +154,7 @@ def plan_change(
     new_isr, eligible, recovery = _consequences(
         partition, elected, isr=isr, eligible=eligible, recovered=recovered, may_be_empty=rules is not None
     )
-    # A replica that is taken away must not count any more, even where nobody has told it yet: its leader begins a
+    # A replica that is taken away must not count any more, even if it has not learned of that yet: its leader begins a
     # new epoch, in which it is not known.
     leaves = not set(before.replicas) <= set(after.replicas)
     if elected.leader != NO_LEADER or rules is None:

@@ -95,9 +95,9 @@ def _problem(
     name, level, current = update.feature, update.max_version_level, image.features.get(update.feature, 0)
     kind = SAFE_DOWNGRADE if update.allow_downgrade else update.upgrade_type
     if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        return f"there is no upgrade type {kind}; it must be 1 (upgrade), 2 (safe downgrade) or 3 (unsafe downgrade)"
+        return f"{kind} is not an upgrade type; it must be 1 (upgrade), 2 (safe downgrade) or 3 (unsafe downgrade)"
     if level < 0:
-        return f"there is no level {level}; the lowest is 0"
+        return f"{level} is not a level; the lowest is 0"
     if name not in supported:
         known = ", ".join(sorted(supported))
         return f"the controller does not know this feature; it knows {known}"

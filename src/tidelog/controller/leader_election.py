@@ -89,10 +89,11 @@ def _elect(
     partition = None if topic is None else topic.partitions.get(number)
     if topic is None or partition is None:
         return Refusal(
-            code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"there is no partition {number} of a topic {name!r}"
+            code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            message=f"the partition {number} of the topic {name!r} does not exist",
         )
     if _satisfied(partition, election_type):
-        return Refusal(code=ErrorCode.ELECTION_NOT_NEEDED, message="the partition has the leader that it should have")
+        return Refusal(code=ErrorCode.ELECTION_NOT_NEEDED, message="the partition already has that leader")
     if room <= 0:
         return too_many_records(MAX_RECORDS_PER_REQUEST + 1)
     election = Election.PREFERRED if election_type == PREFERRED else Election.UNCLEAN

@@ -53,13 +53,13 @@ def _grow(
 ) -> list[PartitionRecord] | Refusal:
     topic = image.topics.get(request.name)
     if topic is None:
-        return Refusal(code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"there is no topic {request.name!r}")
+        return Refusal(code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"the topic {request.name!r} does not exist")
     current = len(topic.partitions)
     if request.count <= current:
         return Refusal(
             code=ErrorCode.INVALID_PARTITIONS,
-            message=f"the topic {request.name!r} has {current} partitions; {request.count} would not be more, and "
-            f"partitions cannot be taken away",
+            message=f"the topic {request.name!r} has {current} partitions; {request.count} is not more, and "
+            f"partitions cannot be removed",
         )
     additional = request.count - current
     if additional > room:

@@ -46,7 +46,8 @@ def place(
     if not live:
         return _refuse(replication_factor, "no broker is alive")
     if replication_factor > len(brokers):
-        return _refuse(replication_factor, f"there are only {len(brokers)} brokers")
+        available = "only 1 broker is available" if len(brokers) == 1 else f"only {len(brokers)} brokers are available"
+        return _refuse(replication_factor, available)
     everyone = _alternate_racks(brokers)
     placements: list[tuple[int, ...]] = []
     for number in range(first_partition, first_partition + partitions):

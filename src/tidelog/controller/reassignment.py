@@ -82,7 +82,7 @@ def _alter(
     if topic is None or partition is None:
         return Refusal(
             code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            message=f"there is no partition {target.partition_index} of a topic {name!r}",
+            message=f"the partition {target.partition_index} of the topic {name!r} does not exist",
         )
     if target.replicas is None:
         return _cancel(image, topic, target.partition_index, partition, unclean)

@@ -147,13 +147,13 @@ class _CreationPlan:
         if factor < USE_DEFAULT or factor == 0:
             return Refusal(
                 code=ErrorCode.INVALID_REPLICATION_FACTOR,
-                message=f"a replication factor of {factor} is not possible; allowed is at least 1, or -1 for the "
+                message=f"a replication factor of {factor} is not possible; it must be at least 1, or -1 for the "
                 f"broker's default",
             )
         if count < USE_DEFAULT or count == 0:
             return Refusal(
                 code=ErrorCode.INVALID_PARTITIONS,
-                message=f"{count} partitions are not possible; allowed is at least 1, or -1 for the broker's default",
+                message=f"{count} partitions are not possible; it must be at least 1, or -1 for the broker's default",
             )
         partitions = self._config.num_partitions if count == USE_DEFAULT else count
         # Before any work is done for them: a small request can ask for two thousand million partitions.
@@ -284,10 +284,10 @@ def _resolve(image: ClusterImage, asked: list[DeleteTopicState], *, enabled: boo
             outcome = Refusal(code=ErrorCode.INVALID_REQUEST, message="both a name and an id are given")
         elif state.name is not None:
             outcome = image.topics.get(state.name) or Refusal(
-                code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"there is no topic {state.name!r}"
+                code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"the topic {state.name!r} does not exist"
             )
         else:
             outcome = image.topics_by_id.get(topic_id) or Refusal(
-                code=ErrorCode.UNKNOWN_TOPIC_ID, message=f"there is no topic with the id {format_uuid(topic_id)}"
+                code=ErrorCode.UNKNOWN_TOPIC_ID, message=f"a topic with the id {format_uuid(topic_id)} does not exist"
             )
         yield _Deletion(name=state.name, id=topic_id, outcome=outcome)

@@ -112,7 +112,7 @@ class ImageDraft:
         partition = self.partitions_of(topic_id).get(number)
         if partition is None:
             raise BrokenMetadata(
-                f"the partition {self._known_topic(topic_id).name}-{number} is changed, but there is none"
+                f"the partition {self._known_topic(topic_id).name}-{number} is changed, but does not exist"
             )
         return partition
 
@@ -136,7 +136,7 @@ class ImageDraft:
     def _known_topic(self, topic_id: Uuid) -> TopicImage:
         topic = self.topics_by_id.get(topic_id)
         if topic is None:
-            raise BrokenMetadata(f"a record speaks of the unknown topic id {topic_id.hex()}")
+            raise BrokenMetadata(f"a record names the unknown topic id {topic_id.hex()}")
         return topic
 
     def finish(self, offset: int) -> tuple[ClusterImage, ImageDelta]:

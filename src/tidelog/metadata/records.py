@@ -190,7 +190,7 @@ def decode_record(value: Buffer) -> FramedRecord:
         api_key, position = decode_uvarint(value, position)
         version, position = decode_uvarint(value, position)
     except (IndexError, ProtocolError) as error:
-        raise InvalidMetadataRecord(f"the header of a metadata record is cut off: {bytes(value[:16])!r}") from error
+        raise InvalidMetadataRecord(f"the header of a metadata record is truncated: {bytes(value[:16])!r}") from error
     if frame_version != FRAME_VERSION:
         raise InvalidMetadataRecord(f"a metadata record has the frame version {frame_version}, not {FRAME_VERSION}")
     kind = _BY_KEY.get(api_key)

@@ -112,7 +112,7 @@ def _directories(directories: Sequence[bytes], count: int) -> tuple[Uuid, ...]:
         # Written before directories were recorded (KIP-858).
         return (MIGRATING_DIRECTORY,) * count
     if len(directories) != count:
-        raise BrokenMetadata(f"a partition has {count} replicas in {len(directories)} directories")
+        raise BrokenMetadata(f"a partition has {count} replicas, but {len(directories)} directories")
     return tuple(Uuid(directory) for directory in directories)
 
 
@@ -161,7 +161,7 @@ def _clear_elr(draft: ImageDraft, record: ClearElrRecord) -> None:
     for name in names:
         topic = draft.topics.get(name)
         if topic is None:
-            raise BrokenMetadata(f"the eligible leaders of the unknown topic {name} are cleared")
+            raise BrokenMetadata(f"a record clears the eligible leaders of the unknown topic {name}")
         for number, partition in list(draft.partitions_of(topic.id).items()):
             if partition.eligible_leaders or partition.last_known_eligible_leaders:
                 cleared = dataclasses.replace(partition, eligible_leaders=(), last_known_eligible_leaders=())
@@ -222,7 +222,7 @@ def _registered(draft: ImageDraft, broker_id: int, *, epoch: int) -> BrokerImage
     broker = draft.brokers.get(broker_id)
     if broker is None or broker.epoch != epoch:
         known = "is not registered" if broker is None else f"is registered with the epoch {broker.epoch}"
-        raise BrokenMetadata(f"the broker {broker_id} is changed at the epoch {epoch}, but {known}")
+        raise BrokenMetadata(f"a record changes broker {broker_id} at epoch {epoch}, but {known}")
     return broker
 
 

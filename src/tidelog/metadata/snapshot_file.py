@@ -24,7 +24,7 @@ RECORDS_PER_BATCH = 500
 
 
 class CorruptSnapshot(Exception):
-    """A file that is no whole metadata snapshot."""
+    """A file that is not a whole metadata snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def _decode(view: memoryview) -> SnapshotContent:
         end = position + header.size
         batch = view[position:end]
         if ended:
-            raise CorruptSnapshot(f"something follows on the footer at byte {position}")
+            raise CorruptSnapshot(f"unexpected data after the footer at byte {position}")
         if not header.is_control:
             if timestamp_ms is None:
                 raise CorruptSnapshot("it does not begin with a header")
@@ -90,12 +90,12 @@ def _decode(view: memoryview) -> SnapshotContent:
                 timestamp_ms = decode_whole(SnapshotHeaderRecord, control.value, 0).last_contained_log_timestamp
             ended = control.type is ControlType.SNAPSHOT_FOOTER
     if timestamp_ms is None or not ended or end != len(view):
-        raise CorruptSnapshot(f"it is cut off after {end} of {len(view)} bytes")
+        raise CorruptSnapshot(f"it is truncated after {end} of {len(view)} bytes")
     return SnapshotContent(records=tuple(records), timestamp_ms=timestamp_ms)
 
 
 def read_timestamp_ms(beginning: Buffer) -> int | None:
-    """When the last record in a snapshot was written, from the first bytes of the file; None if they do not tell."""
+    """When the last record in a snapshot was written, from the first bytes of the file; None if they do not hold it."""
     try:
         for position, header in iterate_headers(beginning):
             for control in _controls(memoryview(beginning)[position : position + header.size]):

@@ -43,7 +43,7 @@ def parse_uuid(text: str) -> Uuid:
     try:
         value = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ValueError(f"{text!r} is not an id: 22 characters of URL-safe base64 are expected") from error
+        raise ValueError(f"{text!r} is not an id: it must be 22 characters of URL-safe base64") from error
     if len(value) != 16:
-        raise ValueError(f"{text!r} is not an id: it holds {len(value)} bytes, not 16")
+        raise ValueError(f"{text!r} is not an id: it decodes to {len(value)} bytes, not 16")
     return Uuid(value)

@@ -156,8 +156,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         version = min(ours[1], theirs[1])
         if version < max(ours[0], theirs[0]):
             raise UnsupportedByBroker(
-                f"{name}: the broker at {self.address} serves the versions {theirs[0]} to {theirs[1]}, "
-                f"needed is one from {ours[0]} to {ours[1]}"
+                f"{name}: the broker at {self.address} serves versions {theirs[0]} to {theirs[1]}, "
+                f"but this client needs one of {ours[0]} to {ours[1]}"
             )
         return version
 
@@ -231,7 +231,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
         pending = self._pending.pop(correlation_id, None)
         if pending is None:
-            raise ProtocolError(f"correlation id {correlation_id} belongs to no request that waits")
+            raise ProtocolError(f"no request is waiting for correlation id {correlation_id}")
         try:
             reply = _decode_reply(frame, pending.expected, pending.version)
         except ProtocolError as error:
@@ -336,7 +336,7 @@ def _decode_reply(frame: bytearray, expected: type[R], version: int) -> R:
         try:
             position = skip_tagged_fields(frame, position)
         except IndexError as error:
-            raise ProtocolError("the header of a reply is cut short") from error
+            raise ProtocolError("the header of a reply is truncated") from error
     elif api_key == ApiKey.API_VERSIONS and _refuses_version(frame, position):
         version = 0
     reply, _ = decode(expected, frame, version, position)

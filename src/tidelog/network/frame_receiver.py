@@ -123,10 +123,10 @@ class FrameReceiver:
             (size,) = LENGTH.unpack_from(arrived, position)
             start = position + LENGTH_SIZE
             if size < 0:
-                raise ProtocolError(f"a frame declares the length {size}")
+                raise ProtocolError(f"a frame declares a length of {size} bytes")
             limit = self._limit(arrived[start : start + 2])
             if size > limit:
-                raise ProtocolError(f"a frame declares {size} bytes, more than the {limit} that are allowed for it")
+                raise ProtocolError(f"a frame declares {size} bytes, more than the limit of {limit}")
             if start + size > end:
                 self._begin(size, arrived[start:])
                 return

@@ -68,7 +68,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._service = service
         self._memory = memory
         self._claim = memory.claim(self._memory_granted, self._drop)
-        # The name of the listener that accepted it: clients are told addresses of the same one.
+        # The name of the listener that accepted it: clients receive addresses of the same one.
         self.listener = listener
         self._receiver = FrameReceiver(staging, limit, self._claim)
         self._transport: asyncio.Transport | None = None
@@ -84,7 +84,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.peer_host = ""
         self.peer_port = 0
         self.last_active = 0.0
-        # What a client has told about itself in ApiVersions (KIP-511).
+        # What a client says about itself in ApiVersions (KIP-511).
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self._drained: asyncio.Future[None] | None = None
 

@@ -71,7 +71,7 @@ class LeaderEpochs:
         when a leader wrote nothing in its epoch, and after stale entries came from a file.
         """
         if epoch < 0 or start_offset < 0:
-            raise ValueError(f"epoch {epoch} cannot start at offset {start_offset}: both must not be negative")
+            raise ValueError(f"epoch {epoch} cannot start at offset {start_offset}: neither may be negative")
         entries = self._entries
         if entries and entries[-1].epoch == epoch and entries[-1].start_offset <= start_offset:
             return False

@@ -224,7 +224,7 @@ class ProducerStates:
         return [entry.to_snapshot() for entry in self._entries.values()]
 
     def reload(self, entries: Iterable[SnapshotEntry], end_offset: int, *, now_ms: int) -> None:
-        """Start anew from a snapshot taken at `end_offset`; batches from there on are then replayed.
+        """Start over from a snapshot taken at `end_offset`; batches from there on are then replayed.
 
         Also the way to truncate: reload the newest snapshot that is not above the new end, or none, and replay.
         """

@@ -1,6 +1,6 @@
 """How far the replicas of a partition are, as its leader sees it, and the high watermark that follows from that.
 
-A follower tells its progress with the offset it fetches from: everything before that offset is in its log. The
+A follower reports its progress with the offset it fetches from: everything before that offset is in its log. The
 records that all in-sync replicas have are committed. Pure: the replica around it asks the controller for changes of
 the in-sync set and hands over the answers. Epochs of records are in `tidelog.partition.leader_epochs`.
 """
@@ -17,7 +17,7 @@ UNKNOWN_BROKER_EPOCH = -1
 # Before any time that a clock can show; the moments here are on a clock that may begin at 0.
 NEVER_MS = -(1 << 62)
 
-# Whether a broker, of which a process with this epoch has fetched, may be in sync as far as the controller has told.
+# Whether a broker, of which a process with this epoch has fetched, may be in sync, as the image has it.
 Eligible = Callable[[int, int], bool]
 
 
@@ -27,7 +27,7 @@ def everybody_eligible(broker_id: int, broker_epoch: int) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class FollowerProgress:
-    """What the fetches of one follower have told."""
+    """What is known from the fetches of one follower."""
 
     broker_id: int
     log_start_offset: int = UNKNOWN_OFFSET

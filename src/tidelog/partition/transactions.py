@@ -87,7 +87,7 @@ class UnstableTransactions:
         heappush(self._unreplicated, (transaction.first_offset, transaction.last_offset))
 
     def reload(self, transactions: Sequence[StartedTransaction]) -> None:
-        """Start anew from what a snapshot says is open."""
+        """Start over from what a snapshot says is open."""
         self._open = {transaction.first_offset: transaction.producer_id for transaction in sorted(transactions)}
         self._unreplicated.clear()
 

@@ -74,8 +74,8 @@ def _bounded(seed: int) -> Iterator[None]:
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        where = "" if frame is None else f" in {frame.f_code.co_filename}:{frame.f_lineno}"
-        raise TookTooLong(f"seed {seed} has not ended after {MAX_PROCESSOR_SECONDS} s of processor time, now{where}")
+        where = "" if frame is None else f", now in {frame.f_code.co_filename}:{frame.f_lineno}"
+        raise TookTooLong(f"seed {seed} has not ended after {MAX_PROCESSOR_SECONDS} s of processor time{where}")
 
     before = signal.signal(signal.SIGVTALRM, interrupt)
     signal.setitimer(signal.ITIMER_VIRTUAL, MAX_PROCESSOR_SECONDS)

@@ -32,7 +32,7 @@ from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES, StorageFailure
 
 # A node must serve, and the topics must be there, within this time; nothing is broken yet.
 START_SECONDS = 60.0
-# Failures of the disk are told as errors, and are what the run asked for.
+# Failures of the disk are logged as errors, and are what the run asked for.
 _EXPECTED_ERRORS = (StorageFailure, OSError)
 
 

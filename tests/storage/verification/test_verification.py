@@ -187,7 +187,7 @@ def test_lost_end_is_told(closed: Image) -> None:
     [
         ("topic-0/leader-epoch-checkpoint", b"0\n1\n3 x\n", "'3 x' is not an entry"),
         ("topic-0/leader-epoch-checkpoint", b"0\n2\n3 9\n1 20\n", "must rise from line to line"),
-        ("topic-0/partition.metadata", b"version: 0\n", "a version and a topic_id are expected"),
+        ("topic-0/partition.metadata", b"version: 0\n", "it must hold a version and a topic_id"),
         ("recovery-point-offset-checkpoint", b"7\n0\n", "version '7' is unknown"),
         ("meta.properties", b"version=9\n", "version '9' is not"),
         ("topic-0/00000000000000000000.index", b"123", "3 bytes are not a whole entry of 8"),

@@ -8,7 +8,7 @@ I5 a reader never skips or goes back within its assignment.
 I6 one producer's records in one partition keep their order.
 I7 after faults heal, every replica converges and every reader reaches the end within a bound.
 I8 consume-process-produce: the output equals the input exactly, per partition in order.
-I9 what an administrator was told holds on every node: topics that are created, changed or deleted.
+I9 what was answered to an administrator holds on every node: topics that are created, changed or deleted.
 
 I10, that no broker which is alive is fenced as gone, is not about what clients saw: the world checks it as it happens.
 I11, that nobody waits for what is there already, is in `tidelog.simulation.checks.stalls`.
@@ -40,7 +40,7 @@ from tidelog.simulation.checks.history import (
     TopicState,
 )
 
-# Of each invariant so many violations are told; the first ones say most.
+# Of each invariant so many violations are reported; the first ones say most.
 MAX_TOLD = 5
 
 _Place = tuple[TopicPartition, int]

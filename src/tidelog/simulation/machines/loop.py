@@ -337,5 +337,5 @@ def _is_step(event: Event) -> bool:
 
 
 def new_loop() -> SimulatedLoop:
-    """The methods for sockets, signals and child processes are missing on purpose: whoever calls them is told so."""
+    """The methods for sockets, signals and child processes are missing on purpose: a call raises."""
     return SimulatedLoop()  # type: ignore[abstract]

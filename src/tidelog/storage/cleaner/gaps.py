@@ -46,7 +46,7 @@ class KnownGaps:
                 raise ValueError("its checksum does not match")
             gaps.end_offset = int(text)
         except ValueError as problem:
-            logger.warning("going on without %s: %s", gaps._path, problem)
+            logger.warning("ignoring %s: %s", gaps._path, problem)
             gaps.end_offset = MAX_LONG
         return gaps
 

@@ -31,7 +31,7 @@ class KeyMap:
         # Never quite full: the search for an unknown key ends at an empty slot.
         self.capacity = min(int(self._slots * load_factor), self._slots - 1)
         if self.capacity < 1:
-            raise ValueError(f"{memory_bytes} bytes are too few for a map of keys")
+            raise ValueError(f"{memory_bytes} bytes are not enough for the map of keys")
         self.size = 0
         # Not a bytearray: the system hands these pages out as they are touched, and gets them back at once.
         self._table = mmap.mmap(-1, self._slots * SLOT_SIZE)

@@ -85,7 +85,7 @@ def _read(filesystem: FileSystem, path: str, *, fields_per_line: int) -> list[li
         raise CorruptCheckpoint(path, f"version {lines[0]!r} is unknown")
     entries = [line.split() for line in lines[2:]]
     if lines[1] != str(len(entries)):
-        raise CorruptCheckpoint(path, f"it announces {lines[1]!r} entries and has {len(entries)}")
+        raise CorruptCheckpoint(path, f"it declares {lines[1]!r} entries but has {len(entries)}")
     for fields in entries:
         if len(fields) != fields_per_line:
             raise CorruptCheckpoint(path, f"{' '.join(fields)!r} is not an entry")

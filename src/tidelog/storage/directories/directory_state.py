@@ -59,7 +59,7 @@ class RecordedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryState:
-    # Empty where the machine does not tell: then every crash counts as a loss of power.
+    # Empty where the machine has none: then every crash counts as a loss of power.
     boot_id: str = ""
     # Of the run that has ended in order; None while a broker runs, and after a crash.
     closed_epoch: int | None = None
@@ -105,7 +105,7 @@ def read_directory_state(filesystem: FileSystem, log_directory: str) -> Director
             log_starts={TopicPartition(topic, number): offset for topic, number, offset in content["logStarts"]},
         )
     except (ValueError, KeyError, TypeError) as problem:
-        logger.warning("going on without %s: %s", path, problem)
+        logger.warning("ignoring %s: %s", path, problem)
         return DirectoryState()
 
 

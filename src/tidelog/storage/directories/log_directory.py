@@ -419,7 +419,7 @@ class LogDirectory:
             self.checkpoints.write_all()
         except DiskFull as full:
             # Entries of logs that are gone do no harm, and deleting is what makes room.
-            logger.warning("the checkpoints are written when there is room: %s", full)
+            logger.warning("the checkpoints will be written when there is room: %s", full)
 
     # Closing
 

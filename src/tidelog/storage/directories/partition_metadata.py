@@ -30,7 +30,7 @@ def read_partition_metadata(filesystem: FileSystem, directory: str) -> Uuid | No
         fields[name.strip()] = value.strip()
     # A higher version may add lines; these two stay.
     if not fields.get("version", "").isdigit() or "topic_id" not in fields:
-        raise CorruptCheckpoint(path, "a version and a topic_id are expected")
+        raise CorruptCheckpoint(path, "it must hold a version and a topic_id")
     try:
         topic_id = parse_uuid(fields["topic_id"])
     except ValueError as error:

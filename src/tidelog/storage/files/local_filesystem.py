@@ -87,7 +87,7 @@ def _write(descriptor: int, position: int, data: Buffer) -> None:
         # A full disk first shows as a short write; the next call then fails with the reason.
         step = os.pwrite(descriptor, view[written:], position + written)
         if step == 0:
-            raise OSError(errno.EIO, "the disk takes no more bytes and does not say why")
+            raise OSError(errno.EIO, "the disk accepted no bytes and reported no error")
         written += step
 
 
@@ -216,12 +216,12 @@ def raise_descriptor_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit != soft:
-        logger.info("raised the limit of open files from %d to %d", soft, limit)
+        logger.info("raised the limit on open files from %d to %d", soft, limit)
     if limit < FEW_DESCRIPTORS:
         shares = share_descriptors()
         logger.warning(
-            "this process may open only %d files: %d are used for partitions, which are closed and opened again when "
-            "there are more, and %d for connections, of which more are refused; raise it with ulimit -n",
+            "this process may open only %d files: %d for partitions, beyond which files are closed and reopened as "
+            "needed, and %d for connections, beyond which new ones are refused; raise the limit with ulimit -n",
             limit,
             shares.files,
             shares.connections,

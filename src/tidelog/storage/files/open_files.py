@@ -51,7 +51,7 @@ class OpenFiles:
         # Those with a descriptor, the least recently used first; and all of them by their paths.
         self._with_descriptor: OrderedDict[OpenFile, None] = OrderedDict()
         self._by_path: dict[str, dict[OpenFile, None]] = {}
-        # Why the sync before a descriptor was taken has failed, by path: told to whoever syncs that file.
+        # Why the sync before a descriptor was taken has failed, by path: raised to whoever syncs that file.
         self._failures: dict[str, OSError] = {}
         self._spares: list[int] = []
         self._fill_reserve()

@@ -308,7 +308,7 @@ class Log:
 
     def _apply(self, plan: ProducerPlan, end_offset: int) -> None:
         """The batches are written. The end of the log moves first: should the transaction index fail, the offsets
-        are used up nevertheless, and recovery makes the index anew."""
+        are used up nevertheless, and recovery rebuilds the index."""
         self.log_end_offset = end_offset
         self._stored_end = MAX_LONG
         if plan.completed:
@@ -328,7 +328,7 @@ class Log:
     def _recall(self, refusal: ProducerRefusal, producer_id: int) -> bool:
         """Whether more is known now of a producer whose batch seems to be out of order.
 
-        It may be one that is in the log: after a restart, or after the log was cut, a snapshot has told of only the
+        It may be one that is in the log: after a restart, or after the log was cut, a snapshot holds only the
         last batch of each producer, but five may have been under way. A producer that repeats the first of them and is
         refused gives it up and stores the others once more.
         """

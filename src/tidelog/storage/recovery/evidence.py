@@ -1,4 +1,4 @@
-"""What a log directory tells about the run before: how it ended, and what must be there.
+"""What a log directory shows of the run before: how it ended, and what must be there.
 
 Read when the directory is opened, before anything is changed in it. A start that is refused therefore finds the same
 at the next attempt.
@@ -110,7 +110,7 @@ def read_evidence(filesystem: FileSystem, path: str) -> Evidence:
         )
     if clean_epoch is not None and state.closed_epoch == clean_epoch:
         for name, problem in differences.items():
-            logger.warning("%s/%s is written again from what is known otherwise: %s", path, name, problem)
+            logger.warning("%s/%s is rewritten from other files: %s", path, name, problem)
         logs = state.logs
         return Evidence(
             clean_epoch=clean_epoch,
@@ -137,14 +137,14 @@ def _settle_log_starts(path: str, read: Offsets, state: DirectoryState) -> Offse
     """Those of the checkpoint, unless our own record, which has a checksum, says otherwise."""
     if not state.boot_id or read == state.log_starts:
         return read
-    logger.warning("%s/%s differs from what was written last, which is used", path, LOG_START_CHECKPOINT)
+    logger.warning("%s/%s differs from what was written last; using what was written", path, LOG_START_CHECKPOINT)
     return state.log_starts
 
 
 def _read_checkpoint(filesystem: FileSystem, path: str) -> dict[TopicPartition, int]:
-    """All of them may be lost: recovery and cleaner then go through everything, and the leader tells the rest."""
+    """All of them may be lost: recovery and cleaner then go through everything, and the rest comes from the leader."""
     try:
         return read_offset_checkpoint(filesystem, path)
     except CorruptCheckpoint as problem:
-        logger.warning("going on without %s", problem)
+        logger.warning("ignoring %s", problem)
         return {}

@@ -118,10 +118,10 @@ class _Loader:
         if end_offset is not None and end_offset < log_start_offset:
             if self._request.clean or self._request.same_boot:
                 raise DamagedLog(
-                    self._directory, f"it ends at offset {end_offset}, below the offset {log_start_offset} it starts at"
+                    self._directory, f"it ends at offset {end_offset}, below its start offset {log_start_offset}"
                 )
             logger.warning(
-                "%s ends at %d, below its start %d: someone removed files; it goes on, empty, from there",
+                "%s ends at %d, below its start offset %d: files were removed; it continues from there, empty",
                 self._directory,
                 end_offset,
                 log_start_offset,

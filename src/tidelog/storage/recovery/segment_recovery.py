@@ -89,9 +89,9 @@ def recover_segment(
 ) -> RecoveredSegment:
     """Check every batch of the segment, follow them in `epochs` and `producers`, and rewrite the indexes.
 
-    The log file itself is not touched: the caller cuts it, once it has removed the segments behind it. `progress` is
-    told the position after each batch. `following` is the first batch of the next segment; a log that no cleaner has
-    touched is `gapless`.
+    The log file itself is not touched: the caller cuts it, once it has removed the segments behind it. `progress`
+    receives the position after each batch. `following` is the first batch of the next segment; a log that no cleaner
+    has touched is `gapless`.
     """
     builder = _IndexBuilder(segment.base_offset, interval_bytes=config.index_interval_bytes)
     aborted: list[AbortedTransaction] = []

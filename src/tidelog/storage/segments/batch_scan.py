@@ -63,7 +63,7 @@ def find_batch(file: Readable, position: int, end: int, offset: int) -> BatchPos
         while at <= last_header_at:
             base_offset, length, delta = unpack_from(block, at)
             if length < _MIN_LENGTH or delta < 0:
-                raise CorruptBatch(position, f"batch length {length} and offset delta {delta} cannot be")
+                raise CorruptBatch(position, f"batch length {length} and offset delta {delta} are not possible")
             if base_offset + delta >= offset:
                 if position + length + LOG_OVERHEAD > end:
                     raise CorruptBatch(position, f"a batch of {length + LOG_OVERHEAD} bytes is cut short")
@@ -145,7 +145,7 @@ def scan_batches(
         header = _checked_header(file, block, at, position, end)
         size = header.batch_length + LOG_OVERHEAD
         if size > largest:
-            raise CorruptBatch(position, f"a batch of {size} bytes is larger than {largest}, the most that is read")
+            raise CorruptBatch(position, f"a batch of {size} bytes is larger than the limit of {largest}")
         if at + size > len(block):
             block_at, at = position, 0
             block = memoryview(file.read(position, min(max(_CHECK_READ, size), end - position)))
@@ -168,7 +168,7 @@ def _checked_header(file: Readable, block: bytes | memoryview, at: int, position
         raise CorruptBatch(position, f"magic {header.magic} is unknown")
     if header.batch_length < _MIN_LENGTH or header.last_offset_delta < 0:
         raise CorruptBatch(
-            position, f"batch length {header.batch_length} and offset delta {header.last_offset_delta} cannot be"
+            position, f"batch length {header.batch_length} and offset delta {header.last_offset_delta} are not possible"
         )
     if position + header.batch_length + LOG_OVERHEAD > end:
         raise CorruptBatch(position, f"a batch of {header.batch_length + LOG_OVERHEAD} bytes is cut short")

@@ -68,7 +68,7 @@ def verify(filesystem: FileSystem, path: str, report: Report) -> None:
     if log_directory == path:
         _check_meta(filesystem, path, report)
     checkpoints = {
-        name: _read_checkpoint(filesystem, f"{log_directory}/{name}", report, tell=log_directory == path)
+        name: _read_checkpoint(filesystem, f"{log_directory}/{name}", report, reported=log_directory == path)
         for name in (
             RECOVERY_POINT_CHECKPOINT,
             HIGH_WATERMARK_CHECKPOINT,
@@ -121,10 +121,10 @@ def _check_meta(filesystem: FileSystem, path: str, report: Report) -> None:
         report.add(problem.path, None, problem.reason)
 
 
-def _read_checkpoint(filesystem: FileSystem, path: str, report: Report, *, tell: bool) -> dict[TopicPartition, int]:
+def _read_checkpoint(filesystem: FileSystem, path: str, report: Report, *, reported: bool) -> dict[TopicPartition, int]:
     try:
         return read_offset_checkpoint(filesystem, path)
     except CorruptCheckpoint as problem:
-        if tell:
+        if reported:
             report.add(path, None, problem.reason)
         return {}

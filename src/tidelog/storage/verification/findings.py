@@ -1,4 +1,4 @@
-"""What a verification finds, and how it tells of its progress."""
+"""What a verification finds, and how it reports its progress."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Entry = tuple[int, int]
 def read_entries(
     filesystem: FileSystem, path: str, entry: Struct, report: Report, *, is_closed: bool
 ) -> list[tuple[int, ...]]:
-    """The entries of an index file; a missing one has none. What is not a whole entry is told."""
+    """The entries of an index file; a missing one has none. What is not a whole entry is reported."""
     try:
         content = read_whole(filesystem, path)
     except FileNotFoundError:

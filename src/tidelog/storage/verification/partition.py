@@ -175,7 +175,7 @@ class PartitionCheck:
         is_closed = following is not None or self._expectations.is_closed
         for suffix in REQUIRED_INDEX_SUFFIXES:
             if f"{segment_prefix(base_offset)}{suffix}" not in names:
-                self._report.add(prefix + suffix, None, "the index is missing; the next start makes it anew")
+                self._report.add(prefix + suffix, None, "the index is missing; the next start rebuilds it")
         offsets = OffsetIndexCheck(
             prefix + OFFSET_INDEX_SUFFIX,
             base_offset,
@@ -230,7 +230,7 @@ class PartitionCheck:
     def _batches(
         self, file: File, path: str, size: int, *, is_closed: bool
     ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-        """The good batches; bad ones are told, and skipped where the next one can be found."""
+        """The good batches; bad ones are reported, and skipped where the next one can be found."""
         position = 0
         while position < size:
             try:
