@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from consensus.scripted import ScriptedQuorum
 
 from tidelog.consensus.transitions import (
     OBSERVER_ROLES,
@@ -49,3 +50,11 @@ def test_observers_stay_among_their_roles_without_elections() -> None:
 def test_a_change_that_is_not_in_the_table_stops_the_replica(role: Role, cause: Cause) -> None:
     with pytest.raises(QuorumInvariantBroken, match=role.name):
         QUORUM_ROLE.after(role, cause)
+
+
+def test_replicas_start_in_the_initial_roles() -> None:
+    """With no leader, as the leader of the epoch, and as a follower."""
+    quorum = ScriptedQuorum()
+    quorum.play("voters 1 2 3\nremember 2 1 2\nremember 3 1 2\nstart 1 2 3")
+
+    assert {node.role for node in quorum.nodes.values()} == {role.value for role in QUORUM_ROLE.initial}
