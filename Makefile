@@ -26,7 +26,7 @@ SOAK_ROUNDS ?= 200
 # The lines of Spark that tidelog works with, each in an environment of its own inside of .venv.
 SPARK_VERSIONS ?= 3.5 4.0 4.1 4.2 4.3
 
-.PHONY: help setup run tour test test-fast test-spark-versions soak soak-spark check format diagrams docs-pages bench clean
+.PHONY: help setup run tour test test-fast coverage test-spark-versions soak soak-spark check format diagrams docs-pages bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -53,6 +53,16 @@ test: setup  ## the whole test suite
 
 test-fast: setup  ## the suite without its slow tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+# Not part of `make test`: it takes 2.6 times the processor time on Python 3.11.
+coverage: setup  ## the fast suite, and which lines and branches of each package it executes (htmlcov/index.html)
+	rm -rf build/coverage htmlcov && mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(COVERAGE_TESTS); echo $$? > build/coverage/status
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage json --quiet -o build/coverage/coverage.json
+	@$(BIN)/python tools/coverage_by_package.py build/coverage/coverage.json
+	@exit $$(cat build/coverage/status)
 
 test-spark-versions: setup  ## source, sink and exactly_once_batch on every version of Spark from 3.5 on
 	PYTHONPATH=tests $(BIN)/python -m support.spark_versions $(SPARK_VERSIONS)
@@ -89,4 +99,4 @@ bench: setup  ## measure speed, start-up time and memory
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist htmlcov
