@@ -24,7 +24,6 @@ TO_BE_RENAMED = {
     "Metrics",
     "Progress",
     "Refusal",
-    "ReplicaLog",
     "ResourceType",
     "Segment",
     "SnapshotFiles",

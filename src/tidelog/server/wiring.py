@@ -54,7 +54,7 @@ from tidelog.server.api import (
 from tidelog.server.api import metadata as metadata_api
 from tidelog.server.api.catalogue import served_on
 from tidelog.server.api.declaration import Forwarding, ListenerKind
-from tidelog.server.coordination.verification import admit
+from tidelog.server.coordination.verification import Verification
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports
@@ -130,7 +130,7 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             clock=node.clock,
             order=ProduceOrder(),
             patient_work=node.patient_work,
-            admit=partial(admit, node),
+            admit=_verification(node).admit,
             configuration=node.live,
             flusher=node.flusher,
         ).handle,
@@ -154,6 +154,10 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             replicas=replicas, metadata=metadata, moves=node.moves
         ).handle,
     }
+
+
+def _verification(node: Node) -> Verification:
+    return Verification(live=node.live, clock=node.clock, transactions=node.transactions)
 
 
 def _of_groups(node: Node) -> dict[ApiKey, Handler]:
@@ -197,7 +201,7 @@ def _of_transactions(node: Node) -> dict[ApiKey, Handler]:
             transactions=transactions,
         ).handle,
         ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.TxnOffsetCommitHandler(
-            admit=partial(admit, node), metadata=metadata, replicas=node.replicas, groups=node.groups
+            admit=_verification(node).admit, metadata=metadata, replicas=node.replicas, groups=node.groups
         ).handle,
         ApiKey.END_TXN: end_txn.EndTxnHandler(transactions=transactions).handle,
         ApiKey.WRITE_TXN_MARKERS: write_txn_markers.WriteTxnMarkersHandler(marker_appends=node.marker_appends).handle,

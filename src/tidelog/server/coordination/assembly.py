@@ -24,7 +24,7 @@ from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.markers import MarkerAppends, Markers
 from tidelog.server.coordination.other_brokers import OtherBrokers
 from tidelog.server.coordination.producer_ids import ProducerIds
-from tidelog.server.coordination.replica_log import ReplicaLog
+from tidelog.server.coordination.replica_log import CoordinatorReplicaLog
 from tidelog.server.coordination.shard_runtime import ShardLimits
 from tidelog.server.coordination.topics import TopicsOfImage
 from tidelog.server.coordination.transactions import TransactionCoordinator
@@ -49,7 +49,7 @@ def group_coordinator(
         return live.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
     groups = GroupCoordinator(
-        ReplicaLog(
+        CoordinatorReplicaLog(
             CONSUMER_OFFSETS_TOPIC,
             replicas=replicas,
             clock=clock,
@@ -126,7 +126,7 @@ def transaction_coordinator(
         return topic is not None and partition.partition in topic.partitions
 
     transactions = TransactionCoordinator(
-        ReplicaLog(TRANSACTION_STATE_TOPIC, replicas=replicas, clock=clock),
+        CoordinatorReplicaLog(TRANSACTION_STATE_TOPIC, replicas=replicas, clock=clock),
         markers=Markers(
             marker_appends,
             leads=lambda partition: isinstance(replicas.leader(*partition), Replica),

@@ -22,7 +22,7 @@ from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import AppendRefusal, OffsetOutOfRange
 
 
-class ReplicaLog:
+class CoordinatorReplicaLog:
     """A `CoordinatorLog`."""
 
     def __init__(

@@ -12,11 +12,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.partition.producers import ProducerRefusal
 from tidelog.partition.verification import NO_GUARD, VerificationGuard
@@ -27,10 +28,9 @@ from tidelog.protocol.messages.add_partitions_to_txn_request import (
 )
 from tidelog.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.replicas.replica import Replica
-
-if TYPE_CHECKING:
-    from tidelog.server.node import Node
 
 # The versions of AddPartitionsToTxn in which brokers ask.
 _VERIFY_VERSION = 4
@@ -83,28 +83,36 @@ def is_coordinator_away(code: ErrorCode, level: ClientLevel) -> bool:
     return code in _COORDINATOR_AWAY or (code is ErrorCode.CONCURRENT_TRANSACTIONS and level is not ClientLevel.V2)
 
 
-def admit(
-    node: Node, transactional_id: str, producer: ProducerIdentity, writes: Sequence[Write], level: ClientLevel
-) -> Admission | Later[Admission]:
-    """At once if the coordinator is here and need not wait for anybody: then no other write can come in between."""
-    asking = _Asking(node, transactional_id, producer, writes, level)
-    admission, to_ask = asking.begin()
-    if not to_ask:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Asks on behalf of the partitions that this broker leads."""
+
+    live: LiveConfig
+    clock: Clock
+    transactions: TransactionCoordinator
+
+    def admit(
+        self, transactional_id: str, producer: ProducerIdentity, writes: Sequence[Write], level: ClientLevel
+    ) -> Admission | Later[Admission]:
+        """At once if the coordinator is here and need not wait for anybody: then no other write comes in between."""
+        asking = _Asking(self, transactional_id, producer, writes, level)
+        admission, to_ask = asking.begin()
+        if not to_ask:
+            return admission
+        answer = asking.ask(to_ask)
+        if not isinstance(answer, Message):
+            return Later.run(asking.wait(admission, answer))
+        if level is ClientLevel.V2 and ErrorCode.CONCURRENT_TRANSACTIONS in _codes(answer).values():
+            return Later.run(asking.wait(admission, None))
+        _note(admission, answer, level)
         return admission
-    answer = asking.ask(to_ask)
-    if not isinstance(answer, Message):
-        return Later.run(asking.wait(admission, answer))
-    if level is ClientLevel.V2 and ErrorCode.CONCURRENT_TRANSACTIONS in _codes(answer).values():
-        return Later.run(asking.wait(admission, None))
-    _note(admission, answer, level)
-    return admission
 
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
     """One request that wants to write, and what it has to ask for."""
 
-    node: Node
+    by: Verification
     transactional_id: str
     producer: ProducerIdentity
     writes: Sequence[Write]
@@ -112,10 +120,10 @@ class _Asking:
 
     def begin(self) -> tuple[Admission, list[TopicPartition]]:
         """(what is clear without asking, the partitions to ask for)."""
-        node, producer = self.node, self.producer
+        producer = self.producer
         admission = Admission()
         to_ask: list[TopicPartition] = []
-        checks = node.config.transaction_partition_verification_enable or self.level is ClientLevel.V2
+        checks = self.by.live.config.transaction_partition_verification_enable or self.level is ClientLevel.V2
         for replica, base_sequence in self.writes:
             partition = replica.topic_partition
             if not checks:
@@ -126,7 +134,7 @@ class _Asking:
                 sequence=base_sequence,
                 epoch=producer.producer_epoch,
                 supports_epoch_bump=self.level is ClientLevel.V2,
-                now_ms=node.clock.now_ms(),
+                now_ms=self.by.clock.now_ms(),
             )
             if isinstance(guard, ProducerRefusal):
                 admission.refused[partition] = guard.code
@@ -141,7 +149,7 @@ class _Asking:
         second = self.level is ClientLevel.V2
         question = _question(self.transactional_id, self.producer, partitions, verify_only=not second)
         version = _ADD_VERSION if second else _VERIFY_VERSION
-        return self.node.transactions.ask_as_broker(self.transactional_id, question, version)
+        return self.by.transactions.ask_as_broker(self.transactional_id, question, version)
 
     async def wait(self, admission: Admission, first: Later[Message] | None) -> Admission:
         """The end of the last transaction may be under way still: a short wait here saves the producer a longer one.
@@ -150,12 +158,12 @@ class _Asking:
         a transaction that is over. With the second version it cannot be, because each transaction has an epoch of its
         own, so the coordinator is asked once more.
         """
-        config = self.node.config
-        started_ms = self.node.clock.monotonic_ms()
+        config = self.by.live.config
+        started_ms = self.by.clock.monotonic_ms()
         pause_ms = min(FIRST_RETRY_MS, config.add_partitions_to_txn_retry_backoff_ms)
         answer = None if first is None else await first
         while self.level is ClientLevel.V2 and (answer is None or self._too_early(admission, answer)):
-            waited_ms = self.node.clock.monotonic_ms() - started_ms
+            waited_ms = self.by.clock.monotonic_ms() - started_ms
             if waited_ms >= config.add_partitions_to_txn_retry_backoff_max_ms and answer is not None:
                 break
             await asyncio.sleep(pause_ms / 1000)
