@@ -11,7 +11,6 @@ from support.sources import definitions, modules
 ON_PURPOSE = {"Admin", "Consumer", "Producer"}
 # These mean two things, and one of them is to be renamed. Only ever shorter: an entry that is no longer needed fails.
 TO_BE_RENAMED = {
-    "AlterOperation",
     "Answered",
     "Candidate",
     "ConfigResource",
@@ -21,15 +20,10 @@ TO_BE_RENAMED = {
     "Java",
     "Leadership",
     "Matching",
-    "Metrics",
-    "Progress",
     "Refusal",
     "ResourceType",
     "Segment",
     "SnapshotFiles",
-    "State",
-    "SystemClock",
-    "SystemRandomness",
     "TransactionSettings",
     "_Deletion",
 }

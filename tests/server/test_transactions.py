@@ -24,6 +24,7 @@ from tidelog.coordinators.transactions.states import TransactionStep
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import TRANSACTION_STATE_TOPIC
+from tidelog.network.system import SystemRandomness
 from tidelog.partition.producers import AppendOrigin
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
@@ -49,7 +50,6 @@ from tidelog.protocol.messages.write_txn_markers_request import (
 )
 from tidelog.records.batch import iterate_headers, parse_header
 from tidelog.records.record import decode_all, encode_batch
-from tidelog.server.system import SystemRandomness
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.storage.log.config import LogConfig

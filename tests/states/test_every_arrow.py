@@ -35,7 +35,7 @@ from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.client.producer.sequences import Sequences
 from tidelog.client.transactions.coordinator_requests import Asking, Initialized, ProducerIdAndEpoch
 from tidelog.client.transactions.prepared import PreparedTransactionState
-from tidelog.client.transactions.states import CLIENT_TRANSACTION, Call, State
+from tidelog.client.transactions.states import CLIENT_TRANSACTION, Call, TransactionPhase
 from tidelog.client.transactions.transactions import Transactions
 from tidelog.consensus.transitions import QUORUM_ROLE
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
@@ -296,7 +296,7 @@ async def _walk_client_transactions(chance: Random) -> None:
 
 def test_client_transaction() -> None:
     # A send in an open transaction does not ask the table: it is on the hot path, and changes nothing.
-    assert missing_after(CLIENT_TRANSACTION, walk_client_transactions) == {(State.IN_TRANSACTION, Call.SEND)}
+    assert missing_after(CLIENT_TRANSACTION, walk_client_transactions) == {(TransactionPhase.IN_TRANSACTION, Call.SEND)}
 
 
 # ----------------------------------------------------------------------------------------------------------------

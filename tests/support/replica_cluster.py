@@ -32,6 +32,7 @@ from tidelog.model.ids import Uuid
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import AnyProtocol, AsyncioNetwork, Listening
 from tidelog.network.server_connection import ServerConnection
+from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.protocol.messages.alter_partition_request import AlterPartitionRequest
 from tidelog.protocol.messages.alter_partition_response import AlterPartitionResponse
 from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest
@@ -52,7 +53,6 @@ from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.replicas.replica import Replica
-from tidelog.server.system import SystemClock, SystemRandomness
 from tidelog.server.wiring import broker_router
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.directories.meta_properties import MetaProperties

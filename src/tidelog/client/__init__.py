@@ -13,5 +13,4 @@ offset_reset.py  auto.offset.reset
 errors.py        what the client raises
 metrics.py       how clients measure themselves
 arrow.py         records as `pyarrow.RecordBatch`, and back
-system.py        the machine's clock and randomness
 """

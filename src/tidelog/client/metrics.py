@@ -60,7 +60,7 @@ class Samples:
         return (rate, total / count, most) if count else (rate, NOTHING, NOTHING)
 
 
-class Metrics:
+class SampledMetrics:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._samples: dict[str, Samples] = {}

@@ -1,7 +1,7 @@
 """The ports through which time and randomness come in.
 
 The two other ports live where their vocabulary is: the file system in `tidelog.storage.files.filesystem`, the network
-in `tidelog.network.port`. The real implementations are in `tidelog.server.system`; the simulation brings its own.
+in `tidelog.network.port`. The real implementations are in `tidelog.network.system`; the simulation brings its own.
 """
 
 from __future__ import annotations

@@ -6,4 +6,5 @@ client_connection.py  an outgoing connection; replies are matched by correlation
 frame_receiver.py     frames off a stream of bytes, bounded in memory
 request_memory.py     the memory of all requests together, and who waits for it
 later.py              a result to come
+system.py             the machine's clock and randomness
 """

@@ -22,6 +22,7 @@ from tidelog.model.errors import ApiError
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.network.port import AsyncioNetwork, Listening
 from tidelog.network.request_memory import RequestMemory
+from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.composition import compose_broker, compose_control
 from tidelog.server.failures import NodeFailure, StartFailure
@@ -42,7 +43,6 @@ from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.runtime import DamagedQuorumState
 from tidelog.server.routing.router import Router
 from tidelog.server.signals import asked_to_stop
-from tidelog.server.system import SystemClock, SystemRandomness
 from tidelog.server.wiring import broker_router, controller_router
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.directories.log_directory import LogDirectory

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tidelog.client.cluster.backoff import Backoff
 from tidelog.client.cluster.metadata import ClusterMetadata, merge, with_leader
-from tidelog.client.system import SystemRandomness
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.network.system import SystemRandomness
 from tidelog.protocol.messages.metadata_response import (
     MetadataResponse,
     MetadataResponseBroker,

@@ -21,8 +21,8 @@ from tidelog.client.producer.partitioner import (
     murmur2,
     partition_for_key,
 )
-from tidelog.client.system import SystemRandomness
 from tidelog.model.ids import TopicPartition
+from tidelog.network.system import SystemRandomness
 
 VECTORS = Path(__file__).with_name("murmur2_vectors.csv")
 

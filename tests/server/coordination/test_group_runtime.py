@@ -16,6 +16,7 @@ from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
@@ -35,7 +36,6 @@ from tidelog.protocol.schema import Message
 from tidelog.records.batch import parse_header
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.shard_runtime import MAX_BATCH_BYTES, ShardLimits
-from tidelog.server.system import SystemClock, SystemRandomness
 
 GROUP = "orders"
 SETTINGS = GroupSettings(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=1)

@@ -14,11 +14,11 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.transitions import IllegalStep
 from tidelog.network.later import Later
+from tidelog.network.system import SystemClock
 from tidelog.protocol.schema import Message
 from tidelog.server.coordination import shard_runtime
 from tidelog.server.coordination.lifecycle import SHARD_LIFECYCLE, ShardStage
 from tidelog.server.coordination.shard_runtime import ShardLimits
-from tidelog.server.system import SystemClock
 
 NAME = "printer"
 

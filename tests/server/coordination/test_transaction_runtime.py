@@ -18,6 +18,7 @@ from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.later import Later
+from tidelog.network.system import SystemClock
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -28,7 +29,6 @@ from tidelog.protocol.messages.init_producer_id_request import InitProducerIdReq
 from tidelog.protocol.schema import Message
 from tidelog.server.coordination.shard_runtime import ShardLimits
 from tidelog.server.coordination.transactions import TransactionCoordinator
-from tidelog.server.system import SystemClock
 
 NAME = "payments"
 ORDERS = TopicPartition("orders", 0)

@@ -16,12 +16,12 @@ from tidelog.metadata.records import PartitionRecord, RegisterBrokerRecord, Topi
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.port import AsyncioNetwork
+from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.protocol.codec import encode
 from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.quorum.active_controller import ActiveController
-from tidelog.server.system import SystemClock, SystemRandomness
 
 TOPIC_ID = b"t" * 16
 DIRECTORY = b"directory-of-001"

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import pytest
 
 from tidelog.client.errors import NoBrokerAvailable
-from tidelog.client.system import SystemRandomness
 from tidelog.model.ids import TopicPartition
+from tidelog.network.system import SystemRandomness
 from tidelog.spark.databases.store import DatabaseProblem
 from tidelog.spark.pipelines.durations import Duration
 from tidelog.spark.pipelines.failure import PipelineFailed

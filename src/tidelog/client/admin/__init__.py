@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from tidelog.client.admin.client import Admin
 from tidelog.client.admin.configs import (
-    AlterOperation,
     ConfigAlteration,
     ConfigEntry,
     ConfigResource,
@@ -34,6 +33,7 @@ from tidelog.client.admin.quorum import QuorumInfo, QuorumReplicaInfo
 from tidelog.client.admin.replicas import ElectionType, Reassignment
 from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
 from tidelog.client.admin.transactions import HangingTransaction, TransactionDescription, TransactionListing
+from tidelog.config.alteration import AlterOperation
 
 __all__ = [
     "Admin",

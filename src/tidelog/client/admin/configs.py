@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_for_each
 from tidelog.client.errors import WrongUse, api_error
+from tidelog.config.alteration import AlterOperation
 from tidelog.config.definitions import ConfigSource
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -35,13 +36,6 @@ class ResourceType(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
-
-
-class AlterOperation(IntEnum):
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 class ConfigResource(NamedTuple):

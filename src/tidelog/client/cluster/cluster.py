@@ -17,7 +17,6 @@ from tidelog.client.cluster.backoff import Backoff
 from tidelog.client.cluster.metadata import BrokerAddress, ClusterMetadata, TopicMetadata, merge, with_leader
 from tidelog.client.config import Address, ClientConfig
 from tidelog.client.errors import ApiTimeout, NoBrokerAvailable, is_retriable, raise_for_code
-from tidelog.client.system import SystemClock, SystemRandomness
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
@@ -30,6 +29,7 @@ from tidelog.network.client_connection import (
 )
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import AsyncioNetwork, Network
+from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from tidelog.protocol.messages.find_coordinator_response import FindCoordinatorResponse
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic

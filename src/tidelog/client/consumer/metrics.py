@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidelog.client.consumer.positions import Positions
-from tidelog.client.metrics import NOTHING, Metrics
+from tidelog.client.metrics import NOTHING, SampledMetrics
 from tidelog.model.ports import Clock
 
 
-class ConsumerMetrics(Metrics):
+class ConsumerMetrics(SampledMetrics):
     """One line at each place in the fetcher and the reader where something happens."""
 
     def __init__(self, clock: Clock, positions: Positions, *, read_committed: bool) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tidelog.client.metrics import Metrics
+from tidelog.client.metrics import SampledMetrics
 from tidelog.client.producer.batches import Accumulator, ProducerBatch
 from tidelog.model.ports import Clock
 
 
-class ProducerMetrics(Metrics):
+class ProducerMetrics(SampledMetrics):
     """One line at each place in the sender where something happens."""
 
     def __init__(self, clock: Clock, accumulator: Accumulator, buffer_memory: int) -> None:

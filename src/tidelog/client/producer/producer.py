@@ -36,7 +36,7 @@ from tidelog.client.producer.sender import BatchSender
 from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.client.transactions.prepared import PreparedTransactionState
-from tidelog.client.transactions.states import State
+from tidelog.client.transactions.states import TransactionPhase
 from tidelog.client.transactions.transactions import Transactions
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
@@ -153,7 +153,7 @@ class Producer:
         if (
             sender is None
             or self._closing
-            or (transactions is not None and transactions.state is not State.IN_TRANSACTION)
+            or (transactions is not None and transactions.state is not TransactionPhase.IN_TRANSACTION)
         ):
             sender = self._ready_sender()
         key_bytes = key if key is None or type(key) is bytes else as_bytes("key", key)
@@ -167,7 +167,7 @@ class Producer:
             found = await self._find_topic(topic, partition)
         if self._accumulator.pending_bytes + size > self._buffer_memory:
             await self._wait_for_room(size)
-        if transactions is not None and transactions.state is not State.IN_TRANSACTION:
+        if transactions is not None and transactions.state is not TransactionPhase.IN_TRANSACTION:
             # It has ended or failed while this record waited.
             transactions.check_send()
         if partition is None:

@@ -12,7 +12,7 @@ from tidelog.client.errors import WrongTransactionState
 from tidelog.model.transitions import Transitions
 
 
-class State(Enum):
+class TransactionPhase(Enum):
     # Values are what a user reads in an error message.
     UNINITIALIZED = "init_transactions has not been called"
     INITIALIZING = "init_transactions is under way"
@@ -55,67 +55,71 @@ class News(Enum):
     BROKEN = "the producer must stop"
 
 
-CLIENT_TRANSACTION: Transitions[State, Call | News] = Transitions(
+CLIENT_TRANSACTION: Transitions[TransactionPhase, Call | News] = Transitions(
     name="Client transaction",
     meaning="What a transactional producer may be asked for, and what has become of the transaction before.",
-    initial=(State.UNINITIALIZED,),
-    states={state: state.value for state in State},
+    initial=(TransactionPhase.UNINITIALIZED,),
+    states={state: state.value for state in TransactionPhase},
     steps={
-        (State.UNINITIALIZED, Call.INITIALIZE): State.INITIALIZING,
-        (State.INITIALIZING, News.INITIALIZED): State.READY,
-        (State.INITIALIZING, News.FOUND_PREPARED): State.PREPARED,
-        (State.INITIALIZING, News.INITIALIZATION_FAILED): State.UNINITIALIZED,
-        (State.READY, Call.INITIALIZE): State.INITIALIZING,
-        (State.READY, Call.BEGIN): State.IN_TRANSACTION,
-        (State.IN_TRANSACTION, Call.SEND): State.IN_TRANSACTION,
-        (State.IN_TRANSACTION, Call.SEND_OFFSETS): State.IN_TRANSACTION,
-        (State.IN_TRANSACTION, Call.PREPARE): State.PREPARED,
-        (State.IN_TRANSACTION, Call.COMMIT): State.COMMITTING,
-        (State.IN_TRANSACTION, Call.ABORT): State.ABORTING,
-        (State.IN_TRANSACTION, News.FAILED): State.FAILED,
-        (State.PREPARED, Call.COMMIT): State.COMMITTING,
-        (State.PREPARED, Call.ABORT): State.ABORTING,
-        (State.PREPARED, Call.COMPLETE): State.PREPARED,
-        (State.PREPARED, News.COMMIT_WITHDRAWN): State.IN_TRANSACTION,
-        (State.PREPARED, News.FAILED): State.FAILED,
-        (State.COMMITTING, News.COMMIT_WITHDRAWN): State.IN_TRANSACTION,
-        (State.COMMITTING, News.ENDED): State.READY,
-        (State.COMMITTING, News.OUTCOME_LOST): State.COMMIT_UNKNOWN,
-        (State.COMMITTING, News.FAILED): State.FAILED,
-        (State.ABORTING, News.ENDED): State.READY,
-        (State.ABORTING, News.OUTCOME_LOST): State.ABORT_UNKNOWN,
-        (State.COMMIT_UNKNOWN, Call.INITIALIZE): State.INITIALIZING,
-        (State.COMMIT_UNKNOWN, Call.COMMIT): State.COMMITTING,
-        (State.ABORT_UNKNOWN, Call.INITIALIZE): State.INITIALIZING,
-        (State.ABORT_UNKNOWN, Call.ABORT): State.ABORTING,
-        (State.FAILED, Call.ABORT): State.ABORTING,
-        **{(state, News.BROKEN): State.FATAL for state in State if state is not State.FATAL},
+        (TransactionPhase.UNINITIALIZED, Call.INITIALIZE): TransactionPhase.INITIALIZING,
+        (TransactionPhase.INITIALIZING, News.INITIALIZED): TransactionPhase.READY,
+        (TransactionPhase.INITIALIZING, News.FOUND_PREPARED): TransactionPhase.PREPARED,
+        (TransactionPhase.INITIALIZING, News.INITIALIZATION_FAILED): TransactionPhase.UNINITIALIZED,
+        (TransactionPhase.READY, Call.INITIALIZE): TransactionPhase.INITIALIZING,
+        (TransactionPhase.READY, Call.BEGIN): TransactionPhase.IN_TRANSACTION,
+        (TransactionPhase.IN_TRANSACTION, Call.SEND): TransactionPhase.IN_TRANSACTION,
+        (TransactionPhase.IN_TRANSACTION, Call.SEND_OFFSETS): TransactionPhase.IN_TRANSACTION,
+        (TransactionPhase.IN_TRANSACTION, Call.PREPARE): TransactionPhase.PREPARED,
+        (TransactionPhase.IN_TRANSACTION, Call.COMMIT): TransactionPhase.COMMITTING,
+        (TransactionPhase.IN_TRANSACTION, Call.ABORT): TransactionPhase.ABORTING,
+        (TransactionPhase.IN_TRANSACTION, News.FAILED): TransactionPhase.FAILED,
+        (TransactionPhase.PREPARED, Call.COMMIT): TransactionPhase.COMMITTING,
+        (TransactionPhase.PREPARED, Call.ABORT): TransactionPhase.ABORTING,
+        (TransactionPhase.PREPARED, Call.COMPLETE): TransactionPhase.PREPARED,
+        (TransactionPhase.PREPARED, News.COMMIT_WITHDRAWN): TransactionPhase.IN_TRANSACTION,
+        (TransactionPhase.PREPARED, News.FAILED): TransactionPhase.FAILED,
+        (TransactionPhase.COMMITTING, News.COMMIT_WITHDRAWN): TransactionPhase.IN_TRANSACTION,
+        (TransactionPhase.COMMITTING, News.ENDED): TransactionPhase.READY,
+        (TransactionPhase.COMMITTING, News.OUTCOME_LOST): TransactionPhase.COMMIT_UNKNOWN,
+        (TransactionPhase.COMMITTING, News.FAILED): TransactionPhase.FAILED,
+        (TransactionPhase.ABORTING, News.ENDED): TransactionPhase.READY,
+        (TransactionPhase.ABORTING, News.OUTCOME_LOST): TransactionPhase.ABORT_UNKNOWN,
+        (TransactionPhase.COMMIT_UNKNOWN, Call.INITIALIZE): TransactionPhase.INITIALIZING,
+        (TransactionPhase.COMMIT_UNKNOWN, Call.COMMIT): TransactionPhase.COMMITTING,
+        (TransactionPhase.ABORT_UNKNOWN, Call.INITIALIZE): TransactionPhase.INITIALIZING,
+        (TransactionPhase.ABORT_UNKNOWN, Call.ABORT): TransactionPhase.ABORTING,
+        (TransactionPhase.FAILED, Call.ABORT): TransactionPhase.ABORTING,
+        **{
+            (state, News.BROKEN): TransactionPhase.FATAL
+            for state in TransactionPhase
+            if state is not TransactionPhase.FATAL
+        },
     },
 )
 
 
 # What to do in each state, for whoever did something else.
 REMEDIES = {
-    State.UNINITIALIZED: "call init_transactions first, once",
-    State.INITIALIZING: "await the call before",
-    State.COMMITTING: "await the call before",
-    State.ABORTING: "await the call before",
-    State.READY: "call begin_transaction first",
-    State.IN_TRANSACTION: "end it with commit_transaction or abort_transaction",
-    State.PREPARED: "decide it with commit_transaction, abort_transaction or complete_transaction",
-    State.COMMIT_UNKNOWN: "call commit_transaction again, or init_transactions to start again",
-    State.ABORT_UNKNOWN: "call abort_transaction again, or init_transactions to start again",
-    State.FAILED: "call abort_transaction, then begin_transaction",
-    State.FATAL: "close it, and create a new one",
+    TransactionPhase.UNINITIALIZED: "call init_transactions first, once",
+    TransactionPhase.INITIALIZING: "await the call before",
+    TransactionPhase.COMMITTING: "await the call before",
+    TransactionPhase.ABORTING: "await the call before",
+    TransactionPhase.READY: "call begin_transaction first",
+    TransactionPhase.IN_TRANSACTION: "end it with commit_transaction or abort_transaction",
+    TransactionPhase.PREPARED: "decide it with commit_transaction, abort_transaction or complete_transaction",
+    TransactionPhase.COMMIT_UNKNOWN: "call commit_transaction again, or init_transactions to start again",
+    TransactionPhase.ABORT_UNKNOWN: "call abort_transaction again, or init_transactions to start again",
+    TransactionPhase.FAILED: "call abort_transaction, then begin_transaction",
+    TransactionPhase.FATAL: "close it, and create a new one",
 }
 
 
-def after_call(state: State, call: Call) -> State:
+def after_call(state: TransactionPhase, call: Call) -> TransactionPhase:
     """Where a call leads; raises WrongTransactionState with what to call instead."""
     if not CLIENT_TRANSACTION.allows(state, call):
         raise WrongTransactionState(f"{call.value} is not possible while {state.value}: {REMEDIES[state]}")
     return CLIENT_TRANSACTION.after(state, call)
 
 
-def after_news(state: State, news: News) -> State:
+def after_news(state: TransactionPhase, news: News) -> TransactionPhase:
     return CLIENT_TRANSACTION.after(state, news) if CLIENT_TRANSACTION.allows(state, news) else state

@@ -24,7 +24,7 @@ from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.client.transactions.coordinator_requests import Asking, CoordinatorRequests, ProducerIdAndEpoch
 from tidelog.client.transactions.prepared import PreparedTransactionState
-from tidelog.client.transactions.states import Call, News, State, after_call, after_news
+from tidelog.client.transactions.states import Call, News, TransactionPhase, after_call, after_news
 from tidelog.client.transactions.verdicts import RequestKind, Verdict, judge
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
@@ -35,8 +35,8 @@ SECOND_PROTOCOL = 2
 PRODUCE_V1 = 11
 
 # In these states what waits to be sent is dropped: all of it, or part of it.
-_DROPPING_EVERYTHING = frozenset({State.FATAL, State.INITIALIZING})
-_DROPPING = _DROPPING_EVERYTHING | {State.FAILED, State.ABORTING, State.ABORT_UNKNOWN}
+_DROPPING_EVERYTHING = frozenset({TransactionPhase.FATAL, TransactionPhase.INITIALIZING})
+_DROPPING = _DROPPING_EVERYTHING | {TransactionPhase.FAILED, TransactionPhase.ABORTING, TransactionPhase.ABORT_UNKNOWN}
 
 # Waits until nothing is on its way any more.
 Drain = Callable[[], Awaitable[None]]
@@ -67,7 +67,7 @@ class Transactions:
     def __init__(
         self, coordinator: CoordinatorRequests, sequences: SequenceNumbers, on_change: Callable[[], None]
     ) -> None:
-        self.state = State.UNINITIALIZED
+        self.state = TransactionPhase.UNINITIALIZED
         self.second_protocol = False
         # Why the transaction has failed, or why the producer is out of use.
         self.error: TransactionError | None = None
@@ -91,7 +91,7 @@ class Transactions:
     @property
     def is_open(self) -> bool:
         """Whether there is something that can be aborted, and would have to be."""
-        return self.state in (State.IN_TRANSACTION, State.FAILED)
+        return self.state in (TransactionPhase.IN_TRANSACTION, TransactionPhase.FAILED)
 
     # -- the producer calls --------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Transactions:
 
     def check_send(self) -> None:
         """Raises unless a record may be sent now."""
-        if self.state is not State.IN_TRANSACTION:
+        if self.state is not TransactionPhase.IN_TRANSACTION:
             self._call(Call.SEND)
 
     async def send_offsets(
@@ -203,7 +203,7 @@ class Transactions:
             self._hear(News.OUTCOME_LOST)
             raise
         try:
-            if self.state is State.FATAL:
+            if self.state is TransactionPhase.FATAL:
                 self._raise_error()
             await self._end(commit=False)
         finally:
@@ -267,8 +267,12 @@ class Transactions:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _call(self, call: Call) -> None:
-        if self.error is not None and (self.state is State.FATAL or call is not Call.ABORT):
-            until = "and the producer can only be closed" if self.state is State.FATAL else "until abort_transaction"
+        if self.error is not None and (self.state is TransactionPhase.FATAL or call is not Call.ABORT):
+            until = (
+                "and the producer can only be closed"
+                if self.state is TransactionPhase.FATAL
+                else "until abort_transaction"
+            )
             self._raise_error(f"{call.value} is refused, {until}: ")
         self.state = after_call(self.state, call)
 
@@ -283,12 +287,12 @@ class Transactions:
     def _fail(self, error: AbortableError) -> None:
         before = self.state
         self._hear(News.FAILED)
-        if self.state is State.FAILED and before is not State.FAILED:
+        if self.state is TransactionPhase.FAILED and before is not TransactionPhase.FAILED:
             self.error = error
             self._on_change()
 
     def _break(self, error: FatalError) -> None:
-        if self.state is not State.FATAL:
+        if self.state is not TransactionPhase.FATAL:
             self._hear(News.BROKEN)
             self.error = error
             self._on_change()
@@ -361,7 +365,7 @@ class Transactions:
         if (
             self._adding is None
             and self._to_add
-            and self.state in (State.IN_TRANSACTION, State.COMMITTING, State.PREPARED)
+            and self.state in (TransactionPhase.IN_TRANSACTION, TransactionPhase.COMMITTING, TransactionPhase.PREPARED)
         ):
             self._adding = asyncio.create_task(self._add_waiting_partitions())
             self._adding.add_done_callback(self._added_partitions)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.client.system import SystemRandomness
+from tidelog.network.system import SystemRandomness
 from tidelog.spark.pipelines.failure import PipelineFailed, understand
 from tidelog.spark.pipelines.health import PipelineHealth
 from tidelog.spark.pipelines.progress import Display

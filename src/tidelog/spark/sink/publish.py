@@ -54,7 +54,7 @@ DRIVER_CRASH_POINTS = (
 
 
 @dataclass(slots=True)
-class Progress:
+class BatchProgress:
     """Where a micro-batch is, and how long the transaction took that has succeeded, and its commit alone."""
 
     state: BatchState = BatchState.WRITTEN
@@ -102,9 +102,9 @@ class Publication:
         await producer.send_offsets({note_partition(self.options): position}, self.name)
 
 
-async def publish(publication: Publication) -> Progress:
+async def publish(publication: Publication) -> BatchProgress:
     """Publish exactly once, or raise SinkError; then starting again with the same micro-batch is safe."""
-    progress = Progress()
+    progress = BatchProgress()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             await _publish_once(publication, progress)
@@ -129,7 +129,7 @@ class _Repeatable(Exception):
     """It is not known what has happened, or known that nothing has: begin at 1."""
 
 
-async def _publish_once(publication: Publication, progress: Progress) -> None:
+async def _publish_once(publication: Publication, progress: BatchProgress) -> None:
     options = publication.options
     started = time.monotonic()
     crash_point("before-init-producer-id", publication.batch)
@@ -176,7 +176,7 @@ async def _is_published(publication: Publication, cluster: Cluster) -> bool:
     return isinstance(decision, Skip)
 
 
-async def _run_transaction(producer: Producer, publication: Publication, progress: Progress) -> None:
+async def _run_transaction(producer: Producer, publication: Publication, progress: BatchProgress) -> None:
     options = publication.options
     deadline = time.monotonic() + options.transaction_timeout_ms / 1000
     total = sum(len(output.entries) for output in publication.outputs)

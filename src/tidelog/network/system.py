@@ -1,4 +1,7 @@
-"""Time and randomness as the machine has them: the client's side of the ports in `tidelog.model.ports`."""
+"""Time and randomness as the machine has them, for server and client: the ports of `tidelog.model.ports`.
+
+Nothing else in the server reads a clock or draws a number.
+"""
 
 from __future__ import annotations
 
