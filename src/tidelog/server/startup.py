@@ -160,8 +160,17 @@ class RunningNode:
         control = self._control = self._open_control()
         await self._listen_for_controllers(control)
         await control.start()
-        if not config.is_broker:
-            return
+        if config.is_broker:
+            await self._start_broker(control)
+        if config.tidelog_metrics_port >= 0:
+            self._metrics_listening = await serve_metrics(
+                self._ports.network, self._metrics, config.tidelog_metrics_host, config.tidelog_metrics_port
+            )
+        if self._node is not None:
+            self._node.ready.set()
+
+    async def _start_broker(self, control: ControlPlane) -> None:
+        config = self._config
         node = self._node = compose_broker(config, self._ports, self._directories, control, self._metrics)
         await self._listeners.open(config.broker_listeners, broker_router(node), node.request_memory)
         await self._register(node)
@@ -169,11 +178,6 @@ class RunningNode:
         await node.lifecycle.unfence()
         node.lifecycle.start_heartbeats()
         node.housekeeping.start()
-        if config.tidelog_metrics_port >= 0:
-            self._metrics_listening = await serve_metrics(
-                self._ports.network, node.metrics, config.tidelog_metrics_host, config.tidelog_metrics_port
-            )
-        node.ready.set()
 
     def _open_control(self) -> ControlPlane:
         config = self._config
@@ -266,6 +270,8 @@ class RunningNode:
         if self._node is not None:
             await self._stop_broker(self._node)
             broker_epoch = self._node.broker_epoch
+        if self._metrics_listening is not None:
+            self._metrics_listening.close()
         if self._control is not None:
             await self._control.stop()
         self._close_controller_listeners()
@@ -279,7 +285,7 @@ class RunningNode:
         if node.lifecycle.registered:
             await node.lifecycle.hand_over(HAND_OVER_SECONDS)
             await node.lifecycle.stop()
-        self._close_broker_listeners()
+        self._listeners.close()
         # Readers that wait for data would otherwise hold up the end.
         for replica in node.replicas:
             replica.wake_readers()
@@ -297,7 +303,9 @@ class RunningNode:
     async def abandon(self) -> None:
         """Let go of everything at once, as a crash would: nothing is flushed, nobody is told."""
         self._close_controller_listeners()
-        self._close_broker_listeners()
+        self._listeners.close()
+        if self._metrics_listening is not None:
+            self._metrics_listening.close()
         node = self._node
         if node is not None:
             node.connections.drop_all()
@@ -312,11 +320,6 @@ class RunningNode:
         for directory in self._directories:
             directory.abandon()
         self._directories = []
-
-    def _close_broker_listeners(self) -> None:
-        self._listeners.close()
-        if self._metrics_listening is not None:
-            self._metrics_listening.close()
 
     def _close_controller_listeners(self) -> None:
         if self._controller_router is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,22 @@ async def test_requests_and_errors_are_counted(tmp_path: Path) -> None:
         assert reply.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
         assert count(cluster, "tidelog_requests_total", api="DescribeCluster", version="2") == 2
         assert count(cluster, "tidelog_errors_total", api="DescribeCluster", error="MISMATCHED_ENDPOINT_TYPE") == 1
+
+
+async def test_a_node_that_is_only_a_controller_serves_its_metrics(tmp_path: Path) -> None:
+    async with nodes(tmp_path, {1: "controller"}, tidelog_metrics_port="0") as cluster:
+        async with raw_client(controller(cluster)) as client:
+            await client.ask(DescribeClusterRequest(endpoint_type=2), 2)
+        address = cluster.running[1].metrics_address
+        assert address is not None
+        text = await asyncio.to_thread(scrape, *address)
+    assert 'tidelog_requests_total{api="DescribeCluster",version="2"} 1.0' in text
+
+
+def scrape(host: str, port: int) -> str:
+    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=10) as reply:
+        text: str = reply.read().decode()
+        return text
 
 
 async def test_a_handler_that_fails_is_answered_and_the_connection_goes_on(
