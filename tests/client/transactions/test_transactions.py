@@ -160,7 +160,7 @@ async def test_zombie_a_second_producer_fences_the_first(
             await producer.send(topic, "later")
         with pytest.raises(AbortableError, match="commit_transaction is refused"):
             await producer.commit_transaction()
-        with pytest.raises(FencedError, match=r"another producer with this transactional\.id has come since"):
+        with pytest.raises(FencedError, match=r"another producer with this transactional\.id has started since"):
             await producer.abort_transaction()
         for call in (producer.begin_transaction(), producer.send(topic, "x"), producer.abort_transaction()):
             with pytest.raises(FencedError, match="the producer can only be closed"):
