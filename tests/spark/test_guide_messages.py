@@ -315,7 +315,7 @@ _ELSEWHERE = {
     "is a hot standby": ("outbox", "hot standby"),
     "does not fit the schema": ("pipelines", "does not fit the schema"),
     "holds ... rows instead of ...": ("databases", "holds 0 rows instead of 1"),
-    "the replication slot ... is not there": ("outbox", "is not there"),
+    "the replication slot ... does not exist": ("outbox", "does not exist"),
     "the replication slot ... was invalidated": ("outbox", "was invalidated"),
     "the replication slot ... begins at ...": ("outbox", "begins at"),
     "the replication slot ... is read by another pipeline": ("outbox", "is read by another pipeline"),
