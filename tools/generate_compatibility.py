@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tidelog.protocol.schema import Versions
 from tidelog.server.api.catalogue import APIS
-from tidelog.server.api.declaration import Api, ListenerKind
+from tidelog.server.declaration import Api, ListenerKind
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "compatibility.md"
 

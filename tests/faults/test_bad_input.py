@@ -24,7 +24,7 @@ from tidelog.records.batch import parse_header, restamp_crc
 from tidelog.records.compression import Compression, compress
 from tidelog.records.record import assemble_batch, encode_batch
 from tidelog.server.api.catalogue import versions_on
-from tidelog.server.api.declaration import ListenerKind
+from tidelog.server.declaration import ListenerKind
 
 SERVED = versions_on(ListenerKind.BROKER)
 

@@ -18,7 +18,7 @@ import tidelog.server.api
 from tidelog.protocol.api import ApiKey, schema_versions
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.server.api.catalogue import APIS, served_on
-from tidelog.server.api.declaration import Api, Forwarding, ListenerKind
+from tidelog.server.declaration import Api, Forwarding, ListenerKind
 from tidelog.server.routing.router import Router
 
 

@@ -18,7 +18,7 @@ from tidelog.protocol.messages.metadata_request import MetadataRequest, Metadata
 from tidelog.protocol.messages.metadata_response import MetadataResponse
 from tidelog.protocol.schema import Message
 from tidelog.server.api.catalogue import BY_KEY, versions_on
-from tidelog.server.api.declaration import ListenerKind
+from tidelog.server.declaration import ListenerKind
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.replies.error_replies import error_reply
 from tidelog.server.routing.router import Route, Router

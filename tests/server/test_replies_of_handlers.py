@@ -29,7 +29,7 @@ from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequestTopic,
 )
 from tidelog.server.api.catalogue import versions_on
-from tidelog.server.api.declaration import ListenerKind
+from tidelog.server.declaration import ListenerKind
 from tidelog.server.observability.metrics import error_codes
 
 SERVED = versions_on(ListenerKind.BROKER)

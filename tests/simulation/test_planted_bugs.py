@@ -22,9 +22,9 @@ from tidelog.partition.progress import PartitionProgress
 from tidelog.protocol.api import response_class
 from tidelog.protocol.schema import Message
 from tidelog.server.api import fetch
-from tidelog.server.api.declaration import Api
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.shard_runtime import ShardRuntime
+from tidelog.server.declaration import Api
 from tidelog.server.replicas import replica as replica_module
 from tidelog.server.replicas.registry import Replicas, is_current
 from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica

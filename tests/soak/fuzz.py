@@ -25,7 +25,7 @@ from support.processes import free_port, running_server
 from support.tidelog_process import tidelog_command
 
 from tidelog.server.api.catalogue import versions_on
-from tidelog.server.api.declaration import ListenerKind
+from tidelog.server.declaration import ListenerKind
 
 CONNECTIONS = 8
 # Not a number that random requests would name: one that removes the broker would be obeyed.

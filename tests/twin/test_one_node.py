@@ -15,7 +15,7 @@ from twin.runner import Twin
 
 from tidelog.protocol.api import ApiKey
 from tidelog.server.api.catalogue import versions_on
-from tidelog.server.api.declaration import ListenerKind
+from tidelog.server.declaration import ListenerKind
 
 SERVED = versions_on(ListenerKind.BROKER)
 

@@ -22,8 +22,8 @@ from twin.side import Side
 from tidelog.coordinators.groups import offset_commit
 from tidelog.protocol.api import ApiKey, response_class
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import Api
 from tidelog.server.coordination.shard_runtime import ShardRuntime
+from tidelog.server.declaration import Api
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import Forwarder
 

@@ -53,8 +53,8 @@ from tidelog.server.api import (
 )
 from tidelog.server.api import metadata as metadata_api
 from tidelog.server.api.catalogue import served_on
-from tidelog.server.api.declaration import Forwarding, ListenerKind
 from tidelog.server.coordination.verification import Verification
+from tidelog.server.declaration import Forwarding, ListenerKind
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports

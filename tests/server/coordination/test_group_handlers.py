@@ -38,7 +38,7 @@ from tidelog.protocol.messages.offset_fetch_request import (
 )
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from tidelog.server.api.catalogue import versions_on
-from tidelog.server.api.declaration import ListenerKind
+from tidelog.server.declaration import ListenerKind
 
 SERVED = versions_on(ListenerKind.BROKER)
 

@@ -25,7 +25,7 @@ from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.produce_request import ProduceRequest
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tidelog.server.api.catalogue import BY_KEY
-from tidelog.server.api.declaration import Api
+from tidelog.server.declaration import Api
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum import answers
 from tidelog.server.quorum.envelope import Forwarded, seal, unseal

@@ -19,10 +19,10 @@ from tidelog.protocol.messages.add_partitions_to_txn_request import (
 )
 from tidelog.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import COORDINATOR_FIRST, READ_GROUP, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.api.ports import CreateMissing, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.declaration import COORDINATOR_FIRST, READ_GROUP, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(

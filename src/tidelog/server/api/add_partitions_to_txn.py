@@ -24,10 +24,10 @@ from tidelog.protocol.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnResult,
 )
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import CLUSTER_ACTION, COORDINATOR_FIRST, WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.api.ports import Metadata
 from tidelog.server.configuration.topic_settings import writable_by_clients
 from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.declaration import CLUSTER_ACTION, COORDINATOR_FIRST, WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(

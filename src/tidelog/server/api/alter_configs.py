@@ -7,8 +7,8 @@ from typing import cast
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_configs_response import AlterConfigsResponse
-from tidelog.server.api.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
 from tidelog.server.configuration.alteration import join_replacement, split_replacement
+from tidelog.server.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import ToController
 

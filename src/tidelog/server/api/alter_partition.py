@@ -4,6 +4,6 @@ Version 3 names the epochs of the brokers in it (KIP-903).
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
+from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 
 API = Api(key=ApiKey.ALTER_PARTITION, versions=(2, 3), permissions=(CLUSTER_ACTION,), listeners=CONTROLLERS)

@@ -4,7 +4,7 @@ Version 1 can forbid another replication factor (KIP-860).
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
+from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
 
 API = Api(
     key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,

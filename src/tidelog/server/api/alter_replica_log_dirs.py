@@ -15,8 +15,8 @@ from tidelog.protocol.messages.alter_replica_log_dirs_response import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
-from tidelog.server.api.declaration import ALTER_CLUSTER, Api, Refusal
 from tidelog.server.api.ports import Metadata
+from tidelog.server.declaration import ALTER_CLUSTER, Api, Refusal
 from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext

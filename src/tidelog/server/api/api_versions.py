@@ -9,8 +9,8 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
-from tidelog.server.api.declaration import BOTH, Api, advertised_versions
 from tidelog.server.api.ports import Metadata
+from tidelog.server.declaration import BOTH, Api, advertised_versions
 from tidelog.server.replies.advertised_features import finalized_features, supported_features
 from tidelog.server.routing.context import RequestContext
 

@@ -3,6 +3,6 @@
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
+from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 
 API = Api(key=ApiKey.ASSIGN_REPLICAS_TO_DIRS, versions=(0, 0), permissions=(CLUSTER_ACTION,), listeners=CONTROLLERS)

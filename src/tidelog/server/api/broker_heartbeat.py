@@ -13,7 +13,7 @@ from tidelog.network.server_connection import ServerConnection
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
+from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import ToController
 

@@ -70,7 +70,7 @@ from tidelog.server.api import (
     vote,
     write_txn_markers,
 )
-from tidelog.server.api.declaration import Api, ListenerKind
+from tidelog.server.declaration import Api, ListenerKind
 
 # fmt: off
 APIS: tuple[Api, ...] = tuple(module.API for module in (

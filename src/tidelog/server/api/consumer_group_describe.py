@@ -10,9 +10,9 @@ from tidelog.protocol.messages.consumer_group_describe_response import (
     DescribedGroup,
 )
 from tidelog.server.api.consumer_group_heartbeat import is_enabled
-from tidelog.server.api.declaration import DESCRIBE_GROUP, DESCRIBE_TOPIC, Api
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import DESCRIBE_GROUP, DESCRIBE_TOPIC, Api
 from tidelog.server.replies.authorized_operations import GROUP_OPERATIONS
 from tidelog.server.routing.context import RequestContext
 

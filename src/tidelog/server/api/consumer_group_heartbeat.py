@@ -13,9 +13,9 @@ from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import COORDINATOR_FIRST, DESCRIBE_TOPIC, READ_GROUP, Api
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import COORDINATOR_FIRST, DESCRIBE_TOPIC, READ_GROUP, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(

@@ -6,7 +6,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.create_acls_request import CreateAclsRequest
 from tidelog.protocol.messages.create_acls_response import AclCreationResult, CreateAclsResponse
-from tidelog.server.api.declaration import ALTER_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
+from tidelog.server.declaration import ALTER_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
 from tidelog.server.replies.authorized_operations import NO_AUTHORIZER
 from tidelog.server.routing.context import RequestContext
 

@@ -4,7 +4,7 @@ Version 4 takes the cluster's defaults, 5 returns the properties, 7 the topic's 
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import BOTH, CREATE_CLUSTER, CREATE_TOPIC, Api, Forwarding
+from tidelog.server.declaration import BOTH, CREATE_CLUSTER, CREATE_TOPIC, Api, Forwarding
 
 API = Api(
     key=ApiKey.CREATE_TOPICS,

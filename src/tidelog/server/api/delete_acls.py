@@ -6,7 +6,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.delete_acls_request import DeleteAclsRequest
 from tidelog.protocol.messages.delete_acls_response import DeleteAclsFilterResult, DeleteAclsResponse
-from tidelog.server.api.declaration import ALTER_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
+from tidelog.server.declaration import ALTER_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
 from tidelog.server.replies.authorized_operations import NO_AUTHORIZER
 from tidelog.server.routing.context import RequestContext
 

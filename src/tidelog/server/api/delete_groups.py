@@ -6,8 +6,8 @@ from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import DELETE_GROUP, Api
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import DELETE_GROUP, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.DELETE_GROUPS, versions=(0, 2), permissions=(DELETE_GROUP,))

@@ -17,8 +17,8 @@ from tidelog.protocol.messages.delete_records_response import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from tidelog.server.api.declaration import DELETE_TOPIC, Api
 from tidelog.server.configuration.topic_settings import writable_by_clients
+from tidelog.server.declaration import DELETE_TOPIC, Api
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.routing.context import RequestContext

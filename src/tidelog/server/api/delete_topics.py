@@ -4,7 +4,7 @@ Version 5 has messages, 6 takes ids as well as names. Versions before 3 do not k
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import BOTH, DELETE_TOPIC, DESCRIBE_TOPIC, Api, Forwarding
+from tidelog.server.declaration import BOTH, DELETE_TOPIC, DESCRIBE_TOPIC, Api, Forwarding
 
 API = Api(
     key=ApiKey.DELETE_TOPICS,

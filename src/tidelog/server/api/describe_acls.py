@@ -6,7 +6,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_acls_request import DescribeAclsRequest
 from tidelog.protocol.messages.describe_acls_response import DescribeAclsResponse
-from tidelog.server.api.declaration import DESCRIBE_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
+from tidelog.server.declaration import DESCRIBE_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
 from tidelog.server.replies.authorized_operations import NO_AUTHORIZER
 from tidelog.server.routing.context import RequestContext
 

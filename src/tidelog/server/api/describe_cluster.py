@@ -10,8 +10,8 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from tidelog.protocol.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
-from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, DESCRIBE_CLUSTER, Api
 from tidelog.server.api.ports import Metadata
+from tidelog.server.declaration import ALTER_CLUSTER, BOTH, DESCRIBE_CLUSTER, Api
 from tidelog.server.replies.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from tidelog.server.routing.context import RequestContext
 

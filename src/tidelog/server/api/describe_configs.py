@@ -8,9 +8,9 @@ from __future__ import annotations
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest
 from tidelog.protocol.messages.describe_configs_response import DescribeConfigsResponse
-from tidelog.server.api.declaration import BOTH, DESCRIBE_CONFIGS, Api
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.configuration.description import describe_configs
+from tidelog.server.declaration import BOTH, DESCRIBE_CONFIGS, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from tidelog.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
-from tidelog.server.api.declaration import DESCRIBE_GROUP, Api
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import DESCRIBE_GROUP, Api
 from tidelog.server.replies.authorized_operations import GROUP_OPERATIONS
 from tidelog.server.routing.context import RequestContext
 

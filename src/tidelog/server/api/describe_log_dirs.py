@@ -11,7 +11,7 @@ from tidelog.protocol.messages.describe_log_dirs_response import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from tidelog.server.api.declaration import DESCRIBE_CLUSTER, Api
+from tidelog.server.declaration import DESCRIBE_CLUSTER, Api
 from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica

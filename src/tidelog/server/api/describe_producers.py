@@ -15,7 +15,7 @@ from tidelog.protocol.messages.describe_producers_response import (
     ProducerState,
     TopicResponse,
 )
-from tidelog.server.api.declaration import READ_TOPIC, Api
+from tidelog.server.declaration import READ_TOPIC, Api
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext
 

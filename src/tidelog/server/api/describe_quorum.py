@@ -4,7 +4,7 @@ Version 1 tells when each was heard of (KIP-836), 2 the addresses of the voters 
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
+from tidelog.server.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
 
 API = Api(
     key=ApiKey.DESCRIBE_QUORUM,

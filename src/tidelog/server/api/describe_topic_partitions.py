@@ -16,8 +16,8 @@ from tidelog.protocol.messages.describe_topic_partitions_response import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from tidelog.server.api.declaration import DESCRIBE_TOPIC, Api
 from tidelog.server.api.ports import Configuration, Metadata
+from tidelog.server.declaration import DESCRIBE_TOPIC, Api
 from tidelog.server.replies.authorized_operations import TOPIC_OPERATIONS
 from tidelog.server.routing.context import RequestContext
 

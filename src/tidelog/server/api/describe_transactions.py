@@ -5,8 +5,8 @@ from __future__ import annotations
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
 from tidelog.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
-from tidelog.server.api.declaration import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.declaration import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0), permissions=(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC))

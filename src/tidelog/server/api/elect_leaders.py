@@ -5,7 +5,7 @@ Version 0 only knows preferred leaders, and has no error for the whole reply.
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
+from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
 
 API = Api(
     key=ApiKey.ELECT_LEADERS,

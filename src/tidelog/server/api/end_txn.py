@@ -10,8 +10,8 @@ from tidelog.network.later import Later
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.end_txn_request import EndTxnRequest
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import COORDINATOR_FIRST, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.declaration import COORDINATOR_FIRST, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.END_TXN, versions=(0, 5), permissions=(WRITE_TRANSACTIONAL_ID,), differences=(COORDINATOR_FIRST,))

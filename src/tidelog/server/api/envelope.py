@@ -1,7 +1,7 @@
 """Envelope: a client's request that a broker passes on, as the client sent it (KIP-590). See `quorum/envelope.py`."""
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api, FrameSize
+from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api, FrameSize
 
 API = Api(
     key=ApiKey.ENVELOPE,

@@ -36,8 +36,8 @@ from tidelog.protocol.messages.fetch_response import (
     PartitionData,
 )
 from tidelog.records.batch import CorruptBatch
-from tidelog.server.api.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, Refusal
 from tidelog.server.api.ports import Configuration, Metadata
+from tidelog.server.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, Refusal
 from tidelog.server.fetching.nearby import THE_LEADER
 from tidelog.server.fetching.sessions import FetchPlan, FetchSessions, PartitionKey, SessionRefusal
 from tidelog.server.observability.logs import INVARIANT_LOGGER

@@ -16,8 +16,8 @@ from tidelog.network.later import Later
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from tidelog.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
-from tidelog.server.api.declaration import DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.api.ports import CreateMissing, Metadata
+from tidelog.server.declaration import DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(

@@ -6,8 +6,8 @@ from tidelog.network.later import Later
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import COORDINATOR_FIRST, READ_GROUP, Api
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import COORDINATOR_FIRST, READ_GROUP, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.HEARTBEAT, versions=(0, 4), permissions=(READ_GROUP,), differences=(COORDINATOR_FIRST,))

@@ -7,8 +7,8 @@ from typing import cast
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
-from tidelog.server.api.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
 from tidelog.server.configuration.alteration import join_incremental, split_incremental
+from tidelog.server.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import ToController
 

@@ -14,15 +14,15 @@ from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import (
+from tidelog.server.coordination.producer_ids import ProducerIds
+from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.declaration import (
     COORDINATOR_FIRST,
     IDEMPOTENT_WRITE,
     TWO_PHASE_COMMIT,
     WRITE_TRANSACTIONAL_ID,
     Api,
 )
-from tidelog.server.coordination.producer_ids import ProducerIds
-from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.routing.context import RequestContext
 
 API = Api(

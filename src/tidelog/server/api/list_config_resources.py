@@ -9,8 +9,8 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.list_config_resources_request import ListConfigResourcesRequest
 from tidelog.protocol.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
-from tidelog.server.api.declaration import DESCRIBE_CONFIGS, Api
 from tidelog.server.api.ports import Metadata
+from tidelog.server.declaration import DESCRIBE_CONFIGS, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1), permissions=DESCRIBE_CONFIGS[:1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
 from tidelog.protocol.messages.list_groups_response import ListGroupsResponse
-from tidelog.server.api.declaration import DESCRIBE_CLUSTER, DESCRIBE_GROUP, Api
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import DESCRIBE_CLUSTER, DESCRIBE_GROUP, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.LIST_GROUPS, versions=(0, 5), permissions=(DESCRIBE_CLUSTER, DESCRIBE_GROUP))

@@ -26,7 +26,7 @@ from tidelog.protocol.messages.list_offsets_response import (
 from tidelog.records.batch import CorruptBatch
 from tidelog.records.timestamp_search import TimestampSearch
 from tidelog.records.validation import PROMPT_BYTES
-from tidelog.server.api.declaration import DESCRIBE_TOPIC, Api
+from tidelog.server.declaration import DESCRIBE_TOPIC, Api
 from tidelog.server.patient_work import PatientWork
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica

@@ -1,7 +1,7 @@
 """ListPartitionReassignments: what is being moved (KIP-455). Decided in `tidelog.controller.reassignment`."""
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
+from tidelog.server.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
 
 API = Api(
     key=ApiKey.LIST_PARTITION_REASSIGNMENTS,

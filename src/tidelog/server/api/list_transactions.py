@@ -12,8 +12,8 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.list_transactions_request import ListTransactionsRequest
 from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse
-from tidelog.server.api.declaration import DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.coordination.transactions import TransactionCoordinator
+from tidelog.server.declaration import DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.LIST_TRANSACTIONS, versions=(0, 2), permissions=(DESCRIBE_TRANSACTIONAL_ID,))

@@ -18,9 +18,9 @@ from tidelog.protocol.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tidelog.server.api.declaration import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, Api
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.auto_topics import TopicsOnDemand
+from tidelog.server.declaration import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, Api
 from tidelog.server.replies.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from tidelog.server.routing.context import RequestContext
 

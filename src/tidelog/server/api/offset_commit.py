@@ -22,9 +22,9 @@ from tidelog.protocol.messages.offset_commit_response import (
     OffsetCommitResponseTopic,
 )
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import READ_GROUP, READ_TOPIC, Api
 from tidelog.server.api.ports import Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import READ_GROUP, READ_TOPIC, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.OFFSET_COMMIT, versions=(2, 10), permissions=(READ_GROUP, READ_TOPIC))

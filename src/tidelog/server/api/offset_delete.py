@@ -15,9 +15,9 @@ from tidelog.protocol.messages.offset_delete_response import (
     OffsetDeleteResponseTopic,
 )
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import DELETE_GROUP, READ_TOPIC, Api
 from tidelog.server.api.ports import Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import DELETE_GROUP, READ_TOPIC, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.OFFSET_DELETE, versions=(0, 0), permissions=(DELETE_GROUP, READ_TOPIC))

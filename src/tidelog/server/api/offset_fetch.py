@@ -22,9 +22,9 @@ from tidelog.protocol.messages.offset_fetch_response import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from tidelog.server.api.declaration import DESCRIBE_GROUP, DESCRIBE_TOPIC, Api
 from tidelog.server.api.ports import Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import DESCRIBE_GROUP, DESCRIBE_TOPIC, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.OFFSET_FETCH, versions=(1, 10), permissions=(DESCRIBE_GROUP, DESCRIBE_TOPIC))

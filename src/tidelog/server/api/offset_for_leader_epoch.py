@@ -13,7 +13,7 @@ from tidelog.protocol.messages.offset_for_leader_epoch_response import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
-from tidelog.server.api.declaration import CLUSTER_ACTION, DESCRIBE_TOPIC, Api
+from tidelog.server.declaration import CLUSTER_ACTION, DESCRIBE_TOPIC, Api
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext
 

@@ -35,7 +35,6 @@ from tidelog.protocol.messages.produce_response import (
 from tidelog.records.produce_rules import ProduceRejection
 from tidelog.records.produced_records import RecordsWork
 from tidelog.server.api import legacy_produce
-from tidelog.server.api.declaration import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api, FrameSize
 from tidelog.server.api.ports import Admit, Configuration, Metadata
 from tidelog.server.api.produce_checks import (
     Checks,
@@ -48,6 +47,7 @@ from tidelog.server.api.produce_checks import (
 from tidelog.server.api.transactional_produce import WriteRefusal, admit_produce, guard_to_show
 from tidelog.server.configuration.topic_settings import writable_by_clients
 from tidelog.server.coordination.verification import Admission
+from tidelog.server.declaration import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api, FrameSize
 from tidelog.server.patient_work import PatientWork
 from tidelog.server.replicas.flusher import Flusher
 from tidelog.server.replicas.registry import Replicas

@@ -8,8 +8,8 @@ from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import COORDINATOR_FIRST, READ_GROUP, Api
 from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.declaration import COORDINATOR_FIRST, READ_GROUP, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.SYNC_GROUP, versions=(0, 5), permissions=(READ_GROUP,), differences=(COORDINATOR_FIRST,))

@@ -23,10 +23,10 @@ from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponseTopic,
 )
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.api.ports import Admit, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.verification import Admission, ClientLevel, Write, is_coordinator_away
+from tidelog.server.declaration import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.routing.context import RequestContext

@@ -1,7 +1,7 @@
 """UnregisterBroker: forgets a broker that will not come back (KIP-631). Decided in `tidelog.controller.brokers`."""
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding
+from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding
 
 API = Api(
     key=ApiKey.UNREGISTER_BROKER,

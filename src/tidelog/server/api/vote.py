@@ -4,6 +4,6 @@ Version 1 has the directories of voters (KIP-853), 2 asks without raising the ep
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.declaration import CLUSTER_ACTION, CONTROLLERS, Api
+from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 
 API = Api(key=ApiKey.VOTE, versions=(0, 2), permissions=(CLUSTER_ACTION,), listeners=CONTROLLERS)

@@ -21,8 +21,8 @@ from tidelog.protocol.messages.write_txn_markers_response import (
     WriteTxnMarkersResponse,
 )
 from tidelog.records.control import EndTransactionMarker
-from tidelog.server.api.declaration import ALTER_CLUSTER, CLUSTER_ACTION, Api
 from tidelog.server.coordination.markers import AppendedMarker, MarkerAppends, known_at_once, when_committed
+from tidelog.server.declaration import ALTER_CLUSTER, CLUSTER_ACTION, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.WRITE_TXN_MARKERS, versions=(1, 2), permissions=(CLUSTER_ACTION, ALTER_CLUSTER))

@@ -14,7 +14,7 @@ from tidelog.protocol.messages.delete_topics_response import DeletableTopicResul
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import Api
+from tidelog.server.declaration import Api
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum.envelope import seal_reply, unseal
 from tidelog.server.replies.error_replies import refused

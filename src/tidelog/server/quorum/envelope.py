@@ -26,7 +26,7 @@ from tidelog.protocol.messages.default_principal_data import DefaultPrincipalDat
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message, covers
-from tidelog.server.api.declaration import Api
+from tidelog.server.declaration import Api
 
 # An envelope is larger than the request in it: by its own header, the principal and the address.
 ENVELOPE_ROOM_BYTES = 64 * 1024

@@ -5,27 +5,13 @@ There is no authorizer: everybody may do everything that makes sense for the kin
 
 from __future__ import annotations
 
-from enum import IntEnum
+from tidelog.server.declaration import Operation
 
 # The reply's default: the question was not asked.
 NOT_ASKED = -(1 << 31)
 
 # What those who ask for access control lists are answered.
 NO_AUTHORIZER = "No Authorizer is configured."
-
-
-class Operation(IntEnum):
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    TWO_PHASE_COMMIT = 15
 
 
 def _bits(*operations: Operation) -> int:

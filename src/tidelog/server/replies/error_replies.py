@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tidelog.model.errors import ApiError
 from tidelog.protocol.api import response_class
 from tidelog.protocol.schema import Field, Message, covers
-from tidelog.server.api.declaration import Api, Refusal
+from tidelog.server.declaration import Api, Refusal
 
 _ERROR_FIELDS = ("error_code", "partition_error_code")
 _MESSAGE = "error_message"

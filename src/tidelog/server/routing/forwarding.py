@@ -11,7 +11,7 @@ from tidelog.protocol.frames import LENGTH_SIZE, request_frame
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.declaration import Api
+from tidelog.server.declaration import Api
 from tidelog.server.quorum.answers import ControllerAnswers
 from tidelog.server.quorum.envelope import seal, unseal_reply
 from tidelog.server.replies.error_replies import refused

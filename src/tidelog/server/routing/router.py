@@ -23,7 +23,7 @@ from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
 from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
 from tidelog.protocol.schema import Message, covers
-from tidelog.server.api.declaration import Api, FrameSize, advertised_versions
+from tidelog.server.declaration import Api, FrameSize, advertised_versions
 from tidelog.server.observability.metrics import Metrics, error_codes
 from tidelog.server.quorum.envelope import ENVELOPE_ROOM_BYTES
 from tidelog.server.replies.error_replies import error_reply

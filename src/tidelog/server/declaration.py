@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any, NamedTuple
 
 from tidelog.network.frame_receiver import Frame
@@ -20,7 +20,6 @@ from tidelog.network.server_connection import Reply
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.api_versions_response import ApiVersion
 from tidelog.protocol.schema import Versions
-from tidelog.server.replies.authorized_operations import Operation
 
 
 class ListenerKind(Enum):
@@ -50,6 +49,22 @@ class FrameSize(Enum):
     CONTROL = "control"
     RECORDS = "records"
     ENVELOPE = "another request"
+
+
+class Operation(IntEnum):
+    """By the numbers of Kafka's AclOperation."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    TWO_PHASE_COMMIT = 15
 
 
 class Resource(Enum):
