@@ -9,6 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field, fields, replace
 
 from consensus.simulated_log import Entry, SimulatedLog, decode_entries, encode_entries
+from support.default_settings import quorum_settings
 from support.transcripts import Scripted
 
 from tidelog.consensus.effects import Effects, FetchedAppend, LeaderChangeAppend
@@ -86,11 +87,11 @@ class ScriptedQuorum(Scripted):
 
     def do_voters(self, *ids: str) -> None:
         voters = frozenset(map(int, ids))
-        self.nodes |= {voter: ScriptedNode(QuorumSettings(node_id=voter, voters=voters)) for voter in sorted(voters)}
+        self.nodes |= {voter: ScriptedNode(quorum_settings(node_id=voter, voters=voters)) for voter in sorted(voters)}
 
     def do_observers(self, *ids: str) -> None:
         voters = frozenset(self.nodes)
-        self.nodes |= {int(node): ScriptedNode(QuorumSettings(node_id=int(node), voters=voters)) for node in ids}
+        self.nodes |= {int(node): ScriptedNode(quorum_settings(node_id=int(node), voters=voters)) for node in ids}
 
     def do_log(self, node_id: str, *epochs: str) -> None:
         """Give a stopped node a log with records of these epochs: equal epochs at equal offsets are equal records."""

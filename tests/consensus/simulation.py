@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 
 from consensus.checkers import History, Violation
 from consensus.simulated_log import ENTRY_BYTES, Entry, SimulatedLog, decode_entries, encode_entries
+from support.default_settings import quorum_settings
 
 from tidelog.consensus.effects import Effects, FetchedAppend, LeaderChangeAppend, SnapshotChunk
 from tidelog.consensus.messages import (
@@ -144,7 +145,7 @@ class Simulation:
         voter_ids = frozenset(range(1, voters + 1))
         self.nodes = {
             node_id: Node(
-                QuorumSettings(
+                quorum_settings(
                     node_id=node_id,
                     voters=voter_ids,
                     election_timeout_ms=timeout_ms,

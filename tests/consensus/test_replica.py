@@ -9,6 +9,7 @@ from consensus.scripted import FixedRandomness
 from consensus.simulated_log import Entry, SimulatedLog, encode_entries
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.default_settings import quorum_settings
 
 from tidelog.consensus.effects import Effects, FetchedAppend, LeaderChangeAppend, Predecessor
 from tidelog.consensus.messages import (
@@ -39,7 +40,6 @@ from tidelog.consensus.messages import (
 )
 from tidelog.consensus.quorum_state import QuorumState
 from tidelog.consensus.replica import QuorumReplica
-from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.transitions import QuorumInvariantBroken, Role
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import Uuid
@@ -63,7 +63,7 @@ class Driven:
             self.log.take_snapshot(snapshot_at)
         self.now_ms = 0.0
         self.replica = QuorumReplica(
-            settings=QuorumSettings(node_id=1, voters=frozenset(voters)),
+            settings=quorum_settings(node_id=1, voters=frozenset(voters)),
             log=self.log,
             randomness=FixedRandomness(0),
             quorum_state=state,
@@ -374,7 +374,7 @@ def test_a_follower_fetches_from_its_end_and_waits_for_its_disk() -> None:
     (send,) = driven.last.requests
     assert send.destination == 2
     assert send.request == Fetch(
-        replica_id=1, epoch=5, offset=2, last_epoch=1, high_watermark=0, max_wait_ms=500, max_bytes=8 * 1024 * 1024
+        replica_id=1, epoch=5, offset=2, last_epoch=1, high_watermark=0, max_wait_ms=500, max_bytes=1 << 20
     )
     effects = driven.answer(
         FetchAnswer(epoch=5, leader_id=2, high_watermark=9, records=encode_entries([Entry(1, 5), Entry(1, 6)]))

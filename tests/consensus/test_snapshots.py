@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.default_settings import snapshot_rules
 
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import (
@@ -34,12 +35,12 @@ DAY_MS = 24 * 3_600_000
 def test_a_snapshot_is_due_after_enough_bytes_or_enough_time_with_something_new(
     new_bytes: int, elapsed_ms: float, due: bool
 ) -> None:
-    rules = SnapshotRules(max_bytes=100, interval_ms=1_000)
+    rules = snapshot_rules(max_bytes=100, interval_ms=1_000)
     assert rules.is_due(new_bytes=new_bytes, elapsed_ms=elapsed_ms) is due
 
 
 def test_an_interval_of_zero_leaves_it_to_the_size() -> None:
-    rules = SnapshotRules(max_bytes=100, interval_ms=0)
+    rules = snapshot_rules(max_bytes=100, interval_ms=0)
     assert not rules.is_due(new_bytes=99, elapsed_ms=10 * DAY_MS)
     assert rules.until_due_ms(10 * DAY_MS) == float("inf")
 
@@ -52,13 +53,13 @@ def stored(*ends: int, size_bytes: int = 10, timestamp_ms: int = 0) -> list[Stor
     ("rules", "snapshots", "log_bytes", "start"),
     [
         # The last one stays, however large and old.
-        (SnapshotRules(retention_bytes=0, retention_ms=0), stored(10), 1_000, None),
-        (SnapshotRules(retention_bytes=0, retention_ms=0), [], 1_000, None),
-        (SnapshotRules(retention_bytes=1_020, retention_ms=-1), stored(10, 20), 1_000, None),
-        (SnapshotRules(retention_bytes=1_019, retention_ms=-1), stored(10, 20), 1_000, SnapshotId(20, 1)),
-        (SnapshotRules(retention_bytes=-1, retention_ms=500), stored(10, 20), 1_000, SnapshotId(20, 1)),
-        (SnapshotRules(retention_bytes=-1, retention_ms=1_000), stored(10, 20), 1_000, None),
-        (SnapshotRules(retention_bytes=-1, retention_ms=-1), stored(10, 20), 1 << 40, None),
+        (snapshot_rules(retention_bytes=0, retention_ms=0), stored(10), 1_000, None),
+        (snapshot_rules(retention_bytes=0, retention_ms=0), [], 1_000, None),
+        (snapshot_rules(retention_bytes=1_020, retention_ms=-1), stored(10, 20), 1_000, None),
+        (snapshot_rules(retention_bytes=1_019, retention_ms=-1), stored(10, 20), 1_000, SnapshotId(20, 1)),
+        (snapshot_rules(retention_bytes=-1, retention_ms=500), stored(10, 20), 1_000, SnapshotId(20, 1)),
+        (snapshot_rules(retention_bytes=-1, retention_ms=1_000), stored(10, 20), 1_000, None),
+        (snapshot_rules(retention_bytes=-1, retention_ms=-1), stored(10, 20), 1 << 40, None),
     ],
 )
 def test_the_oldest_snapshot_goes_when_all_is_too_large_or_it_is_too_old(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.default_settings import leader_rules, log_config
 
 from tidelog.metadata.image import BrokerImage, ClusterImage, ConfigResource, PartitionImage, ResourceType, TopicImage
 from tidelog.model.ids import TopicPartition, Uuid
@@ -22,11 +23,10 @@ from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.records.batch import parse_header
 from tidelog.records.record import encode_batch
 from tidelog.server.fetching.sessions import FetchPlan, FetchSession, FetchSessions
-from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
+from tidelog.server.replicas.replica import Leadership, Replica
 from tidelog.simulation.machines.clock import SeededRandomness
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.local_filesystem import LocalFileSystem
-from tidelog.storage.log.config import LogConfig
 
 NOW = 1_700_000_000_000
 TOPIC = Uuid(b"t" * 16)
@@ -44,7 +44,7 @@ class StoppedClock:
 def replica(tmp_path: Path) -> Replica:
     """A leader with three batches in two segments; the last one opens a transaction."""
     directory = LogDirectory.open(str(tmp_path), LocalFileSystem(), SeededRandomness(random.Random(1)))
-    config = LogConfig(segment_bytes=180, index_interval_bytes=1)
+    config = log_config(segment_bytes=180, index_interval_bytes=1)
     log = directory.open_log(TopicPartition("topic", 0), TOPIC, config, NOW)
     settings: Any = None
     leader = Replica(
@@ -56,7 +56,7 @@ def replica(tmp_path: Path) -> Replica:
         clock=StoppedClock(),
         flush_wanted=lambda _: None,
     )
-    leader.become_leader(Leadership(leader=1, leader_epoch=0, replicas=(1, 2), in_sync=(1, 2)), LeaderRules())
+    leader.become_leader(Leadership(leader=1, leader_epoch=0, replicas=(1, 2), in_sync=(1, 2)), leader_rules())
     for number in range(3):
         batch = encode_batch(
             [(NOW, None, b"value", ())],

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.default_settings import rules_of_topic
 
 from tidelog.model.errors import ErrorCode
 from tidelog.records import produce_rules
@@ -29,7 +30,7 @@ from tidelog.records.validation import begin_check, check_produced
 NOW = 1_700_000_000_000
 HOUR = 3_600_000
 CODECS = list(Compression)
-RULES = ProduceRules()
+RULES = rules_of_topic()
 
 
 def records(count: int = 3, *, timestamp: int = NOW, key: bytes | None = b"key") -> list[NewRecord]:
@@ -86,7 +87,7 @@ def test_records_that_cannot_be_unpacked_are_invalid(codec: Compression) -> None
 def test_a_large_batch_is_finished_in_parts(codec: Compression) -> None:
     batch = encode_batch([(NOW, b"key", bytes(1000), ()) for _ in range(3000)], compression=codec)
 
-    work = begin_check(batch, ProduceRules(max_message_bytes=1 << 22), NOW)
+    work = begin_check(batch, rules_of_topic(max_message_bytes=1 << 22), NOW)
 
     assert isinstance(work, RecordsWork)
     parts = 1
@@ -411,11 +412,11 @@ def test_a_batch_that_unpacks_beyond_the_topics_limit_is_too_large() -> None:
 @pytest.mark.parametrize(
     "rules",
     [
-        ProduceRules(),
-        ProduceRules(compacted=True),
-        ProduceRules(compression=Compression.SNAPPY),
-        ProduceRules(timestamp_type=LOG_APPEND_TIME),
-        ProduceRules(timestamp_before_max_ms=HOUR),
+        rules_of_topic(),
+        rules_of_topic(compacted=True),
+        rules_of_topic(compression=Compression.SNAPPY),
+        rules_of_topic(timestamp_type=LOG_APPEND_TIME),
+        rules_of_topic(timestamp_before_max_ms=HOUR),
     ],
 )
 @pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
@@ -454,7 +455,7 @@ def test_damaged_batches_are_refused_or_still_whole(
         batch = batch[: data.draw(st.integers(0, len(batch)))]
     if recompute and len(batch) > HEADER_SIZE:
         restamp_crc(batch, 0, len(batch))
-    rules = ProduceRules(compacted=compacted, compression=target, timestamp_before_max_ms=HOUR)
+    rules = rules_of_topic(compacted=compacted, compression=target, timestamp_before_max_ms=HOUR)
 
     result = check_produced(batch, rules, NOW)
 

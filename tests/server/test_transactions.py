@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from server.conftest import create_topic
+from support.default_settings import log_config
 from support.raw_client import RawClient, raw_client
 from support.raw_transactions import READ_COMMITTED, READ_UNCOMMITTED, RawProducer, end_offset, fetch, now_ms, read
 
@@ -52,7 +53,6 @@ from tidelog.records.batch import iterate_headers, parse_header
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.local_filesystem import LocalFileSystem
-from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import ReadResult
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [1, 2])
@@ -666,7 +666,7 @@ async def until_state(client: RawClient, state: str) -> None:
 def write_decision(data_dir: Path, transactional_id: str, *, commit: bool) -> None:
     """Append what a coordinator would have appended, to the files of a broker that is not running."""
     directory = LogDirectory.open(str(data_dir), LocalFileSystem(), SystemRandomness())
-    directory.load(lambda _: LogConfig(), now_ms(), lambda _: None)
+    directory.load(lambda _: log_config(), now_ms(), lambda _: None)
     log = directory.logs[TopicPartition(TRANSACTION_STATE_TOPIC, partition_for(transactional_id, 3))]
     found = log.read(0, max_bytes=1 << 20)
     assert isinstance(found, ReadResult)

@@ -17,6 +17,7 @@ import pytest
 from consensus.chaos import run_history
 from coordinators.consumer_groups.test_properties import SUBSCRIPTIONS, TOPICS, Client
 from support.consumer_group_driver import ConsumerDriver
+from support.default_settings import transaction_settings
 from support.group_driver import GROUP, Driver
 from support.steps_taken import steps_taken
 from support.transaction_driver import ADD_V2, END_V2, INIT_V2, ORDERS, REFUNDS, Coordinator
@@ -46,7 +47,6 @@ from tidelog.coordinators.consumer_groups.states import CONSUMER_GROUP, CONSUMER
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.groups.states import CLASSIC_GROUP
-from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.coordinators.transactions.states import TRANSACTION
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
@@ -84,7 +84,7 @@ def walk_transactions(seed: int) -> None:
     """Two producers after each other, of both protocol versions and with prepared transactions."""
     chance = Random(seed)
     second = chance.random() < 0.5
-    coordinator = Coordinator(settings=TransactionSettings(transaction_two_phase_commit_enable=True))
+    coordinator = Coordinator(settings=transaction_settings(transaction_two_phase_commit_enable=True))
     producer = coordinator.producer()
     for _ in range(40):
         match chance.choice(["init", "keep", "add", "add", "commit", "abort", "markers", "markers", "wait", "expire"]):

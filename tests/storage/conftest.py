@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness, UnsyncedFileSystem
 
 from tidelog.storage.files.filesystem import FileSystem
@@ -19,7 +20,7 @@ def harness(tmp_path: Path) -> Iterator[MakeHarness]:
     def make(
         config: LogConfig | None = None, *, filesystem: FileSystem | None = None, path: str | None = None
     ) -> Harness:
-        created = Harness(path or str(tmp_path / "logs"), filesystem or UnsyncedFileSystem(), config or LogConfig())
+        created = Harness(path or str(tmp_path / "logs"), filesystem or UnsyncedFileSystem(), config or log_config())
         made.append(created)
         return created
 

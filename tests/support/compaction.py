@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from support.default_settings import compaction_limits
+
 from tidelog.records.batch import BatchHeader, iterate_headers
 from tidelog.records.record import Record, decode_batch
 from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits
@@ -21,7 +23,7 @@ def compact(
     removals: list[FileRemoval] | None = None,
 ) -> Compaction:
     """All steps of a compaction in the order in which the server takes them, whether it is worth it or not."""
-    compaction = log.start_compaction(log.cleanable_range(now_ms), limits or CompactionLimits(), now_ms)
+    compaction = log.start_compaction(log.cleanable_range(now_ms), limits or compaction_limits(), now_ms)
     for _ in compaction.map_keys():
         pass
     for group in compaction.groups():

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from support.default_settings import consumer_group_settings, group_settings
 from support.group_driver import GROUP, Driver
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
-from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
 from tidelog.coordinators.consumer_groups.states import ConsumerGroupState
 from tidelog.coordinators.consumer_groups.topics import Topic, TopicIdPartition, TopicTable
 from tidelog.coordinators.decision import ShardDecision
-from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.ids import Uuid
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
@@ -31,12 +30,12 @@ class ConsumerDriver(Driver):
         self.topics = TopicTable()
         # The states of a group before and after each decision, where they differ.
         self.changes: set[tuple[ConsumerGroupState, ConsumerGroupState]] = set()
-        self._consumer_settings = ConsumerGroupSettings(**{"group_consumer_assignment_interval_ms": 0, **settings})
+        self._consumer_settings = consumer_group_settings(**{"group_consumer_assignment_interval_ms": 0, **settings})
         super().__init__()
         self.set_topics(**({"orders": 4} if topics is None else topics))
 
     def make_shard(self) -> GroupShard:
-        return GroupShard(GroupSettings(consumer=self._consumer_settings), self.topics)
+        return GroupShard(group_settings(consumer=self._consumer_settings), self.topics)
 
     def apply(self, decision: ShardDecision) -> None:
         before = {group.group_id: group.state for group in self.shard.consumer_groups}

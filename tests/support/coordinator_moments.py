@@ -12,11 +12,11 @@ from typing import Any
 
 from support.classic_consumer import ClassicConsumer
 from support.consumer_group_driver import ConsumerDriver
+from support.default_settings import transaction_settings
 from support.group_driver import GROUP, SESSION_MS, Driver
 from support.transaction_driver import ORDERS, REFUNDS, TRANSACTIONAL_ID, Coordinator
 
 from tidelog.coordinators.decision import Moment, ShardRequest, Token
-from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -392,7 +392,7 @@ def _init(producer_id: int = -1, epoch: int = -1, **fields: Any) -> InitProducer
 
 
 def _open_transaction(**settings: Any) -> tuple[Coordinator, Any]:
-    coordinator = Coordinator(settings=TransactionSettings(**settings))
+    coordinator = Coordinator(settings=transaction_settings(**settings))
     producer = coordinator.producer()
     coordinator.add(producer, ORDERS)
     return coordinator, producer

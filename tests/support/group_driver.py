@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from support.default_settings import group_settings
+
 from tidelog.coordinators.decision import CoordinatorRecord, Moment, ShardDecision, ShardRequest, Token
 from tidelog.coordinators.groups.records import decode_record, encode_record
 from tidelog.coordinators.groups.replies import refuse
-from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.codec import encode
@@ -40,7 +41,7 @@ def subscription(*topics: str) -> bytes:
 
 class Driver:
     def __init__(self, **settings: Any) -> None:
-        self.settings = GroupSettings(**settings)
+        self.settings = group_settings(**settings)
         self.shard = self.make_shard()
         self.elapsed_ms = 0.0
         self.log: list[LogEntry] = []

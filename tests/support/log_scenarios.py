@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from support.default_settings import log_config
 from support.tracked_log import TrackedLog
 
 from tidelog.storage.log.config import LogConfig
@@ -12,7 +13,7 @@ from tidelog.storage.log.config import LogConfig
 Scenario = Callable[[TrackedLog], None]
 
 # Batches of one record have about 80 bytes: three to a segment.
-CONFIG = LogConfig(segment_bytes=260, index_interval_bytes=70, retention_ms=-1)
+CONFIG = log_config(segment_bytes=260, index_interval_bytes=70, retention_ms=-1)
 COMPACTED = replace(CONFIG, compact=True, delete=False, segment_bytes=330, delete_retention_ms=1000)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from support.default_settings import transaction_settings
+
 from tidelog.coordinators.decision import (
     CoordinatorRecord,
     Moment,
@@ -51,7 +53,7 @@ END_V2 = 5
 class Coordinator:
     """`log_broken` makes every append fail, as when too few replicas are in sync."""
 
-    settings: TransactionSettings = field(default_factory=TransactionSettings)
+    settings: TransactionSettings = field(default_factory=transaction_settings)
     now_ms: int = 1_700_000_000_000
     log: list[tuple[bytes, bytes | None]] = field(default_factory=list)
     log_broken: bool = False

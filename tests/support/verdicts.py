@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.default_settings import rules_of_topic
 from support.malformed_batches import TOPICS, WRITTEN_MS, Case, Draft, digest, make_record
 from support.raw_client import RawClient, raw_client
 
@@ -20,7 +21,7 @@ from tidelog.protocol.messages.create_topics_request import CreatableTopic, Crea
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tidelog.records.batch import COMPRESSION_MASK, parse_header
 from tidelog.records.compression import Compression
-from tidelog.records.produce_rules import ProduceRejection, ProduceRules
+from tidelog.records.produce_rules import ProduceRejection
 from tidelog.records.validation import check_produced
 
 RECORDED = Path(__file__).parent / "apache_verdicts.json"
@@ -148,7 +149,7 @@ def intended(case: Case, theirs: int, ours: int) -> str | None:
     if theirs == UNKNOWN_SERVER_ERROR and ours == 0 and "compression.type" in TOPICS[case.topic]:
         return "Apache Kafka cannot write such a timestamp or producer again; tidelog packs the records as they are"
     if theirs == 0 and ours == ErrorCode.INVALID_RECORD:
-        rejection = check_produced(case.data, ProduceRules(), WRITTEN_MS)
+        rejection = check_produced(case.data, rules_of_topic(), WRITTEN_MS)
         assert isinstance(rejection, ProduceRejection)
         for part, why in _READERS_STOP.items():
             if part in rejection.reason:

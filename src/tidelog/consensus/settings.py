@@ -9,7 +9,6 @@ from tidelog.model.ids import ZERO_UUID, Uuid
 # How long a leader may keep a fetch that finds nothing new. Short enough for a follower to fetch several times before
 # its fetch timeout.
 MAX_FETCH_WAIT_MS = 500
-MAX_FETCH_BYTES = 8 * 1024 * 1024
 
 # Tolerates a slow network or disk on top of the time after which followers give their leader up.
 _CHECK_QUORUM_FACTOR = 1.5
@@ -25,13 +24,13 @@ class QuorumSettings:
     node_id: int
     voters: frozenset[int]
     directory_id: Uuid = ZERO_UUID
-    election_timeout_ms: int = 1_000
-    fetch_timeout_ms: int = 2_000
-    election_backoff_max_ms: int = 1_000
-    request_timeout_ms: int = 2_000
-    retry_backoff_ms: int = 20
-    fetch_max_bytes: int = MAX_FETCH_BYTES
-    fetch_snapshot_max_bytes: int = MAX_FETCH_BYTES
+    election_timeout_ms: int
+    fetch_timeout_ms: int
+    election_backoff_max_ms: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    fetch_max_bytes: int
+    fetch_snapshot_max_bytes: int
 
     @property
     def is_voter(self) -> bool:

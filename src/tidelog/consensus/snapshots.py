@@ -20,10 +20,10 @@ class SnapshotRules:
     because of time), metadata.max.retention.bytes and metadata.max.retention.ms (both: below 0 for no limit).
     """
 
-    max_bytes: int = 20 << 20
-    interval_ms: int = 3_600_000
-    retention_bytes: int = 100 << 20
-    retention_ms: int = 7 * 24 * 3_600_000
+    max_bytes: int
+    interval_ms: int
+    retention_bytes: int
+    retention_ms: int
 
     def is_due(self, *, new_bytes: int, elapsed_ms: float) -> bool:
         """Whether so many bytes of committed records, so long after the last snapshot, are worth another one."""

@@ -6,14 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tidelog.model.errors import ErrorCode
-from tidelog.records.batch import CREATE_TIME, NO_TIMESTAMP, BatchHeader, Buffer
+from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, Buffer
 from tidelog.records.compression import Compression
-
-NO_LIMIT_MS: Final = (1 << 63) - 1
-# message.timestamp.after.max.ms since Kafka 4.0 (KIP-1030).
-DEFAULT_TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000
-# message.max.bytes
-DEFAULT_MAX_MESSAGE_BYTES: Final = 1_048_588
 
 # How much the records of a compressed batch may take when decompressed. Text shrinks ten- to fifty-fold; what is beyond
 # both of these is an attack or a mistake, and would cost each of its readers that much memory.
@@ -28,15 +22,15 @@ MAX_RECORD_ERRORS: Final = 100
 class ProduceRules:
     """The part of a topic's configuration that decides what may be produced. Made once per change of it."""
 
-    max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
+    max_message_bytes: int
     # cleanup.policy contains "compact".
-    compacted: bool = False
-    timestamp_type: int = CREATE_TIME
-    timestamp_before_max_ms: int = NO_LIMIT_MS
-    timestamp_after_max_ms: int = DEFAULT_TIMESTAMP_AFTER_MAX_MS
+    compacted: bool
+    timestamp_type: int
+    timestamp_before_max_ms: int
+    timestamp_after_max_ms: int
     # compression.type; None is "producer": whatever comes.
-    compression: Compression | None = None
-    compression_level: int | None = None
+    compression: Compression | None
+    compression_level: int | None
 
     @property
     def max_unpacked_bytes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from support.consumer_group_driver import Consumer, ConsumerDriver
+from support.default_settings import group_settings
 
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
@@ -10,7 +11,6 @@ from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.topics import Topic, TopicIdPartition, TopicTable, metadata_hash
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.coordinators.groups.records import decode_record, encode_record
-from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.ids import Uuid
 from tidelog.protocol.messages.consumer_group_current_member_assignment_value import (
@@ -93,7 +93,7 @@ def test_the_topics_record_of_older_kafkas_is_removed_in_time() -> None:
 
 
 def test_tombstones_of_what_is_not_known_do_no_harm() -> None:
-    shard = GroupShard(GroupSettings())
+    shard = GroupShard(group_settings())
     for record in (*records.member_tombstones("g", "m"), *records.group_tombstones(ConsumerGroup("g"))):
         shard.replay(decode_record(*encode_record(record)), offset=0)
     shard.replay(records.regex_tombstone("g", "x"), offset=0)

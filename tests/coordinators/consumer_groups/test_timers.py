@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from support.consumer_group_driver import Consumer, ConsumerDriver, settle
+from support.default_settings import consumer_group_settings
 from support.group_driver import GROUP
 
-from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
 from tidelog.coordinators.consumer_groups.states import ConsumerGroupState
 from tidelog.model.errors import ErrorCode
 
@@ -21,8 +21,10 @@ def test_a_silent_member_is_removed_when_its_session_ends() -> None:
 
 
 def test_a_group_has_the_session_timeout_of_its_own_properties() -> None:
-    own = ConsumerGroupSettings(group_consumer_session_timeout_ms=60_000, group_consumer_assignment_interval_ms=0)
-    driver = ConsumerDriver(groups={GROUP: own, "another": ConsumerGroupSettings(group_consumer_session_timeout_ms=1)})
+    own = consumer_group_settings(group_consumer_session_timeout_ms=60_000, group_consumer_assignment_interval_ms=0)
+    driver = ConsumerDriver(
+        groups={GROUP: own, "another": consumer_group_settings(group_consumer_session_timeout_ms=1)}
+    )
     driver.join_as("a")
     driver.advance(59_999)
     assert set(driver.consumer_group().members) == {"a"}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from support.default_settings import transaction_settings
 from support.transaction_driver import ADD_V2, END_V2, ORDERS, REFUNDS, TRANSACTIONAL_ID, Coordinator
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.transactions.listing import ListFilter
 from tidelog.coordinators.transactions.markers import MarkerOutcome, marker_outcome
-from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.coordinators.transactions.states import TransactionState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.describe_transactions_response import TopicData
@@ -200,7 +200,7 @@ def test_a_producer_of_the_second_version_whose_transaction_timed_out_may_go_on_
 
 
 def test_under_the_first_version_of_the_feature_fencing_is_as_it_was() -> None:
-    coordinator = Coordinator(settings=TransactionSettings(transaction_version=1))
+    coordinator = Coordinator(settings=transaction_settings(transaction_version=1))
     producer = coordinator.producer(timeout_ms=5000)
     coordinator.add(producer)
     coordinator.wait(5000)

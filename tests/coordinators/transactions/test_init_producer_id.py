@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from support.default_settings import transaction_settings
 from support.transaction_driver import END_V2, INIT_V2, ORDERS, TRANSACTIONAL_ID, Coordinator
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.transactions.records import encode_record, transaction_record
-from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.coordinators.transactions.states import TransactionState
 from tidelog.coordinators.transactions.transaction import LARGEST_EPOCH, LAST_EPOCH_OF_PRODUCER
 from tidelog.model.errors import ErrorCode
@@ -225,7 +225,7 @@ def test_ending_a_transaction_of_the_last_epoch_brings_a_new_id() -> None:
 
 # Two-phase commit (KIP-939).
 
-TWO_PHASE = TransactionSettings(transaction_two_phase_commit_enable=True)
+TWO_PHASE = transaction_settings(transaction_two_phase_commit_enable=True)
 
 
 def test_two_phase_commit_is_off_by_default() -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from support.default_settings import group_settings
 from support.memory_coordinator_log import MemoryCoordinatorLog
 
 from tidelog.coordinators.consumer_groups.topics import TopicTable
 from tidelog.coordinators.groups import presence
-from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.shard import GroupShard
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -38,7 +38,7 @@ from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.shard_runtime import MAX_BATCH_BYTES, ShardLimits
 
 GROUP = "orders"
-SETTINGS = GroupSettings(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=1)
+SETTINGS = group_settings(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

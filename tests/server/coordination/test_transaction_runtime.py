@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from support.default_settings import transaction_settings
 from support.memory_coordinator_log import MemoryCoordinatorLog
 
 from tidelog.coordinators.transactions.listing import ListFilter
@@ -89,7 +90,7 @@ class Setting:
     log: MemoryCoordinatorLog = field(default_factory=MemoryCoordinatorLog)
     leaders: Leaders = field(default_factory=Leaders)
     producer_ids: ProducerIds = field(default_factory=ProducerIds)
-    settings: TransactionSettings = field(default_factory=TransactionSettings)
+    settings: TransactionSettings = field(default_factory=transaction_settings)
     commit_timeout_ms: int = 5000
     completion_wait_ms: int = 100
 
@@ -447,7 +448,7 @@ async def test_a_transaction_that_ran_out_of_time_while_nobody_coordinated_is_ab
 
 
 async def test_unused_ids_expire(setting: Setting) -> None:
-    setting.settings = TransactionSettings(
+    setting.settings = transaction_settings(
         transactional_id_expiration_ms=1, transaction_remove_expired_transaction_cleanup_interval_ms=30
     )
     coordinator = await setting.loaded()

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from support.crash_disk import Image, MemoryDisk, crash_images
+from support.default_settings import metadata_log_config, snapshot_rules
 
 from tidelog.consensus.effects import FetchedAppend, SnapshotChunk
 from tidelog.consensus.messages import SnapshotId
-from tidelog.consensus.snapshots import SnapshotRules
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.records import TopicRecord
@@ -31,7 +31,7 @@ PATH = "/data"
 METADATA = f"{PATH}/__cluster_metadata-0"
 MOST_PER_POINT = 24
 EMPTY = ClusterImage(cluster_id="cluster")
-KEEP_NOTHING = SnapshotRules(retention_bytes=0, retention_ms=0)
+KEEP_NOTHING = snapshot_rules(retention_bytes=0, retention_ms=0)
 
 
 def unexpected(failure: BaseException) -> None:
@@ -102,7 +102,7 @@ def pieces(snapshot_id: SnapshotId) -> Iterator[bytes]:
 
 def open_log(disk: MemoryDisk) -> QuorumLog:
     directory = LogDirectory.open(PATH, disk, FixedRandomness())
-    return QuorumLog.open(directory, disk, FixedClock())
+    return QuorumLog.open(directory, disk, FixedClock(), metadata_log_config())
 
 
 async def check(disk: MemoryDisk, least: int, most: int) -> None:

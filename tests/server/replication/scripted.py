@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from support.default_settings import leader_rules, log_config
 from support.log_harness import NOW, PARTITION, TOPIC_ID, Harness, UnsyncedFileSystem
 from support.transcripts import Scripted
 
@@ -17,8 +18,7 @@ from tidelog.partition.divergence import diverging_epoch, truncation_offset
 from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.record import decode_all
-from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
-from tidelog.storage.log.config import LogConfig
+from tidelog.server.replicas.replica import Leadership, Replica
 from tidelog.storage.log.results import AppendRefusal, ReadResult
 
 
@@ -36,7 +36,7 @@ class _Broker:
     def __init__(self, number: int, directory: Path) -> None:
         self.number = number
         directory.mkdir()
-        self.harness = Harness(str(directory), UnsyncedFileSystem(), LogConfig())
+        self.harness = Harness(str(directory), UnsyncedFileSystem(), log_config())
         self.replica: Replica | None = None
 
     def start(self) -> Replica:
@@ -126,7 +126,7 @@ class ScriptedReplicas(Scripted):
         if self._leadership is None:
             return
         if self._leadership.leader == number:
-            replica.become_leader(self._leadership, LeaderRules(min_in_sync=2))
+            replica.become_leader(self._leadership, leader_rules(min_in_sync=2))
         else:
             replica.become_follower(self._leadership)
 

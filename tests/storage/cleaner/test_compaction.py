@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from support.compaction import batches, committed_records, compact, records
+from support.default_settings import compaction_limits, log_config
 from support.log_harness import Harness, MakeHarness
 from support.present import present
 
 from tidelog.records.batch import parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
-from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, CompactionRevoked, DamagedSegment
+from tidelog.storage.cleaner.compaction import Compaction, CompactionRevoked, DamagedSegment
 from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.directories.removal import FileRemoval
 from tidelog.storage.files.file_names import CLEANER_CHECKPOINT, GAPS_FILE, RECOVERY_POINT_CHECKPOINT
@@ -27,7 +28,7 @@ from tidelog.storage.log.results import AppendResult
 from tidelog.storage.verification.directory import verify
 from tidelog.storage.verification.findings import Report
 
-CONFIG = LogConfig(segment_bytes=1000, index_interval_bytes=200, compact=True, delete=False, delete_retention_ms=1000)
+CONFIG = log_config(segment_bytes=1000, index_interval_bytes=200, compact=True, delete=False, delete_retention_ms=1000)
 DAY = 24 * 3600 * 1000
 
 
@@ -58,7 +59,7 @@ class Keyed:
         self.log.roll(self.h.now)
 
     def compact(self, at: int = 0, **limits: int) -> Compaction:
-        return compact(self.h.directory, self.log, self.h.now + at, CompactionLimits(**limits))
+        return compact(self.h.directory, self.log, self.h.now + at, compaction_limits(**limits))
 
     def found(self) -> list[tuple[int, bytes | None, bytes | None]]:
         return [(record.offset, record.key, record.value) for record in records(self.log)]
@@ -194,7 +195,7 @@ def test_value_after_a_tombstone_stays(keyed: MakeKeyed) -> None:
 
 
 def test_small_map_takes_several_rounds(keyed: MakeKeyed) -> None:
-    log = keyed(LogConfig(segment_bytes=100_000, index_interval_bytes=500, compact=True))
+    log = keyed(log_config(segment_bytes=100_000, index_interval_bytes=500, compact=True))
     for number in range(200):
         log.put((b"k%d" % (number % 100), b"%d" % number))
     log.roll()
@@ -331,7 +332,7 @@ def test_last_batch_of_a_round_stays_without_records_until_the_next_round(keyed:
 def test_gap_that_a_crash_leaves_in_the_middle_of_a_round_is_no_loss(keyed: MakeKeyed) -> None:
     log = overwritten(keyed)
     expected = log.found()[-1:]
-    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), CompactionLimits(), log.h.now)
+    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), compaction_limits(), log.h.now)
     for _ in compaction.map_keys():
         pass
     # The last segment, and the checkpoint of the cleaner, are not written any more.
@@ -387,7 +388,7 @@ def test_without_a_readable_note_every_gap_counts_as_one_of_the_cleaner(keyed: M
 
 
 def finish_first_group(log: Keyed) -> Compaction:
-    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), CompactionLimits(), log.h.now)
+    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), compaction_limits(), log.h.now)
     for _ in compaction.map_keys():
         pass
     for _ in compaction.write_group(compaction.groups()[0]):
@@ -442,7 +443,7 @@ def test_log_that_is_closed_meanwhile_takes_the_segment_in_at_the_next_start(key
 
 def test_appends_go_on_meanwhile(keyed: MakeKeyed) -> None:
     log = filled(keyed)
-    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), CompactionLimits(), log.h.now)
+    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), compaction_limits(), log.h.now)
     written = 30
     for _ in compaction.map_keys():
         log.put((b"new", b"%d" % written))

@@ -13,14 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.compaction import batches, committed_records, compact
 from support.crash_disk import MemoryDisk, crash_images
+from support.default_settings import compaction_limits, log_config
 from support.tracked_log import PATH, TrackedLog
 
 from tidelog.records.compression import Compression
-from tidelog.storage.cleaner.compaction import CompactionLimits
-from tidelog.storage.log.config import LogConfig
 
 DELETE_RETENTION_MS = 500
-CONFIG = LogConfig(
+CONFIG = log_config(
     segment_bytes=700,
     index_interval_bytes=150,
     compact=True,
@@ -136,7 +135,7 @@ class Player:
             tracked.open()
         elif step == "compact":
             # A map for seven keys: some rounds end early.
-            limits = CompactionLimits(dedupe_buffer_bytes=24 * 7 if first else 1 << 20)
+            limits = compaction_limits(dedupe_buffer_bytes=24 * 7 if first else 1 << 20)
             compact(tracked.directory, tracked.log, tracked.now, limits)
         else:
             self._crash_while_compacting(random.Random(first))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from support.default_settings import log_config
 
 from tidelog.storage.cleaner.grouping import group_segments
 from tidelog.storage.cleaner.selection import CleanableRange, cleanable_range
-from tidelog.storage.log.config import LogConfig
 
 NOW = 1_000_000
 
@@ -44,7 +44,7 @@ def judge(
 ) -> CleanableRange:
     return cleanable_range(
         given,
-        LogConfig(compact=True, **config),  # type: ignore[arg-type]
+        log_config(compact=True, **config),
         cleaned_up_to=cleaned,
         log_start_offset=start,
         log_end_offset=end,
@@ -87,7 +87,7 @@ def test_range_lies_between_what_is_clean_and_what_may_not_be_touched(
 def test_log_with_one_segment_has_nothing_to_clean() -> None:
     found = judge(segments(0))
     assert (found.first_uncleanable_offset, found.dirty_bytes, found.dirty_ratio) == (0, 0, 0.0)
-    assert not found.is_worth_it(LogConfig(min_cleanable_dirty_ratio=0.0))
+    assert not found.is_worth_it(log_config(min_cleanable_dirty_ratio=0.0))
 
 
 def test_segments_younger_than_the_least_lag_are_left_alone() -> None:
@@ -100,7 +100,7 @@ def test_segments_younger_than_the_least_lag_are_left_alone() -> None:
 
 def test_log_is_overdue_once_a_dirty_segment_has_waited_for_the_most_lag() -> None:
     given = [Numbers(base_offset=0, size=10_000, first=NOW - 9000), *segments(10, 20, 30, 40)]
-    young = LogConfig(compact=True, max_compaction_lag_ms=9001)
+    young = log_config(compact=True, max_compaction_lag_ms=9001)
     assert not judge(given, max_compaction_lag_ms=9001).overdue
     assert judge(given, max_compaction_lag_ms=8999).overdue
     # Clean segments do not count.
@@ -114,8 +114,8 @@ def test_log_is_overdue_once_a_dirty_segment_has_waited_for_the_most_lag() -> No
 def test_ratio_decides_whether_it_is_worth_it() -> None:
     found = judge(segments(0, 10, 20, 30, 40), cleaned=20)
     assert found.dirty_ratio == 0.5
-    assert not found.is_worth_it(LogConfig(min_cleanable_dirty_ratio=0.5))
-    assert found.is_worth_it(LogConfig(min_cleanable_dirty_ratio=0.49))
+    assert not found.is_worth_it(log_config(min_cleanable_dirty_ratio=0.5))
+    assert found.is_worth_it(log_config(min_cleanable_dirty_ratio=0.49))
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,6 @@ def test_ratio_decides_whether_it_is_worth_it() -> None:
     ],
 )
 def test_groups_stay_within_the_limits_of_one_segment(given: list[Numbers], expected: list[list[int]]) -> None:
-    config = LogConfig(segment_bytes=1000, segment_index_bytes=100)
+    config = log_config(segment_bytes=1000, segment_index_bytes=100)
     groups = group_segments(given, config, given[-1].base_offset + 10)
     assert [[segment.base_offset for segment in group] for group in groups] == expected

@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import FaultyFileSystem, Harness, MakeHarness, SeededRandomness
 
 from tidelog.model.ids import TopicPartition, Uuid
@@ -14,7 +15,6 @@ from tidelog.storage.directories.log_directory import DirectoryInUse, LogDirecto
 from tidelog.storage.directories.meta_properties import MetaProperties
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.files.local_filesystem import LocalFileSystem
-from tidelog.storage.log.config import LogConfig
 
 OTHER = TopicPartition("other-topic", 3)
 
@@ -241,7 +241,7 @@ def test_a_start_after_a_crash_that_did_not_come_to_the_logs_calls_nothing_clean
 
 
 def test_many_logs_open_quickly_and_hold_few_files(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_bytes=300))
+    h = harness(log_config(segment_bytes=300))
     h.open()
     h.append(b"x" * 100)
     for number in range(200):

@@ -6,12 +6,12 @@ import errno
 import random
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import ForgetfulFileSystem, MakeHarness
 
 from tidelog.records.batch import Buffer
 from tidelog.simulation.machines.disk import DiskFile
 from tidelog.storage.files.filesystem import StorageFailure
-from tidelog.storage.log.config import LogConfig
 
 
 class _OpenFile:
@@ -72,7 +72,7 @@ def disk() -> Disk:
 def test_scenario_23_records_synced_after_a_failed_sync_and_a_restart_are_not_lost(
     harness: MakeHarness, disk: Disk, segment_bytes: int, checkpointed: bool
 ) -> None:
-    h = harness(LogConfig(segment_bytes=segment_bytes), filesystem=disk, path="/logs")
+    h = harness(log_config(segment_bytes=segment_bytes), filesystem=disk, path="/logs")
     h.open()
     h.append(b"synced")
     h.log.flush(h.now)

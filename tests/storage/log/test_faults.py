@@ -6,12 +6,12 @@ import errno
 import shutil
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import FaultyFileSystem, Harness, MakeHarness, Stopped, UnsyncedFileSystem
 
 from tidelog.storage.files.filesystem import DiskFull, StorageFailure
-from tidelog.storage.log.config import LogConfig
 
-SMALL = LogConfig(segment_bytes=700, index_interval_bytes=150, retention_bytes=2500)
+SMALL = log_config(segment_bytes=700, index_interval_bytes=150, retention_bytes=2500)
 
 
 def work(h: Harness, acknowledged: list[int]) -> None:
@@ -97,7 +97,7 @@ def test_memory_does_not_run_ahead_of_a_failed_write(harness: MakeHarness) -> No
 
 def test_too_many_open_files_fail_a_read_but_not_the_directory(harness: MakeHarness) -> None:
     filesystem = FaultyFileSystem(10**9, errno.EMFILE, frozenset({"open"}))
-    h = harness(LogConfig(segment_bytes=200), filesystem=filesystem)
+    h = harness(log_config(segment_bytes=200), filesystem=filesystem)
     h.open()
     for _ in range(4):
         h.append(b"x" * 50)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import errno
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import FaultyFileSystem, MakeHarness
 from support.present import present
 
 from tidelog.storage.files.filesystem import StorageFailure
-from tidelog.storage.log.config import LogConfig
 
 
 def test_sealed_segments_are_due_at_once_and_the_active_one_is_not(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_bytes=500))
+    h = harness(log_config(segment_bytes=500))
     h.open()
     h.log.flush(h.now)
     h.append(b"x" * 200)
@@ -31,7 +31,7 @@ def test_sealed_segments_are_due_at_once_and_the_active_one_is_not(harness: Make
 
 
 def test_flush_messages_and_flush_ms_are_obeyed(harness: MakeHarness) -> None:
-    h = harness(LogConfig(flush_messages=3, flush_ms=1000))
+    h = harness(log_config(flush_messages=3, flush_ms=1000))
     h.open()
     h.log.flush(h.now)
     h.append(b"a", b"b")
@@ -71,7 +71,7 @@ def test_truncation_during_a_flush_takes_back_what_it_promised(harness: MakeHarn
 
 
 def test_segments_that_retention_takes_during_a_flush_do_not_fail_it(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_bytes=500, retention_ms=0))
+    h = harness(log_config(segment_bytes=500, retention_ms=0))
     h.open()
     for _ in range(5):
         h.append(b"x" * 200)
@@ -116,7 +116,7 @@ def test_epochs_are_safe_before_the_recovery_point_passes_them(harness: MakeHarn
 @pytest.mark.parametrize("everything", [True, False])
 def test_failed_sync_takes_the_directory_offline_and_is_never_retried(harness: MakeHarness, everything: bool) -> None:
     filesystem = FaultyFileSystem(10**9, errno.EIO, frozenset({"sync"}))
-    h = harness(LogConfig(segment_bytes=500), filesystem=filesystem)
+    h = harness(log_config(segment_bytes=500), filesystem=filesystem)
     h.open()
     for _ in range(4):
         h.append(b"x" * 200)

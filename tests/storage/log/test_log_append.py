@@ -6,11 +6,11 @@ import struct
 from pathlib import Path
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import MakeHarness
 
 from tidelog.model.errors import ErrorCode
 from tidelog.records.batch import LOG_APPEND_TIME, CorruptBatch, iterate_headers, parse_header
-from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendRefusal, AppendResult, UnexpectedOffset
 
 
@@ -75,7 +75,7 @@ def test_gap_in_the_sequence_is_refused_and_nothing_changes(harness: MakeHarness
 
 
 def test_more_than_a_segment_takes_is_refused(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_bytes=1000))
+    h = harness(log_config(segment_bytes=1000))
     h.open()
     refusal = h.offer(b"x" * 1000)
     assert isinstance(refusal, AppendRefusal)
@@ -85,7 +85,7 @@ def test_more_than_a_segment_takes_is_refused(harness: MakeHarness) -> None:
 
 def test_index_entries_follow_kafkas_rhythm(harness: MakeHarness) -> None:
     """An entry for a batch once more than the interval has been written since the last entry, and none before."""
-    h = harness(LogConfig(index_interval_bytes=200))
+    h = harness(log_config(index_interval_bytes=200))
     h.open()
     size = len(h.batch(b"x" * 40))
     assert size == 108
@@ -101,7 +101,7 @@ def test_index_entries_follow_kafkas_rhythm(harness: MakeHarness) -> None:
 
 
 def test_batches_of_one_append_are_indexed_one_by_one(harness: MakeHarness) -> None:
-    h = harness(LogConfig(index_interval_bytes=200))
+    h = harness(log_config(index_interval_bytes=200))
     h.open()
     batches = [h.batch(b"x" * 40, timestamp=h.now + number) for number in range(7)]
     h.log.append_as_leader(bytearray(b"".join(batches)), [parse_header(batch) for batch in batches], 0, now_ms=h.now)
@@ -120,7 +120,7 @@ def test_closing_adds_the_largest_timestamp_to_the_time_index(harness: MakeHarne
 
 
 def test_full_segment_is_rolled_with_a_snapshot(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_bytes=500))
+    h = harness(log_config(segment_bytes=500))
     h.open()
     for number in range(10):
         h.append(b"x" * 40, producer_id=1, producer_epoch=0, base_sequence=number)
@@ -131,7 +131,7 @@ def test_full_segment_is_rolled_with_a_snapshot(harness: MakeHarness) -> None:
 
 
 def test_segment_is_rolled_by_the_age_of_its_first_batch(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_ms=1000))
+    h = harness(log_config(segment_ms=1000))
     h.open()
     h.append(b"a", timestamp=h.now)
     h.append(b"b", timestamp=h.now + 1000)
@@ -141,7 +141,7 @@ def test_segment_is_rolled_by_the_age_of_its_first_batch(harness: MakeHarness) -
 
 
 def test_age_of_the_first_batch_is_known_after_a_restart(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_ms=1000))
+    h = harness(log_config(segment_ms=1000))
     h.open()
     h.append(b"a", timestamp=h.now)
     h.reopen()
@@ -150,7 +150,7 @@ def test_age_of_the_first_batch_is_known_after_a_restart(harness: MakeHarness) -
 
 
 def test_jitter_rolls_earlier(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_ms=1000, segment_jitter_ms=1000))
+    h = harness(log_config(segment_ms=1000, segment_jitter_ms=1000))
     h.open()
     jitter = h.log.segments.active.jitter_ms
     assert 0 < jitter < 1000
@@ -162,7 +162,7 @@ def test_jitter_rolls_earlier(harness: MakeHarness) -> None:
 
 
 def test_segment_is_rolled_when_an_index_is_full(harness: MakeHarness) -> None:
-    h = harness(LogConfig(index_interval_bytes=0, segment_index_bytes=48))
+    h = harness(log_config(index_interval_bytes=0, segment_index_bytes=48))
     h.open()
     for number in range(8):
         h.append(b"x", timestamp=h.now + number)
@@ -236,7 +236,7 @@ def test_follower_refuses_damaged_batches_and_stores_none_of_the_fetch(harness: 
 
 
 def test_follower_spreads_a_large_fetch_over_segments(harness: MakeHarness) -> None:
-    h = harness(LogConfig(segment_bytes=500))
+    h = harness(log_config(segment_bytes=500))
     h.open()
     data = b"".join(h.batch(b"x" * 40, base_offset=number, leader_epoch=0) for number in range(10))
     h.log.append_as_follower(data, h.now)

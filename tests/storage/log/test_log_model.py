@@ -8,12 +8,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
 from tidelog.records.batch import iterate_headers
-from tidelog.storage.log.config import LogConfig
 
-CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=200, retention_ms=-1)
+CONFIG = log_config(segment_bytes=1500, index_interval_bytes=200, retention_ms=-1)
 
 
 @dataclass

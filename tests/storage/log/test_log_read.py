@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
 from tidelog.records.batch import LOG_APPEND_TIME, iterate_headers, parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
-from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import OffsetOutOfRange, ReadResult, TimestampedOffset
 from tidelog.storage.log.timestamp_lookup import at_once, seek, seek_max
 
-SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=300)
+SMALL = log_config(segment_bytes=2000, index_interval_bytes=300)
 
 
 def offsets(result: ReadResult) -> list[int]:

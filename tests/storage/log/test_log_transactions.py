@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
 from tidelog.storage.indexes.transaction_index import AbortedTransaction
-from tidelog.storage.log.config import LogConfig
 
-SMALL = LogConfig(segment_bytes=400)
+SMALL = log_config(segment_bytes=400)
 
 
 def produce(h: Harness, producer_id: int, sequence: int, value: bytes = b"v" * 30) -> None:

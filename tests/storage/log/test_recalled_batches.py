@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
 from tidelog.model.errors import ErrorCode
-from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendRefusal, AppendResult
 
 PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
@@ -38,7 +38,7 @@ SEGMENT_BYTES = (100, 250, 100_000)
 def test_duplicates_of_the_last_five_batches_are_known_after_a_restart(
     harness: MakeHarness, segment_bytes: int, end: str
 ) -> None:
-    one = harness(LogConfig(segment_bytes=segment_bytes))
+    one = harness(log_config(segment_bytes=segment_bytes))
     one.open()
     fill(one, 9)
     log = getattr(one, end)()
@@ -55,7 +55,7 @@ def test_duplicates_of_the_last_five_batches_are_known_after_a_restart(
 
 @pytest.mark.parametrize("segment_bytes", SEGMENT_BYTES)
 def test_duplicates_are_known_after_a_truncation(harness: MakeHarness, segment_bytes: int) -> None:
-    one = harness(LogConfig(segment_bytes=segment_bytes))
+    one = harness(log_config(segment_bytes=segment_bytes))
     log = one.open()
     fill(one, 9)
     log.truncate_to(14, now_ms=one.now)
@@ -69,7 +69,7 @@ def test_duplicates_are_known_after_a_truncation(harness: MakeHarness, segment_b
 
 
 def test_batches_of_an_earlier_epoch_are_not_recalled(harness: MakeHarness) -> None:
-    one = harness(LogConfig(segment_bytes=100))
+    one = harness(log_config(segment_bytes=100))
     one.open()
     for sequence in range(3):
         one.append(b"a", base_sequence=sequence, producer_id=7, producer_epoch=0)
@@ -83,7 +83,7 @@ def test_batches_of_an_earlier_epoch_are_not_recalled(harness: MakeHarness) -> N
 
 
 def test_producers_are_not_mixed_up(harness: MakeHarness) -> None:
-    one = harness(LogConfig(segment_bytes=250))
+    one = harness(log_config(segment_bytes=250))
     one.open()
     for number in range(6):
         one.append(b"a", b"b", base_sequence=2 * number, **PRODUCER)

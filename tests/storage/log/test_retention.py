@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
-
-from tidelog.storage.log.config import LogConfig
 
 BATCH = b"x" * 100
 
@@ -19,7 +18,7 @@ def filled(harness: MakeHarness) -> Callable[..., Harness]:
     """Five segments of four batches; batch n is n seconds old."""
 
     def make(**config: Any) -> Harness:
-        h = harness(LogConfig(**{"segment_bytes": 700, "retention_ms": -1, **config}))
+        h = harness(log_config(**{"segment_bytes": 700, "retention_ms": -1, **config}))
         h.open()
         for number in range(20):
             h.append(BATCH, timestamp=h.now + number * 1000)
@@ -73,11 +72,11 @@ def test_all_segments_may_go_and_the_log_stays_usable(filled: Callable[..., Harn
 def test_segments_go_until_the_log_is_no_larger_than_allowed(filled: Callable[..., Harness]) -> None:
     h = filled()
     size = h.log.segments.first.size
-    h.log.config = LogConfig(retention_ms=-1, retention_bytes=size * 3 + 1)
+    h.log.config = log_config(retention_ms=-1, retention_bytes=size * 3 + 1)
     h.log.delete_old_segments(h.now)
     # Without the second segment the log would be smaller than asked for.
     assert h.log.segments.base_offsets == [4, 8, 12, 16]
-    h.log.config = LogConfig(retention_ms=-1, retention_bytes=size * 3)
+    h.log.config = log_config(retention_ms=-1, retention_bytes=size * 3)
     h.log.delete_old_segments(h.now)
     assert h.log.segments.base_offsets == [8, 12, 16]
 
@@ -110,7 +109,7 @@ def test_compacted_topic_loses_only_what_was_deleted_on_purpose(filled: Callable
 
 
 def test_records_without_timestamps_are_as_old_as_their_file(harness: MakeHarness) -> None:
-    h = harness(LogConfig(retention_ms=5000))
+    h = harness(log_config(retention_ms=5000))
     h.open()
     h.append(b"x", timestamp=-1)
     h.log.roll(h.now)

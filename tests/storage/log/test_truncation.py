@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
-from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendResult
 from tidelog.storage.log.timestamp_lookup import at_once, seek_max
 
-SMALL = LogConfig(segment_bytes=600, index_interval_bytes=100)
+SMALL = log_config(segment_bytes=600, index_interval_bytes=100)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_log_can_start_anew_anywhere(filled: Harness, start: int, restart: bool)
 
 def test_cutting_below_the_first_segment_starts_anew_there(filled: Harness) -> None:
     h = filled
-    h.log.config = LogConfig(segment_bytes=600, retention_ms=0)
+    h.log.config = log_config(segment_bytes=600, retention_ms=0)
     h.log.delete_old_segments(h.now + 10**9)
     h.log.truncate_to(3, now_ms=h.now)
     assert (h.log.log_start_offset, h.log.log_end_offset) == (3, 3)

@@ -6,15 +6,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import FaultyFileSystem, Harness, MakeHarness, Stopped
-
-from tidelog.storage.log.config import LogConfig
 
 
 @pytest.fixture
 def filled(harness: MakeHarness) -> Harness:
     """Segments 0, 2, 4 and 6 of a compacted topic with two records each."""
-    h = harness(LogConfig(segment_bytes=200, compact=True))
+    h = harness(log_config(segment_bytes=200, compact=True))
     h.open()
     for number in range(8):
         h.append(b"%d" % number * 10)

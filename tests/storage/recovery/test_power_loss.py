@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import ForgetfulFileSystem, Harness, MakeHarness
 
-from tidelog.storage.log.config import LogConfig
-
-CONFIG = LogConfig(segment_bytes=900, index_interval_bytes=150)
+CONFIG = log_config(segment_bytes=900, index_interval_bytes=150)
 
 
 @pytest.mark.parametrize("seed", range(120))

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from support.default_settings import log_config
 from support.log_harness import FaultyFileSystem, Harness, MakeHarness, SeededRandomness, Stopped
 from support.present import present
 
@@ -17,14 +18,13 @@ from tidelog.records.batch import parse_header
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.filesystem import File
 from tidelog.storage.files.local_filesystem import LocalFileSystem
-from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.results import AppendResult
 from tidelog.storage.log.timestamp_lookup import at_once, seek
 from tidelog.storage.recovery.damage import DamagedLog
 from tidelog.storage.recovery.load_request import RecoveryProgress
 from tidelog.storage.segments.batch_scan import UnsupportedFormat
 
-SMALL = LogConfig(segment_bytes=500, index_interval_bytes=150)
+SMALL = log_config(segment_bytes=500, index_interval_bytes=150)
 
 
 @pytest.fixture
@@ -405,7 +405,7 @@ def test_segment_behind_a_lost_end_is_dropped(filled: Harness) -> None:
 
 
 def test_gaps_between_segments_of_a_compacted_topic_are_kept(harness: MakeHarness) -> None:
-    h = harness(LogConfig(compact=True))
+    h = harness(log_config(compact=True))
     h.open()
     h.log.append_as_follower(h.batch(b"a", leader_epoch=0), h.now)
     h.log.roll(h.now)

@@ -10,17 +10,17 @@ from dataclasses import replace
 import pytest
 from support.compaction import batches
 from support.crash_disk import Image, MemoryDisk
+from support.default_settings import compaction_limits, log_config
 from support.tracked_log import NOW, PATH, TrackedLog
 
 from tidelog.records.batch import LEADER_EPOCH_AT, iterate_headers
 from tidelog.records.compression import Compression
-from tidelog.storage.cleaner.compaction import CompactionLimits, DamagedSegment
+from tidelog.storage.cleaner.compaction import DamagedSegment
 from tidelog.storage.files.file_names import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT
-from tidelog.storage.log.config import LogConfig
 from tidelog.storage.verification.directory import NothingToVerify, verify
 from tidelog.storage.verification.findings import Report
 
-CONFIG = LogConfig(segment_bytes=1200, index_interval_bytes=250, retention_ms=-1)
+CONFIG = log_config(segment_bytes=1200, index_interval_bytes=250, retention_ms=-1)
 COMPACTED = replace(CONFIG, compact=True, delete=False)
 FLIPS = 2_000
 FOLDER = f"{PATH}/topic-0"
@@ -133,7 +133,7 @@ def test_exchange_that_a_crash_has_interrupted_is_no_damage() -> None:
     tracked.roll()
     tracked.flush()
     log = tracked.log
-    compaction = log.start_compaction(log.cleanable_range(tracked.now), CompactionLimits(), tracked.now)
+    compaction = log.start_compaction(log.cleanable_range(tracked.now), compaction_limits(), tracked.now)
     for _ in compaction.map_keys():
         pass
     for _ in compaction.write_group(compaction.groups()[0]):
@@ -262,7 +262,7 @@ def test_no_flipped_bit_survives_compaction() -> None:
         damaged = TrackedLog(MemoryDisk(flip(image, path, bit)), COMPACTED)
         damaged.now = tracked.now
         log = damaged.open()
-        compaction = log.start_compaction(log.cleanable_range(damaged.now), CompactionLimits(), damaged.now)
+        compaction = log.start_compaction(log.cleanable_range(damaged.now), compaction_limits(), damaged.now)
         with pytest.raises(DamagedSegment) as told:
             for _ in compaction.map_keys():
                 pass

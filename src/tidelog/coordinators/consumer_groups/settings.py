@@ -1,4 +1,4 @@
-"""The properties that consumer groups obey, with Kafka's defaults."""
+"""The properties that consumer groups obey."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class ConsumerGroupSettings:
     """Named as in the broker's configuration."""
 
     # Those that members may ask for; the first is taken if nobody asks.
-    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
-    group_consumer_assignment_interval_ms: int = 1000
-    group_consumer_heartbeat_interval_ms: int = 5000
-    group_consumer_session_timeout_ms: int = 45_000
-    group_consumer_max_size: int = (1 << 31) - 1
-    group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    group_consumer_assignors: tuple[str, ...]
+    group_consumer_assignment_interval_ms: int
+    group_consumer_heartbeat_interval_ms: int
+    group_consumer_session_timeout_ms: int
+    group_consumer_max_size: int
+    group_consumer_migration_policy: MigrationPolicy
     # For groups that have properties of their own: all settings, with those.
     groups: Mapping[str, ConsumerGroupSettings] = field(default_factory=dict)
     # Not configurable: when to try again if a member that is to be removed could not be.

@@ -71,14 +71,11 @@ class QuorumLog:
         self._snapshots = snapshots
 
     @classmethod
-    def open(
-        cls, directory: LogDirectory, filesystem: FileSystem, clock: Clock, config: LogConfig | None = None
-    ) -> QuorumLog:
+    def open(cls, directory: LogDirectory, filesystem: FileSystem, clock: Clock, config: LogConfig) -> QuorumLog:
         """Recovered if need be, and flushed, as the consensus expects it.
 
         Raises StorageFailure, and QuorumInvariantBroken if log and snapshots do not fit together.
         """
-        config = config or LogConfig(retention_ms=-1, retention_bytes=-1)
         log = directory.open_log(METADATA_PARTITION, METADATA_TOPIC_ID, config, clock.now_ms())
         snapshots = SnapshotFiles.open(filesystem, log.directory)
         opened = cls(log, directory, filesystem, clock, snapshots)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import HostPort
+from tidelog.config.topic import TopicConfig
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.snapshots import SnapshotRules
 from tidelog.consensus.wire import QuorumWire
 from tidelog.consensus.wire_answers import Endpoint
 from tidelog.model.ids import ZERO_UUID
 from tidelog.network.client_connection import ConnectionSettings
+from tidelog.server.configuration.topic_settings import log_config
 from tidelog.storage.directories.meta_properties import MetaProperties
 from tidelog.storage.log.config import LogConfig
 
@@ -55,7 +58,8 @@ def connection_settings(config: BrokerConfig) -> ConnectionSettings:
 
 
 def metadata_log_config(config: BrokerConfig) -> LogConfig:
-    return LogConfig(
+    return replace(
+        log_config(TopicConfig(), producer_id_expiration_ms=config.producer_id_expiration_ms),
         segment_bytes=config.metadata_log_segment_bytes,
         segment_ms=config.metadata_log_segment_ms,
         # What is dropped follows from the snapshots.

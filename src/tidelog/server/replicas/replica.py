@@ -59,8 +59,8 @@ class Leadership:
 class LeaderRules:
     """What a leader has to obey: min.insync.replicas, replica.lag.time.max.ms, and who may be in sync at all."""
 
-    min_in_sync: int = 1
-    max_lag_ms: int = 30_000
+    min_in_sync: int
+    max_lag_ms: int
     eligible: Eligible = everybody_eligible
 
 

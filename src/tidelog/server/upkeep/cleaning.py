@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
+from tidelog.config.broker import BrokerConfig
 from tidelog.model.ports import Clock
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.configuration.live import LiveConfig
@@ -173,15 +174,9 @@ class Cleaning:
 
     async def _clean(self, replica: Replica, planned: CleanableRange) -> None:
         log = replica.log
-        config = self._live.config
-        limits = CompactionLimits(
-            dedupe_buffer_bytes=config.log_cleaner_dedupe_buffer_size // max(1, config.log_cleaner_threads),
-            load_factor=config.log_cleaner_io_buffer_load_factor,
-            io_buffer_bytes=config.log_cleaner_io_buffer_size // max(1, config.log_cleaner_threads) // 2,
-        )
         started_ms = self._clock.monotonic_ms()
         size_before = log.size
-        compaction = log.start_compaction(planned, limits, self._clock.now_ms())
+        compaction = log.start_compaction(planned, compaction_limits(self._live.config), self._clock.now_ms())
         complete = False
         try:
             await self._drive(compaction.map_keys())
@@ -226,6 +221,16 @@ class Cleaning:
                     await asyncio.sleep(pause_ms / 1000)
         finally:
             work.close()
+
+
+def compaction_limits(config: BrokerConfig) -> CompactionLimits:
+    """The memory of all compactions, divided among those that run at the same time."""
+    cleaners = max(1, config.log_cleaner_threads)
+    return CompactionLimits(
+        dedupe_buffer_bytes=config.log_cleaner_dedupe_buffer_size // cleaners,
+        load_factor=config.log_cleaner_io_buffer_load_factor,
+        io_buffer_bytes=config.log_cleaner_io_buffer_size // cleaners // 2,
+    )
 
 
 def _run_slice(work: Work, clock: Clock) -> tuple[int, bool]:

@@ -58,9 +58,9 @@ class DamagedSegment(Exception):
 class CompactionLimits:
     """Of one compaction; the properties are log.cleaner.dedupe.buffer.size and so on."""
 
-    dedupe_buffer_bytes: int = 128 << 20
-    load_factor: float = 0.9
-    io_buffer_bytes: int = 512 << 10
+    dedupe_buffer_bytes: int
+    load_factor: float
+    io_buffer_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
