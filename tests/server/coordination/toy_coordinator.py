@@ -90,7 +90,5 @@ class LeaseCoordinator(CoordinatorRuntime[LeaseShard]):
         return Lease(error_code=code)
 
     def take(self, name: str, holder: str) -> Message | Later[Message]:
-        runtime = self.runtime_of(name)
-        if runtime is None:
-            return Lease(error_code=ErrorCode.NOT_COORDINATOR)
-        return runtime.ask(ShardRequest(token=runtime.new_token(), message=Lease(name=name, holder=holder), version=0))
+        request = ShardRequest(token=self.new_token(), message=Lease(name=name, holder=holder), version=0)
+        return self.submit(request, self.runtime_of(name))

@@ -7,7 +7,7 @@ from collections import Counter
 from tidelog.coordinators.consumer_groups import invariants as consumer_invariants
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.state import (
-    GroupShardState,
+    GroupTable,
     GroupTimer,
     JoinTimer,
     OffsetExpiryTimer,
@@ -19,7 +19,7 @@ from tidelog.coordinators.timers import Timers
 from tidelog.model.invariants import require
 
 
-def check(state: GroupShardState) -> None:
+def check(state: GroupTable) -> None:
     # Set when the log has been replayed, and from then on always.
     is_loaded = OffsetExpiryTimer() in state.timers
     consumer_invariants.check(state.consumer, is_loaded=is_loaded)

@@ -17,7 +17,7 @@ from tidelog.coordinators.groups.members import Member, MemberProtocol, protocol
 from tidelog.coordinators.groups.rebalance import complete_if_all_joined, rebalance
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.replies import joined, refused_join, response_members
-from tidelog.coordinators.groups.state import GroupShardState
+from tidelog.coordinators.groups.state import GroupTable
 from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
@@ -29,9 +29,7 @@ _MEMBER_ID_REQUIRED_FROM = 4
 _SKIP_ASSIGNMENT_FROM = 9
 
 
-def join(
-    state: GroupShardState, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft
-) -> None:
+def join(state: GroupTable, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft) -> None:
     code = _check_request(state, message)
     group = state.groups.get(message.group_id)
     consumer_group = state.consumer.groups.get(message.group_id)
@@ -69,7 +67,7 @@ def join(
         draft.append(group_record(message.group_id, _announcement(group)))
 
 
-def _check_request(state: GroupShardState, message: JoinGroupRequest) -> ErrorCode:
+def _check_request(state: GroupTable, message: JoinGroupRequest) -> ErrorCode:
     if not message.group_id:
         return ErrorCode.INVALID_GROUP_ID
     settings = state.settings
@@ -80,7 +78,7 @@ def _check_request(state: GroupShardState, message: JoinGroupRequest) -> ErrorCo
     return ErrorCode.NONE
 
 
-def _has_room(state: GroupShardState, group: ClassicGroup, member_id: str) -> bool:
+def _has_room(state: GroupTable, group: ClassicGroup, member_id: str) -> bool:
     """While members rejoin only those who have count: if the limit was lowered, the last to come are left out."""
     limit = state.settings.group_max_size
     match group.state:
@@ -97,7 +95,7 @@ def _announcement(group: ClassicGroup) -> GroupMetadataValue:
 
 
 def _join_new_member(
-    state: GroupShardState,
+    state: GroupTable,
     group: ClassicGroup,
     request: ShardRequest,
     message: JoinGroupRequest,
@@ -118,7 +116,7 @@ def _join_new_member(
 
 
 def _join_known_member(
-    state: GroupShardState,
+    state: GroupTable,
     group: ClassicGroup,
     request: ShardRequest,
     message: JoinGroupRequest,
@@ -149,7 +147,7 @@ def _join_known_member(
 
 
 def _add_member(
-    state: GroupShardState,
+    state: GroupTable,
     group: ClassicGroup,
     request: ShardRequest,
     message: JoinGroupRequest,
@@ -169,7 +167,7 @@ def _add_member(
 
 
 def _return_static_member(
-    state: GroupShardState,
+    state: GroupTable,
     group: ClassicGroup,
     request: ShardRequest,
     message: JoinGroupRequest,

@@ -13,7 +13,7 @@ from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.decision import ShardDraft, ShardRequest
 from tidelog.coordinators.groups.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup, GroupType
 from tidelog.coordinators.groups.offset_expiry import append_all_tombstones
-from tidelog.coordinators.groups.state import GroupShardState
+from tidelog.coordinators.groups.state import GroupTable
 from tidelog.coordinators.groups.states import DEAD, GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
@@ -25,7 +25,7 @@ from tidelog.protocol.messages.list_groups_response import ListedGroup
 _UNKNOWN_GROUP_IS_AN_ERROR_FROM = 6
 
 
-def list_groups(state: GroupShardState, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[ListedGroup]:
+def list_groups(state: GroupTable, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[ListedGroup]:
     """Filters are case-insensitive, and empty ones let everything through."""
     wanted_states = {text.strip().lower() for text in states}
     wanted_types = {text.strip().lower() for text in types}
@@ -40,7 +40,7 @@ def list_groups(state: GroupShardState, states: Sequence[str] = (), types: Seque
     ]
 
 
-def describe_group(state: GroupShardState, group_id: str, version: int) -> DescribedGroup:
+def describe_group(state: GroupTable, group_id: str, version: int) -> DescribedGroup:
     group = None if group_id in state.consumer.groups else state.groups.get(group_id)
     if group is None:
         if version < _UNKNOWN_GROUP_IS_AN_ERROR_FROM:
@@ -61,13 +61,13 @@ def describe_group(state: GroupShardState, group_id: str, version: int) -> Descr
     )
 
 
-def _why_unknown(state: GroupShardState, group_id: str) -> str:
+def _why_unknown(state: GroupTable, group_id: str) -> str:
     if group_id in state.consumer.groups:
         return f"Group {group_id} is not a classic group."
     return f"Group {group_id} not found."
 
 
-def describe_consumer_group(state: GroupShardState, group_id: str) -> DescribedConsumerGroup:
+def describe_consumer_group(state: GroupTable, group_id: str) -> DescribedConsumerGroup:
     group = state.consumer.groups.get(group_id)
     if group is None:
         return DescribedConsumerGroup(
@@ -78,9 +78,7 @@ def describe_consumer_group(state: GroupShardState, group_id: str) -> DescribedC
     return description.describe(state.consumer, group)
 
 
-def delete_groups(
-    state: GroupShardState, request: ShardRequest, message: DeleteGroupsRequest, draft: ShardDraft
-) -> None:
+def delete_groups(state: GroupTable, request: ShardRequest, message: DeleteGroupsRequest, draft: ShardDraft) -> None:
     results: list[DeletableGroupResult] = []
     # A group that is named twice is deleted once.
     for group_id in dict.fromkeys(message.groups_names):
@@ -92,7 +90,7 @@ def delete_groups(
     draft.answer(request.token, DeleteGroupsResponse(results=results))
 
 
-def _check_delete(state: GroupShardState, group_id: str) -> ErrorCode:
+def _check_delete(state: GroupTable, group_id: str) -> ErrorCode:
     consumer_group = state.consumer.groups.get(group_id)
     if consumer_group is not None:
         return ErrorCode.NON_EMPTY_GROUP if consumer_group.members else ErrorCode.NONE

@@ -36,7 +36,7 @@ from tidelog.coordinators.groups.group import CONSUMER_PROTOCOL_TYPE, ClassicGro
 from tidelog.coordinators.groups.members import Member, MemberProtocol, select_protocol
 from tidelog.coordinators.groups.records import group_record, group_tombstone
 from tidelog.coordinators.groups.replies import refused_join
-from tidelog.coordinators.groups.state import GroupShardState, MigrationTimer
+from tidelog.coordinators.groups.state import GroupTable, MigrationTimer
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
@@ -44,7 +44,7 @@ from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 # Upgrade.
 
 
-def as_consumer_group(state: GroupShardState, group: ClassicGroup) -> ConsumerGroup | GroupRefusal:
+def as_consumer_group(state: GroupTable, group: ClassicGroup) -> ConsumerGroup | GroupRefusal:
     """What the group becomes if a member of the consumer protocol is taken in. Changes nothing."""
     settings = state.settings.consumer
     if not settings.group_consumer_migration_policy.may_upgrade:
@@ -85,7 +85,7 @@ def upgrade_records(group: ConsumerGroup, now: Moment) -> list[CoordinatorRecord
 
 
 def send_back_to_join(
-    state: GroupShardState, group: ClassicGroup, converted: ConsumerGroup, now: Moment, draft: ShardDraft
+    state: GroupTable, group: ClassicGroup, converted: ConsumerGroup, now: Moment, draft: ShardDraft
 ) -> None:
     """Whoever waits for the rest of the classic group joins the converted one instead."""
     for member_id, token in group.awaiting_join.items():
@@ -139,7 +139,7 @@ def _refusal(group: ClassicGroup, why: str) -> GroupRefusal:
 # Downgrade.
 
 
-def downgrade(state: GroupShardState, group: ConsumerGroup, now: Moment, draft: ShardDraft) -> None:
+def downgrade(state: GroupTable, group: ConsumerGroup, now: Moment, draft: ShardDraft) -> None:
     """Make a classic group of a consumer group that only has classic members, if that is allowed."""
     may_downgrade = state.settings.consumer.group_consumer_migration_policy.may_downgrade
     if not (group.only_classic_members and may_downgrade and len(group.members) <= state.settings.group_max_size):

@@ -15,7 +15,7 @@ from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, 
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.records import NO_EXPIRY, offset_record, offset_tombstone
 from tidelog.coordinators.groups.replies import refused_commit, refused_transactional_commit
-from tidelog.coordinators.groups.state import GroupShardState
+from tidelog.coordinators.groups.state import GroupTable
 from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.offset_commit_request import (
@@ -52,7 +52,7 @@ LATEST_EXPIRY_MS = (1 << 63) - 1
 
 
 def commit(
-    state: GroupShardState, request: ShardRequest, message: OffsetCommitRequest, now: Moment, draft: ShardDraft
+    state: GroupTable, request: ShardRequest, message: OffsetCommitRequest, now: Moment, draft: ShardDraft
 ) -> None:
     group = state.groups.get(message.group_id)
     consumer_group = state.consumer.groups.get(message.group_id)
@@ -91,7 +91,7 @@ def commit(
 
 
 def commit_in_transaction(
-    state: GroupShardState, request: ShardRequest, message: TxnOffsetCommitRequest, now: Moment, draft: ShardDraft
+    state: GroupTable, request: ShardRequest, message: TxnOffsetCommitRequest, now: Moment, draft: ShardDraft
 ) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None:
@@ -124,9 +124,7 @@ def commit_in_transaction(
     draft.answer(request.token, TxnOffsetCommitResponse(topics=topics))
 
 
-def delete_offsets(
-    state: GroupShardState, request: ShardRequest, message: OffsetDeleteRequest, draft: ShardDraft
-) -> None:
+def delete_offsets(state: GroupTable, request: ShardRequest, message: OffsetDeleteRequest, draft: ShardDraft) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     group = consumer_group or state.groups.get(message.group_id)
     code = ErrorCode.NONE if consumer_group is not None else _check_delete(state.groups.get(message.group_id))
@@ -193,7 +191,7 @@ def _check_generation(group: ClassicGroup, member_id: str, group_instance_id: st
     return code
 
 
-def _check_metadata(state: GroupShardState, metadata: str | None) -> ErrorCode:
+def _check_metadata(state: GroupTable, metadata: str | None) -> ErrorCode:
     if metadata is not None and len(metadata) > state.settings.offset_metadata_max_bytes:
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     return ErrorCode.NONE
@@ -208,7 +206,7 @@ def _check_delete(group: ClassicGroup | None) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _has_offset(state: GroupShardState, group_id: str, topic: str, partition: int) -> bool:
+def _has_offset(state: GroupTable, group_id: str, topic: str, partition: int) -> bool:
     committed = state.offsets.committed.get(group_id, topic, partition)
     return committed is not None or state.offsets.is_pending(group_id, topic, partition)
 

@@ -13,7 +13,7 @@ from tidelog.coordinators.decision import Moment, ShardDraft
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.offsets import CommittedOffset
 from tidelog.coordinators.groups.records import NO_EXPIRY, group_tombstone, offset_tombstone
-from tidelog.coordinators.groups.state import GroupShardState, OffsetExpiryTimer
+from tidelog.coordinators.groups.state import GroupTable, OffsetExpiryTimer
 from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.ids import TopicPartition
 
@@ -22,12 +22,12 @@ MAX_GROUPS_AT_A_TIME = 1000
 MAX_TOMBSTONES_AT_A_TIME = 1000
 
 
-def schedule_expiry(state: GroupShardState, now: Moment) -> None:
+def schedule_expiry(state: GroupTable, now: Moment) -> None:
     interval_ms = state.settings.offsets_retention_check_interval_ms
     state.timers.schedule(OffsetExpiryTimer(), now.monotonic_ms + interval_ms)
 
 
-def on_expiry_timer(state: GroupShardState, now: Moment, draft: ShardDraft) -> None:
+def on_expiry_timer(state: GroupTable, now: Moment, draft: ShardDraft) -> None:
     """One step of a round over all groups; the round goes on at once until it has seen them all."""
     if not state.expiry_backlog:
         state.expiry_backlog = list({**state.groups, **state.consumer.groups})
@@ -48,7 +48,7 @@ def on_expiry_timer(state: GroupShardState, now: Moment, draft: ShardDraft) -> N
         schedule_expiry(state, now)
 
 
-def delete_offsets_of(state: GroupShardState, partitions: Collection[TopicPartition], draft: ShardDraft) -> None:
+def delete_offsets_of(state: GroupTable, partitions: Collection[TopicPartition], draft: ShardDraft) -> None:
     """The partitions were deleted; under the same name another topic may come."""
     draft.atomic = False
     for group_id in sorted(state.offsets.groups_with_offsets()):
@@ -58,7 +58,7 @@ def delete_offsets_of(state: GroupShardState, partitions: Collection[TopicPartit
                 draft.append(offset_tombstone(group_id, topic, partition))
 
 
-def append_all_tombstones(state: GroupShardState, group_id: str, draft: ShardDraft) -> None:
+def append_all_tombstones(state: GroupTable, group_id: str, draft: ShardDraft) -> None:
     """Everything the log holds about a group."""
     keys = {(topic, partition): None for topic, partition, _ in state.offsets.committed.entries(group_id)}
     keys |= {(topic, partition): None for topic, partition, _ in state.offsets.pending_entries(group_id)}
@@ -67,7 +67,7 @@ def append_all_tombstones(state: GroupShardState, group_id: str, draft: ShardDra
     _append_group_tombstones(state, group_id, draft)
 
 
-def _append_group_tombstones(state: GroupShardState, group_id: str, draft: ShardDraft) -> None:
+def _append_group_tombstones(state: GroupTable, group_id: str, draft: ShardDraft) -> None:
     consumer_group = state.consumer.groups.get(group_id)
     if consumer_group is None:
         draft.append(group_tombstone(group_id))
@@ -76,7 +76,7 @@ def _append_group_tombstones(state: GroupShardState, group_id: str, draft: Shard
         draft.append(record)
 
 
-def _expire_group(state: GroupShardState, group: ClassicGroup, now_ms: int, draft: ShardDraft) -> None:
+def _expire_group(state: GroupTable, group: ClassicGroup, now_ms: int, draft: ShardDraft) -> None:
     may_expire = _may_expire(group)
     subscribed = group.subscribed_topics() or frozenset()
 
@@ -88,7 +88,7 @@ def _expire_group(state: GroupShardState, group: ClassicGroup, now_ms: int, draf
         _append_group_tombstones(state, group.group_id, draft)
 
 
-def _expire_consumer_group(state: GroupShardState, group: ConsumerGroup, now_ms: int, draft: ShardDraft) -> None:
+def _expire_consumer_group(state: GroupTable, group: ConsumerGroup, now_ms: int, draft: ShardDraft) -> None:
     def is_expired(topic: str, committed: CommittedOffset) -> bool:
         return not group.is_subscribed_to(topic) and _is_older_than_retention(
             state, committed, committed.commit_timestamp_ms, now_ms
@@ -100,7 +100,7 @@ def _expire_consumer_group(state: GroupShardState, group: ConsumerGroup, now_ms:
 
 
 def _expire_offsets(
-    state: GroupShardState, group_id: str, is_expired: Callable[[str, CommittedOffset], bool], draft: ShardDraft
+    state: GroupTable, group_id: str, is_expired: Callable[[str, CommittedOffset], bool], draft: ShardDraft
 ) -> bool:
     """Whether the group has offsets left."""
     offsets = state.offsets
@@ -120,7 +120,7 @@ def _may_expire(group: ClassicGroup) -> bool:
     return group.state is GroupState.STABLE and group.subscribed_topics() is not None
 
 
-def _is_expired(state: GroupShardState, group: ClassicGroup, committed: CommittedOffset, now_ms: int) -> bool:
+def _is_expired(state: GroupTable, group: ClassicGroup, committed: CommittedOffset, now_ms: int) -> bool:
     since_ms = committed.commit_timestamp_ms
     if group.state is GroupState.EMPTY and group.protocol_type is not None and group.since_ms >= 0:
         # Counted from when the last member left. Who only keeps offsets here has no such moment.
@@ -128,7 +128,7 @@ def _is_expired(state: GroupShardState, group: ClassicGroup, committed: Committe
     return _is_older_than_retention(state, committed, since_ms, now_ms)
 
 
-def _is_older_than_retention(state: GroupShardState, committed: CommittedOffset, since_ms: int, now_ms: int) -> bool:
+def _is_older_than_retention(state: GroupTable, committed: CommittedOffset, since_ms: int, now_ms: int) -> bool:
     if committed.expire_timestamp_ms != NO_EXPIRY:
         return now_ms >= committed.expire_timestamp_ms
     return now_ms - since_ms >= state.settings.offsets_retention_ms

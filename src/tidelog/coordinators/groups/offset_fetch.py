@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidelog.coordinators.consumer_groups import offset_fencing
 from tidelog.coordinators.groups.offsets import CommittedOffset
-from tidelog.coordinators.groups.state import GroupShardState
+from tidelog.coordinators.groups.state import GroupTable
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from tidelog.protocol.messages.offset_fetch_response import (
@@ -21,7 +21,7 @@ NO_OFFSET = -1
 
 
 def fetch_offsets(
-    state: GroupShardState, request: OffsetFetchRequestGroup, *, require_stable: bool
+    state: GroupTable, request: OffsetFetchRequestGroup, *, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     """`require_stable`: an offset that an open transaction may still change is an error (KIP-447)."""
     consumer_group = state.consumer.groups.get(request.group_id)
@@ -36,7 +36,7 @@ def fetch_offsets(
     )
 
 
-def _everything(state: GroupShardState, group_id: str) -> list[OffsetFetchRequestTopics]:
+def _everything(state: GroupTable, group_id: str) -> list[OffsetFetchRequestTopics]:
     return [
         OffsetFetchRequestTopics(name=topic, partition_indexes=list(partitions))
         for topic, partitions in state.offsets.committed.of_group(group_id).items()
@@ -44,7 +44,7 @@ def _everything(state: GroupShardState, group_id: str) -> list[OffsetFetchReques
 
 
 def _fetch_topic(
-    state: GroupShardState, group_id: str, topic: OffsetFetchRequestTopics, require_stable: bool
+    state: GroupTable, group_id: str, topic: OffsetFetchRequestTopics, require_stable: bool
 ) -> OffsetFetchResponseTopics:
     offsets = state.offsets.committed.of_group(group_id).get(topic.name, {})
     check_pending = require_stable and state.offsets.has_open_transaction(group_id)

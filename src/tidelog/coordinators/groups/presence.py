@@ -10,7 +10,7 @@ from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup
 from tidelog.coordinators.groups.rebalance import after_departure, complete_if_all_joined, drop_member
-from tidelog.coordinators.groups.state import GroupShardState
+from tidelog.coordinators.groups.state import GroupTable
 from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
@@ -22,12 +22,12 @@ _SEVERAL_MEMBERS_FROM = 3
 
 
 def heartbeat(
-    state: GroupShardState, request: ShardRequest, message: HeartbeatRequest, now: Moment, draft: ShardDraft
+    state: GroupTable, request: ShardRequest, message: HeartbeatRequest, now: Moment, draft: ShardDraft
 ) -> None:
     draft.answer(request.token, HeartbeatResponse(error_code=_heard_of(state, message, now)))
 
 
-def _heard_of(state: GroupShardState, message: HeartbeatRequest, now: Moment) -> ErrorCode:
+def _heard_of(state: GroupTable, message: HeartbeatRequest, now: Moment) -> ErrorCode:
     if not message.group_id:
         return ErrorCode.INVALID_GROUP_ID
     consumer_group = state.consumer.groups.get(message.group_id)
@@ -47,9 +47,7 @@ def _heard_of(state: GroupShardState, message: HeartbeatRequest, now: Moment) ->
     return ErrorCode.NONE
 
 
-def leave(
-    state: GroupShardState, request: ShardRequest, message: LeaveGroupRequest, now: Moment, draft: ShardDraft
-) -> None:
+def leave(state: GroupTable, request: ShardRequest, message: LeaveGroupRequest, now: Moment, draft: ShardDraft) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None and consumer_group.members:
         classic_members.leave(state.consumer, consumer_group, request, message, draft)
@@ -80,9 +78,7 @@ def leave(
         complete_if_all_joined(state, group, now, draft)
 
 
-def on_session_timer(
-    state: GroupShardState, group: ClassicGroup, member_id: str, now: Moment, draft: ShardDraft
-) -> None:
+def on_session_timer(state: GroupTable, group: ClassicGroup, member_id: str, now: Moment, draft: ShardDraft) -> None:
     if member_id in group.pending_members:
         state.remove_member(group, member_id)
         complete_if_all_joined(state, group, now, draft)
@@ -99,7 +95,7 @@ def on_session_timer(
     after_departure(state, group, now, draft)
 
 
-def _take_out(state: GroupShardState, group: ClassicGroup, identity: MemberIdentity, draft: ShardDraft) -> ErrorCode:
+def _take_out(state: GroupTable, group: ClassicGroup, identity: MemberIdentity, draft: ShardDraft) -> ErrorCode:
     member_id = identity.member_id
     if not member_id:
         found = group.static_members.get(identity.group_instance_id or "")

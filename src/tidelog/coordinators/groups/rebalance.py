@@ -12,13 +12,13 @@ from tidelog.coordinators.decision import Moment, ShardDraft
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.replies import joined, refused_join
-from tidelog.coordinators.groups.state import GroupShardState, JoinTimer, SyncTimer
+from tidelog.coordinators.groups.state import GroupTable, JoinTimer, SyncTimer
 from tidelog.coordinators.groups.states import GroupState, GroupStep
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 
-def rebalance(state: GroupShardState, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def rebalance(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
     """Make all members rejoin; if that is under way already, see whether it can end."""
     if group.can_rebalance:
         prepare_rebalance(state, group, now, draft)
@@ -26,7 +26,7 @@ def rebalance(state: GroupShardState, group: ClassicGroup, now: Moment, draft: S
         complete_if_all_joined(state, group, now, draft)
 
 
-def prepare_rebalance(state: GroupShardState, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def prepare_rebalance(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
     if group.state is GroupState.COMPLETING_REBALANCE:
         _send_back_to_join(state, group, now, draft)
     group.pending_sync.clear()
@@ -47,14 +47,14 @@ def prepare_rebalance(state: GroupShardState, group: ClassicGroup, now: Moment, 
         _wait_for_members(state, group, now)
 
 
-def complete_if_all_joined(state: GroupShardState, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def complete_if_all_joined(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
     """The first rebalance of a group ends by time alone."""
     is_initial = group.previous_state is GroupState.EMPTY
     if group.state is GroupState.PREPARING_REBALANCE and not is_initial and group.all_joined:
         complete_join(state, group, now, draft)
 
 
-def on_join_timer(state: GroupShardState, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def on_join_timer(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
     if group.state is not GroupState.PREPARING_REBALANCE:
         return
     if group.previous_state is GroupState.EMPTY and group.new_member_added and group.initial_remaining_ms > 0:
@@ -68,7 +68,7 @@ def on_join_timer(state: GroupShardState, group: ClassicGroup, now: Moment, draf
     complete_join(state, group, now, draft)
 
 
-def complete_join(state: GroupShardState, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def complete_join(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
     """Begin the next generation with those who have joined.
 
     Dynamic members that have not are dropped. Static ones stay until their session ends: they are expected back.
@@ -98,7 +98,7 @@ def complete_join(state: GroupShardState, group: ClassicGroup, now: Moment, draf
     state.timers.schedule(SyncTimer(group.group_id, group.generation), deadline_ms)
 
 
-def on_sync_timer(state: GroupShardState, group: ClassicGroup, generation: int, now: Moment, draft: ShardDraft) -> None:
+def on_sync_timer(state: GroupTable, group: ClassicGroup, generation: int, now: Moment, draft: ShardDraft) -> None:
     """Members that never asked for their assignment would leave their partitions unread (KAFKA-12890)."""
     synced_by_all = not group.pending_sync
     in_sync_phase = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
@@ -109,7 +109,7 @@ def on_sync_timer(state: GroupShardState, group: ClassicGroup, generation: int, 
     prepare_rebalance(state, group, now, draft)
 
 
-def drop_member(state: GroupShardState, group: ClassicGroup, member_id: str, draft: ShardDraft) -> None:
+def drop_member(state: GroupTable, group: ClassicGroup, member_id: str, draft: ShardDraft) -> None:
     """Take a member out. If it still waits to join it learns that it is not known, so that it joins again."""
     join_token = group.awaiting_join.get(member_id)
     if join_token is not None:
@@ -120,7 +120,7 @@ def drop_member(state: GroupShardState, group: ClassicGroup, member_id: str, dra
     state.remove_member(group, member_id)
 
 
-def after_departure(state: GroupShardState, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def after_departure(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
     """Members have left, by their own will or not: the others must share what they had."""
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
         prepare_rebalance(state, group, now, draft)
@@ -128,7 +128,7 @@ def after_departure(state: GroupShardState, group: ClassicGroup, now: Moment, dr
         complete_if_all_joined(state, group, now, draft)
 
 
-def _send_back_to_join(state: GroupShardState, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def _send_back_to_join(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
     for member in list(group.members.values()):
         if member.assignment:
             group.update(replace(member, assignment=b""))
@@ -139,5 +139,5 @@ def _send_back_to_join(state: GroupShardState, group: ClassicGroup, now: Moment,
             state.renew_session(group, member, now)
 
 
-def _wait_for_members(state: GroupShardState, group: ClassicGroup, now: Moment) -> None:
+def _wait_for_members(state: GroupTable, group: ClassicGroup, now: Moment) -> None:
     state.timers.schedule(JoinTimer(group.group_id), now.monotonic_ms + group.rebalance_timeout_ms)

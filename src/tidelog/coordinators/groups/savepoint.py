@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.coordinators.groups.state import GroupShardState
+from tidelog.coordinators.groups.state import GroupTable
 from tidelog.coordinators.savepoint import Captured
 
 
@@ -11,7 +11,7 @@ class GroupSavepoint:
 
     __slots__ = ("_captured", "_expiry_backlog", "_groups", "_state")
 
-    def __init__(self, state: GroupShardState) -> None:
+    def __init__(self, state: GroupTable) -> None:
         self._state = state
         self._captured: list[Captured] = []
         # The classic ones, which come to be before the log says so.

@@ -33,7 +33,7 @@ from tidelog.coordinators.groups.records import group_tombstone
 from tidelog.coordinators.groups.savepoint import GroupSavepoint
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.groups.state import (
-    GroupShardState,
+    GroupTable,
     GroupTimer,
     JoinTimer,
     MigrationTimer,
@@ -70,10 +70,10 @@ AT_ONCE = 0.0
 
 
 class GroupShard:
-    """Replay the log, call `on_loaded`, then ask for decisions; replay the records of each before asking again."""
+    """A `CoordinatorShard`."""
 
     def __init__(self, settings: GroupSettings, topics: Topics | None = None) -> None:
-        self._state = GroupShardState(settings, TopicTable() if topics is None else topics)
+        self._state = GroupTable(settings, TopicTable() if topics is None else topics)
         # What the last decision began with, and the timer that asked for it.
         self._savepoint = GroupSavepoint(self._state)
         self._firing: tuple[Timers[Any], GroupTimer | MemberTimer] | None = None
@@ -92,7 +92,6 @@ class GroupShard:
         return len(self._state.groups) + len(self._state.consumer.groups)
 
     def check_invariants(self) -> None:
-        """Between two decisions. Raises InvariantBroken."""
         invariants.check(self._state)
 
     def size(self) -> str:
@@ -129,7 +128,6 @@ class GroupShard:
         return draft.finish()
 
     def next_deadline(self) -> float | None:
-        """Monotonic milliseconds. `on_time` has nothing to do before; it may have nothing to do then either."""
         deadlines = (self._state.timers.next_deadline(), self._state.consumer.timers.next_deadline())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
@@ -152,17 +150,13 @@ class GroupShard:
         return draft.finish()
 
     def roll_back(self, now: Moment) -> None:
-        """The last decision failed, or its records cannot be written: everything is as it was before it.
-
-        A timer whose decision failed fires again later.
-        """
         self._savepoint.roll_back()
         if self._firing is not None:
             timers, timer = self._firing
             timers.schedule(timer, now.monotonic_ms + FAILED_TIMER_RETRY_MS)
 
     def on_loaded(self, now: Moment) -> ShardDecision:
-        """The log has been replayed: from now on members are expected to be heard of."""
+        """From now on members are expected to be heard of."""
         self._begin(self._state.groups)
         draft = ShardDraft()
         state = self._state
@@ -268,7 +262,6 @@ class GroupShard:
     # Replay: the only way in which durable state changes.
 
     def replay(self, record: CoordinatorRecord, *, offset: int, producer_id: int | None = None) -> None:
-        """`producer_id` if the record belongs to a transaction whose end is not known yet."""
         match record.key, record.value:
             case OffsetCommitKey() as key, OffsetCommitValue() as value:
                 if key.group not in self._state.groups and key.group not in self._state.consumer.groups:

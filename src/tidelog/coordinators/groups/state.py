@@ -49,7 +49,7 @@ class OffsetExpiryTimer(NamedTuple):
 GroupTimer = SessionTimer | JoinTimer | SyncTimer | MigrationTimer | OffsetExpiryTimer
 
 
-class GroupShardState:
+class GroupTable:
     """Mutable, and only touched by the functions of this package."""
 
     def __init__(self, settings: GroupSettings, topics: Topics) -> None:

@@ -12,16 +12,14 @@ from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member
 from tidelog.coordinators.groups.records import group_record
-from tidelog.coordinators.groups.state import GroupShardState, SyncTimer
+from tidelog.coordinators.groups.state import GroupTable, SyncTimer
 from tidelog.coordinators.groups.states import GroupState
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 
-def sync(
-    state: GroupShardState, request: ShardRequest, message: SyncGroupRequest, now: Moment, draft: ShardDraft
-) -> None:
+def sync(state: GroupTable, request: ShardRequest, message: SyncGroupRequest, now: Moment, draft: ShardDraft) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None and consumer_group.members:
         classic_members.sync(state.consumer, consumer_group, request, message, now, draft)
@@ -71,9 +69,7 @@ def _wait_for_leader(group: ClassicGroup, member_id: str, request: ShardRequest,
     group.awaiting_sync[member_id] = request.token
 
 
-def _assign(
-    state: GroupShardState, group: ClassicGroup, message: SyncGroupRequest, now: Moment, draft: ShardDraft
-) -> None:
+def _assign(state: GroupTable, group: ClassicGroup, message: SyncGroupRequest, now: Moment, draft: ShardDraft) -> None:
     """The group becomes stable when this record is replayed; everybody who waits is answered once it is committed.
 
     Members that the leader forgot get nothing. If the record cannot be written all of them get an error, and the group

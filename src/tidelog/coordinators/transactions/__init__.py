@@ -17,7 +17,7 @@ A shard is one partition of `__transaction_state`, and `shard.TransactionShard` 
 
 Invariants that are easy to break:
 
-- Durable state (`TransactionShardState.transactions`) is changed by `replay` alone. A decision whose append failed has
+- Durable state (`TransactionTable.transactions`) is changed by `replay` alone. A decision whose append failed has
   changed nothing that matters, so Kafka's pending states are not needed.
 - Nothing happens to a shard between `decide` and the `replay` of its records.
 - The outcome of a transaction is fixed once its Prepare record is committed. Markers are written only then.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
-from tidelog.coordinators.transactions.state import TransactionShardState
+from tidelog.coordinators.transactions.state import TransactionTable
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState
 from tidelog.coordinators.transactions.transaction import TRANSACTIONS_V1, TRANSACTIONS_V2, Transaction
 from tidelog.model.errors import ErrorCode
@@ -27,11 +27,7 @@ _SECOND_PROTOCOL_VERSION_FROM = 5
 
 
 def add_or_verify(
-    state: TransactionShardState,
-    request: ShardRequest,
-    message: AddPartitionsToTxnRequest,
-    now: Moment,
-    draft: ShardDraft,
+    state: TransactionTable, request: ShardRequest, message: AddPartitionsToTxnRequest, now: Moment, draft: ShardDraft
 ) -> None:
     (wanted,) = message.transactions
     partitions = replies.partitions_of(wanted)
@@ -45,7 +41,7 @@ def add_or_verify(
 
 
 def _add(
-    state: TransactionShardState,
+    state: TransactionTable,
     wanted: AddPartitionsToTxnTransaction,
     partitions: frozenset[TopicPartition],
     version: int,
@@ -74,9 +70,7 @@ def _add(
 
 
 def _verify(
-    transaction: Transaction | None,
-    wanted: AddPartitionsToTxnTransaction,
-    partitions: frozenset[TopicPartition],
+    transaction: Transaction | None, wanted: AddPartitionsToTxnTransaction, partitions: frozenset[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
     if not wanted.transactional_id:
         return replies.same_for_all(partitions, ErrorCode.INVALID_REQUEST)

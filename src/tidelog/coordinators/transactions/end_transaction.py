@@ -10,7 +10,7 @@ from __future__ import annotations
 from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
-from tidelog.coordinators.transactions.state import PRODUCER_ID_NEEDED, ProducerIdNeeded, TransactionShardState
+from tidelog.coordinators.transactions.state import PRODUCER_ID_NEEDED, ProducerIdNeeded, TransactionTable
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState, TransactionStep
 from tidelog.coordinators.transactions.transaction import (
     NO_PRODUCER,
@@ -68,11 +68,7 @@ V2_RETRY_OUTCOMES: dict[tuple[TransactionState, bool], ErrorCode] = {
 
 
 def end(
-    state: TransactionShardState,
-    request: ShardRequest,
-    message: EndTxnRequest,
-    now: Moment,
-    draft: ShardDraft,
+    state: TransactionTable, request: ShardRequest, message: EndTxnRequest, now: Moment, draft: ShardDraft
 ) -> ProducerIdNeeded | None:
     version = TRANSACTIONS_V2 if request.version >= SECOND_PROTOCOL_VERSION_FROM else TRANSACTIONS_V1
     transaction = state.transactions.get(message.transactional_id)

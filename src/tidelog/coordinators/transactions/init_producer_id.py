@@ -19,7 +19,7 @@ from tidelog.coordinators.transactions.state import (
     PRODUCER_ID_NEEDED,
     EpochGrant,
     ProducerIdNeeded,
-    TransactionShardState,
+    TransactionTable,
 )
 from tidelog.coordinators.transactions.states import IDLE, TransactionState
 from tidelog.coordinators.transactions.transaction import (
@@ -35,11 +35,7 @@ from tidelog.protocol.messages.init_producer_id_request import InitProducerIdReq
 
 
 def initialise(
-    state: TransactionShardState,
-    request: ShardRequest,
-    message: InitProducerIdRequest,
-    now: Moment,
-    draft: ShardDraft,
+    state: TransactionTable, request: ShardRequest, message: InitProducerIdRequest, now: Moment, draft: ShardDraft
 ) -> ProducerIdNeeded | None:
     return _Initialisation(state, request, message, now, draft).decide()
 
@@ -48,7 +44,7 @@ def initialise(
 class _Initialisation:
     """One request and what it is decided with."""
 
-    state: TransactionShardState
+    state: TransactionTable
     request: ShardRequest
     message: InitProducerIdRequest
     now: Moment

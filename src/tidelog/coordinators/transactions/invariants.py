@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.coordinators.transactions.state import IdExpiryTimer, TimeoutTimer, TransactionShardState
+from tidelog.coordinators.transactions.state import IdExpiryTimer, TimeoutTimer, TransactionTable
 from tidelog.coordinators.transactions.states import COMPLETED, PREPARED, TransactionState
 from tidelog.coordinators.transactions.transaction import LARGEST_EPOCH, NO_PRODUCER, NO_TIMESTAMP, Transaction
 from tidelog.model.invariants import require
@@ -10,7 +10,7 @@ from tidelog.model.invariants import require
 _NEVER_IN_THE_LOG = (TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE)
 
 
-def check(state: TransactionShardState) -> None:
+def check(state: TransactionTable) -> None:
     for transactional_id, transaction in state.transactions.items():
         require(transaction.transactional_id == transactional_id, transactional_id, "is under its own name")
         _check_transaction(transaction)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import groupby
 
-from tidelog.coordinators.transactions.state import TransactionShardState
+from tidelog.coordinators.transactions.state import TransactionTable
 from tidelog.coordinators.transactions.states import STATES_BY_LABEL, TransactionState
 from tidelog.coordinators.transactions.transaction import Transaction
 from tidelog.model.errors import ErrorCode
@@ -46,7 +46,7 @@ class ListFilter:
         return self.matches is None or self.matches(transaction.transactional_id)
 
 
-def list_transactions(state: TransactionShardState, wanted: ListFilter, now_ms: int) -> list[ListedTransaction]:
+def list_transactions(state: TransactionTable, wanted: ListFilter, now_ms: int) -> list[ListedTransaction]:
     return [
         ListedTransaction(
             transactional_id=transaction.transactional_id,
@@ -58,7 +58,7 @@ def list_transactions(state: TransactionShardState, wanted: ListFilter, now_ms: 
     ]
 
 
-def describe_transaction(state: TransactionShardState, transactional_id: str) -> DescribedTransaction:
+def describe_transaction(state: TransactionTable, transactional_id: str) -> DescribedTransaction:
     transaction = state.transactions.get(transactional_id)
     if transaction is None:
         return refused_description(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)

@@ -13,7 +13,7 @@ from enum import Enum
 
 from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft
 from tidelog.coordinators.transactions.records import transaction_record
-from tidelog.coordinators.transactions.state import TransactionShardState
+from tidelog.coordinators.transactions.state import TransactionTable
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState
 from tidelog.coordinators.transactions.transaction import Transaction
 from tidelog.model.errors import ErrorCode
@@ -64,13 +64,13 @@ def marker_outcome(code: ErrorCode) -> MarkerOutcome:
     return MarkerOutcome.RETRY
 
 
-def note_prepared(state: TransactionShardState, transaction: Transaction) -> None:
+def note_prepared(state: TransactionTable, transaction: Transaction) -> None:
     """A record that decides a transaction has been replayed."""
     state.unmarked[transaction.transactional_id] = set(transaction.partitions)
     state.marker_backlog.append(transaction.transactional_id)
 
 
-def take_work(state: TransactionShardState) -> list[MarkerWork]:
+def take_work(state: TransactionTable) -> list[MarkerWork]:
     """What has been decided since this was asked last."""
     backlog, state.marker_backlog = state.marker_backlog, []
     return [
@@ -88,7 +88,7 @@ def take_work(state: TransactionShardState) -> list[MarkerWork]:
 
 
 def on_written(
-    state: TransactionShardState, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment, draft: ShardDraft
+    state: TransactionTable, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment, draft: ShardDraft
 ) -> None:
     """Some of the markers are in the log of their partition, and committed there."""
     transaction = state.transactions.get(work.transactional_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.coordinators.transactions.state import TransactionShardState
+from tidelog.coordinators.transactions.state import TransactionTable
 
 
 class TransactionSavepoint:
@@ -10,7 +10,7 @@ class TransactionSavepoint:
 
     __slots__ = ("_grant", "_state", "_transactional_id", "_unmarked")
 
-    def __init__(self, state: TransactionShardState, transactional_id: str | None) -> None:
+    def __init__(self, state: TransactionTable, transactional_id: str | None) -> None:
         self._state = state
         self._transactional_id = transactional_id
         self._grant = None if transactional_id is None else state.epoch_grants.get(transactional_id)

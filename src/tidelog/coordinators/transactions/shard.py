@@ -29,7 +29,7 @@ from tidelog.coordinators.transactions.state import (
     IdExpiryTimer,
     ProducerIdNeeded,
     TimeoutTimer,
-    TransactionShardState,
+    TransactionTable,
     TransactionTimer,
 )
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState
@@ -46,10 +46,10 @@ from tidelog.protocol.schema import Message
 
 
 class TransactionShard:
-    """Replay the log, call `on_loaded`, then ask for decisions; replay the records of each before asking again."""
+    """A `CoordinatorShard`."""
 
     def __init__(self, settings: TransactionSettings, *, coordinator_epoch: int) -> None:
-        self._state = TransactionShardState(settings, coordinator_epoch)
+        self._state = TransactionTable(settings, coordinator_epoch)
         # What the last decision began with, and the timer that asked for it.
         self._savepoint = TransactionSavepoint(self._state, None)
         self._firing: TransactionTimer | None = None
@@ -87,7 +87,6 @@ class TransactionShard:
         return draft.finish() if needed is None else needed
 
     def next_deadline(self) -> float | None:
-        """Monotonic milliseconds. `on_time` has nothing to do before; it may have nothing to do then either."""
         return self._state.timers.next_deadline()
 
     def on_time(self, now: Moment) -> ShardDecision:
@@ -105,10 +104,6 @@ class TransactionShard:
         return draft.finish()
 
     def roll_back(self, now: Moment) -> None:
-        """The last decision failed, or its records cannot be written: everything is as it was before it.
-
-        A timer whose decision failed fires again later.
-        """
         self._savepoint.roll_back()
         if self._firing is not None:
             self._state.timers.schedule(self._firing, now.monotonic_ms + FAILED_TIMER_RETRY_MS)
@@ -119,7 +114,7 @@ class TransactionShard:
         self._firing = None
 
     def on_loaded(self, now: Moment) -> ShardDecision:
-        """The log has been replayed: from now on the clock runs, and `take_marker_work` has what is left to do."""
+        """`take_marker_work` has what is left to do."""
         self._begin()
         timeouts.schedule_all(self._state, now)
         return NOTHING_TO_DO
@@ -176,7 +171,6 @@ class TransactionShard:
     # Questions, which change nothing.
 
     def check_invariants(self) -> None:
-        """Between two decisions. Raises InvariantBroken."""
         invariants.check(self._state)
 
     def size(self) -> str:

@@ -38,7 +38,7 @@ class ProducerIdNeeded(Undecided):
 PRODUCER_ID_NEEDED = ProducerIdNeeded()
 
 
-class TransactionShardState:
+class TransactionTable:
     """Mutable, and only touched by the functions of this package."""
 
     def __init__(self, settings: TransactionSettings, coordinator_epoch: int) -> None:

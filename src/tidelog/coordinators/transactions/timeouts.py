@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tidelog.coordinators.decision import Moment, ShardDraft
 from tidelog.coordinators.transactions.records import transaction_record, transaction_tombstone
-from tidelog.coordinators.transactions.state import IdExpiryTimer, TimeoutTimer, TransactionShardState
+from tidelog.coordinators.transactions.state import IdExpiryTimer, TimeoutTimer, TransactionTable
 from tidelog.coordinators.transactions.states import IDLE, TransactionState
 
 
-def schedule_all(state: TransactionShardState, now: Moment) -> None:
+def schedule_all(state: TransactionTable, now: Moment) -> None:
     """After the log was replayed."""
     for transaction in state.transactions.values():
         if transaction.state is TransactionState.ONGOING:
@@ -16,7 +16,7 @@ def schedule_all(state: TransactionShardState, now: Moment) -> None:
     _schedule_expiry(state, now)
 
 
-def on_timeout(state: TransactionShardState, transactional_id: str, now: Moment, draft: ShardDraft) -> None:
+def on_timeout(state: TransactionTable, transactional_id: str, now: Moment, draft: ShardDraft) -> None:
     transaction = state.transactions.get(transactional_id)
     if transaction is None or transaction.state is not TransactionState.ONGOING or transaction.is_two_phase:
         return
@@ -27,7 +27,7 @@ def on_timeout(state: TransactionShardState, transactional_id: str, now: Moment,
     draft.append(transaction_record(fenced))
 
 
-def on_expiry(state: TransactionShardState, now: Moment, draft: ShardDraft) -> None:
+def on_expiry(state: TransactionTable, now: Moment, draft: ShardDraft) -> None:
     _schedule_expiry(state, now)
     oldest_ms = now.wall_ms - state.settings.transactional_id_expiration_ms
     for transaction in state.transactions.values():
@@ -37,6 +37,6 @@ def on_expiry(state: TransactionShardState, now: Moment, draft: ShardDraft) -> N
             draft.atomic = False
 
 
-def _schedule_expiry(state: TransactionShardState, now: Moment) -> None:
+def _schedule_expiry(state: TransactionTable, now: Moment) -> None:
     interval_ms = state.settings.transaction_remove_expired_transaction_cleanup_interval_ms
     state.timers.schedule(IdExpiryTimer(), now.monotonic_ms + interval_ms)

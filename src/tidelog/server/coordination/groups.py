@@ -71,6 +71,9 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         return GroupShard(self._settings(), self._topics())
 
     def refuse(self, request: ShardRequest, code: ErrorCode) -> Message:
+        if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and isinstance(request.message, HeartbeatRequest):
+            # Its member is about to be known again. Any error would only make it look for a coordinator.
+            code = ErrorCode.NONE
         return replies.refuse(request.message, code)
 
     def refusal_by_log(self, request: ShardRequest, code: ErrorCode) -> ErrorCode:
@@ -84,23 +87,16 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
 
     def ask(self, group_id: str, message: Message, client: AskingClient) -> Message | Later[Message]:
         """The reply to a request that concerns one group, or what to await for it."""
-        runtime = self.runtime_of(group_id)
-        if runtime is None:
-            return replies.refuse(message, ErrorCode.NOT_COORDINATOR)
-        if runtime.stage is ShardStage.LOADING and isinstance(message, HeartbeatRequest):
-            # Its member is about to be known again. Any error would only make it look for a coordinator.
-            return replies.refuse(message, ErrorCode.NONE)
         is_new = isinstance(message, JoinGroupRequest | ConsumerGroupHeartbeatRequest) and not message.member_id
-        return runtime.ask(
-            ShardRequest(
-                token=runtime.new_token(),
-                message=message,
-                version=client.version,
-                client_id=client.client_id or "",
-                client_host=client.client_host,
-                fresh_id=str(UUID(bytes=self._randomness.random_bytes(16), version=4)) if is_new else "",
-            )
+        request = ShardRequest(
+            token=self.new_token(),
+            message=message,
+            version=client.version,
+            client_id=client.client_id or "",
+            client_host=client.client_host,
+            fresh_id=str(UUID(bytes=self._randomness.random_bytes(16), version=4)) if is_new else "",
         )
+        return self.submit(request, self.runtime_of(group_id))
 
     async def fetch_offsets(
         self, request: OffsetFetchRequestGroup, *, require_stable: bool

@@ -41,7 +41,6 @@ class MarkerDelivery:
     def begin(self, shard: ShardRuntime[TransactionShard], due: Iterable[MarkerWork]) -> None:
         """Where nothing has to be waited for, the transaction is complete before its producer gets the answer."""
         for work in due:
-            left: Partitions | None = work.partitions
             outcome = self._write(work, work.partitions)
             if isinstance(outcome, Mapping):
                 left = _take_codes(shard, work, work.partitions, outcome, is_first=True)

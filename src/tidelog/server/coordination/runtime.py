@@ -6,20 +6,19 @@ refused; see `ShardOwner`. How one shard is run is in `shard_runtime`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Generic, Protocol
+from typing import ClassVar, Protocol
 
-from tidelog.coordinators.decision import ShardRequest, Undecided
+from tidelog.coordinators.decision import ShardRequest, Token
 from tidelog.coordinators.placement import partition_for
-from tidelog.coordinators.record_format import RecordFormat
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
+from tidelog.network.later import Later
 from tidelog.protocol.schema import Message
 from tidelog.server.coordination.lifecycle import ShardStage
-from tidelog.server.coordination.port import CoordinatorLog, meaning_for_clients
-from tidelog.server.coordination.shard_runtime import S, ShardLimits, ShardRuntime
+from tidelog.server.coordination.port import CoordinatorLog
+from tidelog.server.coordination.shard_runtime import S, ShardLimits, ShardOwner, ShardRuntime
 
 
 class LedReplica(Protocol):
@@ -32,10 +31,9 @@ class LedReplica(Protocol):
     def leader_epoch(self) -> int: ...
 
 
-class CoordinatorRuntime(ABC, Generic[S]):
+class CoordinatorRuntime(ShardOwner[S]):
     """All shards of this broker. `partition_count` is that of the topic, or what it will have."""
 
-    format: ClassVar[RecordFormat]
     # Whether what a shard does carries the leader epoch, so that another epoch needs another shard. If not, what is in
     # memory is still what the log says.
     has_shard_for_each_epoch: ClassVar[bool] = False
@@ -48,27 +46,8 @@ class CoordinatorRuntime(ABC, Generic[S]):
         self._partition_count = partition_count
         self._clock = clock
         self._shards: dict[int, ShardRuntime[S]] = {}
+        self._tokens = 0
         self._closed = False
-
-    # -- what differs: a `ShardOwner` ----------------------------------------------------------------------------
-
-    @abstractmethod
-    def new_shard(self, leader_epoch: int) -> S: ...
-
-    @abstractmethod
-    def refuse(self, request: ShardRequest, code: ErrorCode) -> Message: ...
-
-    def refusal_by_log(self, request: ShardRequest, code: ErrorCode) -> ErrorCode:
-        return meaning_for_clients(code)
-
-    def follow_up(self, shard: ShardRuntime[S]) -> Callable[[], None] | None:
-        return None
-
-    def on_undecided(self, shard: ShardRuntime[S], request: ShardRequest, reason: Undecided) -> None:
-        raise TypeError(f"{type(reason).__name__} of {shard.name} has nobody who gets it")
-
-    def on_shard_gone(self) -> None:
-        """Nobody else wants to know."""
 
     # -- leadership ----------------------------------------------------------------------------------------------
 
@@ -102,6 +81,16 @@ class CoordinatorRuntime(ABC, Generic[S]):
         self._closed = True
         for partition in list(self._shards):
             self.stop_leading(partition)
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def new_token(self) -> Token:
+        self._tokens += 1
+        return Token(self._tokens)
+
+    def submit(self, request: ShardRequest, runtime: ShardRuntime[S] | None) -> Message | Later[Message]:
+        """The reply, or what to await for it; `runtime` is that of the request's key."""
+        return self.refuse(request, ErrorCode.NOT_COORDINATOR) if runtime is None else runtime.ask(request)
 
     # -- shards --------------------------------------------------------------------------------------------------
 

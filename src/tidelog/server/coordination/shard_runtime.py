@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from tidelog.coordinators.decision import (
     Answer,
@@ -33,7 +34,7 @@ from tidelog.records.batch import CorruptBatch
 from tidelog.records.record import Record
 from tidelog.server.coordination.lifecycle import REFUSAL_AFTER, SHARD_LIFECYCLE, ShardStage, ShardStep
 from tidelog.server.coordination.loading import load
-from tidelog.server.coordination.port import CommitWait, CoordinatorLog
+from tidelog.server.coordination.port import CommitWait, CoordinatorLog, meaning_for_clients
 from tidelog.server.coordination.shard_work import ShardTasks, ShardTimer
 
 logger = logging.getLogger(__name__)
@@ -54,33 +55,33 @@ class ShardLimits:
     load_buffer_bytes: int = 5 << 20
 
 
-class ShardOwner(Protocol[S]):
+class ShardOwner(ABC, Generic[S]):
     """The coordinator that a shard belongs to: what differs between coordinators."""
 
-    @property
-    def format(self) -> RecordFormat: ...
+    format: ClassVar[RecordFormat]
 
+    @abstractmethod
     def new_shard(self, leader_epoch: int) -> S: ...
 
+    @abstractmethod
     def refuse(self, request: ShardRequest, code: ErrorCode) -> Message:
         """The reply that says nothing but `code`."""
-        ...
 
     def refusal_by_log(self, request: ShardRequest, code: ErrorCode) -> ErrorCode:
         """What the client learns if the log refuses the records, or does not commit them in time."""
-        ...
+        return meaning_for_clients(code)
 
     def follow_up(self, shard: ShardRuntime[S]) -> Callable[[], None] | None:
         """Called when a decision has been replayed: what is to be done when it is committed, if anything."""
-        ...
+        return None
 
     def on_undecided(self, shard: ShardRuntime[S], request: ShardRequest, reason: Undecided) -> None:
         """Get what is missing, then `decide` or `refuse` the request."""
-        ...
+        raise TypeError(f"nobody gets what {type(reason).__name__} of {shard.name} wants")
 
     def on_shard_gone(self) -> None:
         """A shard was closed or has failed."""
-        ...
+        return
 
 
 class _WaitingRequest:
@@ -120,7 +121,6 @@ class ShardRuntime(Generic[S]):
         self._log = log
         self._limits = limits
         self._clock = clock
-        self._tokens = 0
         self._pending: dict[Token, _WaitingRequest] = {}
         self._commit_waits: dict[asyncio.Future[object], None] = {}
         self._timer = ShardTimer(clock, self._on_time)
@@ -128,10 +128,6 @@ class ShardRuntime(Generic[S]):
         self.tasks.spawn(self._load())
 
     # -- requests ------------------------------------------------------------------------------------------------
-
-    def new_token(self) -> Token:
-        self._tokens += 1
-        return Token(self._tokens)
 
     def ask(self, request: ShardRequest) -> Message | Later[Message]:
         """The reply, or what to await for it."""

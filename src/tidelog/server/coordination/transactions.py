@@ -110,18 +110,16 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
 
     def ask(self, transactional_id: str, message: Message, version: int) -> Message | Later[Message]:
         """The reply to a request that concerns one transactional id, or what to await for it."""
-        return _ask(self.runtime_of(transactional_id), message, version)
+        request = ShardRequest(token=self.new_token(), message=message, version=version)
+        return self.submit(request, self.runtime_of(transactional_id))
 
     def ask_patiently(self, transactional_id: str, message: Message, version: int) -> Message | Later[Message]:
         """As `ask`, for a question that nobody else waits behind: where the markers of the last transaction are still
         on their way, it waits for them first."""
         runtime = self.runtime_of(transactional_id)
-        if (
-            runtime is None
-            or runtime.stage is not ShardStage.ACTIVE
-            or not runtime.shard.is_completing(transactional_id)
-        ):
-            return _ask(runtime, message, version)
+        is_active = runtime is not None and runtime.stage is ShardStage.ACTIVE
+        if runtime is None or not is_active or not runtime.shard.is_completing(transactional_id):
+            return self.submit(ShardRequest(token=self.new_token(), message=message, version=version), runtime)
         completed = self._completions.of(transactional_id)
         return Later.run(self._ask_when_completed(completed, transactional_id, message, version))
 
@@ -163,9 +161,3 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
 
     def transactional_id_count(self) -> int:
         return sum(len(runtime.shard.transactions) for runtime in self._shards.values())
-
-
-def _ask(runtime: ShardRuntime[TransactionShard] | None, message: Message, version: int) -> Message | Later[Message]:
-    if runtime is None:
-        return replies.refused(message, ErrorCode.NOT_COORDINATOR, version)
-    return runtime.ask(ShardRequest(token=runtime.new_token(), message=message, version=version))
