@@ -15,7 +15,7 @@ from pathlib import Path
 
 LONGEST = 120
 AREA = r"[a-z][a-z0-9_./-]*"
-SUBJECT = re.compile(rf"(Revert \"|{AREA}(, {AREA})*: \S)")
+SUBJECT = re.compile(rf"(Revert \"|{AREA}((, | and ){AREA})*: \S)")
 
 
 def main(arguments: list[str]) -> int:
