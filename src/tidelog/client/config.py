@@ -103,6 +103,12 @@ class ConsumerConfig(ClientConfig):
     session_timeout_ms: int
 
 
+def given_options(bootstrap_servers: OptionValue, config: Options | None, options: Options) -> dict[str, OptionValue]:
+    """All that a client was created with, in one mapping."""
+    servers = {} if bootstrap_servers is None else {"bootstrap.servers": bootstrap_servers}
+    return {**(config or {}), **options, **servers}
+
+
 def client_config(options: Options) -> ClientConfig:
     """For `Admin`, and for whoever only needs to find the cluster."""
     values, _ = _read("clients", CLIENT_OPTIONS, options)

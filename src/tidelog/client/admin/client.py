@@ -17,7 +17,7 @@ from tidelog.client.admin.replicas import ReplicaAdmin
 from tidelog.client.admin.topics import TopicAdmin
 from tidelog.client.admin.transactions import TransactionAdmin
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.config import Options, OptionValue, client_config
+from tidelog.client.config import Options, OptionValue, client_config, given_options
 from tidelog.model.errors import ApiError
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
@@ -39,9 +39,7 @@ class Admin(TopicAdmin, TransactionAdmin, ReplicaAdmin, ConfigAdmin, GroupAdmin,
         randomness: Randomness | None = None,
         **options: OptionValue,
     ) -> None:
-        given = {**(config or {}), **options}
-        if bootstrap_servers is not None:
-            given["bootstrap.servers"] = bootstrap_servers
+        given = given_options(bootstrap_servers, config, options)
         self._cluster = Cluster(client_config(given), network=network, clock=clock, randomness=randomness)
 
     async def __aenter__(self) -> Admin:

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.assignors import ASSIGNORS
 from tidelog.client.consumer.join import Joined, Joiner
-from tidelog.client.consumer.listeners import Holdings
-from tidelog.client.consumer.subscription import Subscription
+from tidelog.client.consumer.member_parts import MemberParts
 from tidelog.client.errors import ClientError, is_retriable
 from tidelog.client.offsets.group_metadata import NO_GENERATION, ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
@@ -34,21 +31,9 @@ _OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 class ClassicMember:
     """One consumer's place in its group."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        config: ConsumerConfig,
-        group_id: str,
-        subscription: Subscription,
-        holdings: Holdings,
-        on_news: Callable[[], None],
-    ) -> None:
-        self._cluster = cluster
-        self._config = config
-        self._group_id = group_id
-        self._subscription = subscription
-        self._holdings = holdings
-        self._on_news = on_news
+    def __init__(self, parts: MemberParts) -> None:
+        self._cluster, self._config, self._group_id, self._subscription, self._holdings, self._on_news = parts
+        cluster, config, group_id = parts.cluster, parts.config, parts.group_id
         self._joiner = Joiner(cluster, config, group_id)
         # Whether partitions are kept during a rebalance: only if every strategy that may be chosen can do with that.
         self._cooperative = all(ASSIGNORS[name].cooperative for name in config.partition_assignment_strategy)

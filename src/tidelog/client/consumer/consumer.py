@@ -15,13 +15,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.config import Options, OptionValue, consumer_config
+from tidelog.client.config import Options, OptionValue, consumer_config, given_options
 from tidelog.client.consumer.classic_member import ClassicMember
 from tidelog.client.consumer.commits import CommitCallback, Commits
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.consumer.fetcher import RecordFetcher
 from tidelog.client.consumer.listeners import Holdings, Listener, RebalanceListeners
 from tidelog.client.consumer.member import GroupMember
+from tidelog.client.consumer.member_parts import MemberParts
 from tidelog.client.consumer.metrics import ConsumerMetrics
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import Positions
@@ -68,9 +69,7 @@ class Consumer(PartitionQuestions):
         randomness: Randomness | None = None,
         **options: OptionValue,
     ) -> None:
-        given = {**(config or {}), **options}
-        if bootstrap_servers is not None:
-            given["bootstrap.servers"] = bootstrap_servers
+        given = given_options(bootstrap_servers, config, options)
         self._config = consumer_config(given)
         self._cluster = Cluster(self._config, network=network, clock=clock, randomness=randomness)
         self._cluster.allow_auto_create = self._config.allow_auto_create_topics
@@ -163,14 +162,15 @@ class Consumer(PartitionQuestions):
         if self._config.group_id is not None:
             if self._member is None:
                 kind = ReconcilingMember if by_broker else ClassicMember
-                self._member = self._commits.member = kind(
-                    self._cluster,
-                    self._config,
-                    self._config.group_id,
-                    self._subscription,
-                    self._holdings,
-                    self._news.set,
+                parts = MemberParts(
+                    cluster=self._cluster,
+                    config=self._config,
+                    group_id=self._config.group_id,
+                    subscription=self._subscription,
+                    holdings=self._holdings,
+                    on_news=self._news.set,
                 )
+                self._member = self._commits.member = kind(parts)
             self._member.subscription_changed()
         self._news.set()
 

@@ -10,7 +10,7 @@ from tidelog.model.errors import ErrorCode
 
 
 class GroupMember(Protocol):
-    # What the reader has to be told. Taken away when it was.
+    # What the reader's next call raises.
     failure: Exception | None
 
     @property

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Collection, Coroutine
 from dataclasses import replace
 from typing import Any
 
-from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.cluster import CoordinatorKind
 from tidelog.client.cluster.routing import ask_coordinator
-from tidelog.client.config import ConsumerConfig
-from tidelog.client.consumer.listeners import Holdings
+from tidelog.client.consumer.member_parts import MemberParts
 from tidelog.client.consumer.reconciliation import (
     LEAVING_EPOCH,
     PAUSING_EPOCH,
@@ -25,7 +24,6 @@ from tidelog.client.consumer.reconciliation import (
     MembershipState,
     Reconciliation,
 )
-from tidelog.client.consumer.subscription import Subscription
 from tidelog.client.errors import ClientError, UnsupportedByBroker, api_error, is_retriable
 from tidelog.client.offsets.committed import COORDINATION
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
@@ -45,21 +43,9 @@ _FIRST_INTERVAL_MS = 3_000
 
 
 class ReconcilingMember:
-    def __init__(
-        self,
-        cluster: Cluster,
-        config: ConsumerConfig,
-        group_id: str,
-        subscription: Subscription,
-        holdings: Holdings,
-        on_news: Callable[[], None],
-    ) -> None:
-        self._cluster = cluster
-        self._config = config
-        self._group_id = group_id
-        self._subscription = subscription
-        self._holdings = holdings
-        self._on_news = on_news
+    def __init__(self, parts: MemberParts) -> None:
+        self._cluster, self._config, self._group_id, self._subscription, self._holdings, self._on_news = parts
+        cluster, config, group_id = parts.cluster, parts.config, parts.group_id
         identity = Identity(
             group_id=group_id,
             instance_id=config.group_instance_id,

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import TopicMetadata
-from tidelog.client.config import Options, OptionValue, producer_config
+from tidelog.client.config import Options, OptionValue, given_options, producer_config
 from tidelog.client.errors import (
     ApiTimeout,
     BufferExhausted,
@@ -68,9 +68,7 @@ class Producer:
         randomness: Randomness | None = None,
         **options: OptionValue,
     ) -> None:
-        given = {**(config or {}), **options}
-        if bootstrap_servers is not None:
-            given["bootstrap.servers"] = bootstrap_servers
+        given = given_options(bootstrap_servers, config, options)
         if isinstance(partitioner, str):
             given["partitioner"] = partitioner
         self._config = producer_config(given)
