@@ -20,6 +20,7 @@ where a group changes its protocol.
     listing.py        ListGroups, DescribeGroups, DeleteGroups
     records.py        how all this is written to the log
     invariants.py     what must hold of a shard between two decisions
+    savepoint.py      what a decision may touch, so that one that fails can be undone
     replies.py        what an error looks like in each reply
 
 Invariants that are easy to break:

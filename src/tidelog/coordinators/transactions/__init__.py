@@ -13,6 +13,7 @@ A shard is one partition of `__transaction_state`, and `shard.TransactionShard` 
     listing.py           ListTransactions, DescribeTransactions
     records.py           how all this is written to the log
     invariants.py        what must hold of a shard between two decisions
+    savepoint.py         what a decision may touch, so that one that fails can be undone
     state.py settings.py replies.py
 
 Invariants that are easy to break:

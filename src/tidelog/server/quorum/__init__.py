@@ -1,0 +1,19 @@
+"""A node's part in the metadata quorum, and its life in the cluster.
+
+control_plane.py      all of it put together: log, replica, image, controller
+settings.py           what the configuration comes to for the quorum
+runtime.py            drives a `QuorumReplica`: one event at a time
+quorum_log.py         the metadata log as the quorum sees it
+snapshots.py          takes snapshots when they are due, and drops old ones
+snapshot_files.py     their files
+metadata.py           the image: the latest snapshot and the committed log after it
+publishing.py         hands each image to those who act on it, in order
+active_controller.py  decides for the whole cluster while this node leads
+answers.py            its replies to administrative requests
+absent_brokers.py     has brokers fenced whose processes are gone
+lifecycle.py          a broker registers, catches up, serves, and hands over before it stops
+channel.py            the way from a broker to the active controller
+envelope.py           a client's request on that way (KIP-590)
+peers.py              connections to other nodes
+leader_watch.py       tells operators that the quorum has no leader
+"""

@@ -1,0 +1,10 @@
+"""The replicas of a broker: their logs, who waits for them, and what happens when a disk fails.
+
+registry.py          all of them, kept in step with the cluster image
+replica.py           one replica: the log, and what is known about the others
+waits.py             producers wait for the high watermark, readers for bytes
+flusher.py           brings logs to the device in a thread
+moves.py             replicas change their log directory while they are in use (KIP-113)
+damage.py            damaged logs: which are fetched again, which stay
+storage_failures.py  a disk fails or is full: it is counted, logged, and the controller learns of it
+"""
