@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
+from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import AppendResult
 from tidelog.storage.log.timestamp_lookup import at_once, seek_max
 
@@ -118,6 +123,46 @@ def test_log_can_start_anew_anywhere(filled: Harness, start: int, restart: bool)
     assert log.producer_states.snapshot() == []
     h.append(b"x", epoch=3)
     assert h.values() == [(start, b"x")]
+
+
+CHANGES = ("open", "rename", "remove", "sync_directory")
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO])
+@pytest.mark.parametrize("offset", [0, 25, 1000])
+def test_a_disk_that_fails_on_the_way_leaves_a_log_with_segments(
+    filled: Harness, monkeypatch: pytest.MonkeyPatch, number: int, offset: int
+) -> None:
+    """Either nothing has changed, and it works when it is tried again, or the directory is offline."""
+    h = filled
+    outcomes: set[str] = set()
+    allowed_calls = calls_left = 0
+
+    def fail_at_the_last(original: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        nonlocal calls_left
+        calls_left -= 1
+        if calls_left < 0:
+            raise OSError(number, "injected")
+        return original(*arguments, **options)
+
+    while "done" not in outcomes:
+        calls_left = allowed_calls
+        allowed_calls += 1
+        with monkeypatch.context() as patch:
+            for name in CHANGES:
+                patch.setattr(h.filesystem, name, partial(fail_at_the_last, getattr(h.filesystem, name)))
+            try:
+                h.log.truncate_fully_and_start_at(offset, now_ms=h.now)
+                outcomes.add("done")
+            except StorageFailure as failure:
+                outcomes.add("refused" if failure.is_shortage else "offline")
+        assert len(h.log.segments) > 0
+        if h.directory.failure is None:
+            h.log.check_invariants()
+        else:
+            h.crash_and_reopen()
+    assert outcomes == ({"refused", "offline", "done"} if number == errno.EMFILE else {"offline", "done"})
+    assert (h.log.log_start_offset, h.log.log_end_offset) == (offset, offset)
 
 
 def test_cutting_below_the_first_segment_starts_anew_there(filled: Harness) -> None:

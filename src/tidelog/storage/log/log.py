@@ -99,6 +99,7 @@ class Log:
         subject = f"log of {topic_partition} in {environment.path}"
         self._guard = DiskGuard(environment.health, subject)
         self._growth_guard = DiskGuard(environment.health, subject, growing=True)
+        self._cut_guard = DiskGuard(environment.health, subject, must_finish=True)
         self.exchange = SegmentExchange(
             environment.filesystem,
             self._guard,
@@ -521,6 +522,8 @@ class Log:
         with self._guard:
             # Repairs an index that would lead astray, or fails before anything has changed.
             locate(target, self.config, offset)
+            self._require_descriptor()
+        with self._cut_guard:
             self.exchange.revoke()
             self._flusher.forget_from(offset)
             removals = self._drop_segments_above(offset, now_ms=now_ms)
@@ -543,13 +546,18 @@ class Log:
         """Drop all records; the log goes on, empty, at `offset`."""
         self._require_open()
         with self._guard:
+            self._require_descriptor()
+        with self._cut_guard:
             self.exchange.revoke()
             self._flusher.forget_from(0)
-            removals = self._drop_segments_above(-1, now_ms=now_ms)
+            dropped = list(self.segments)
+            # The last one first, as below.
+            removals = [self._remove_files(segment, now_ms) for segment in reversed(dropped)]
             if self.cleaned_up_to is not None:
                 self.cleaned_up_to = offset
             self._snapshots.remove_all()
-            self.segments.add(self._new_segment(offset, now_ms=now_ms))
+            # A log is never without a segment, not even one whose disk fails in here.
+            self.segments.exchange(dropped, self._new_segment(offset, now_ms=now_ms))
             self.log_start_offset = self.log_end_offset = self.high_watermark = offset
             self._stored_end = MAX_LONG
             self._flusher.recovery_point = offset
@@ -566,14 +574,22 @@ class Log:
 
         Where recovery would take a gap for one of the cleaner, each is gone for good before the next one goes.
         """
-        dropped = self.segments.above(offset)[::-1]
-        known_gaps_end = max(self.exchange.gaps.end_offset, self.cleaned_up_to or 0)
         removals = []
-        for segment in dropped:
-            removals.append(self._remove_segments([segment], now_ms))
-            if segment.base_offset <= known_gaps_end:
-                self._filesystem.sync_directory(self.directory)
+        for segment in self.segments.above(offset)[::-1]:
+            self.segments.remove(segment)
+            removals.append(self._remove_files(segment, now_ms))
         return removals
+
+    def _remove_files(self, segment: Segment, now_ms: int) -> FileRemoval:
+        paths = segment.rename_files(DELETED_SUFFIX)
+        self._snapshots.remove(segment.base_offset)
+        if segment.base_offset <= max(self.exchange.gaps.end_offset, self.cleaned_up_to or 0):
+            self._filesystem.sync_directory(self.directory)
+        return FileRemoval(paths=paths, due_ms=now_ms + self.config.file_delete_delay_ms)
+
+    def _require_descriptor(self) -> None:
+        """Fails while the process has none left, before anything has changed. Raises OSError."""
+        self._filesystem.sync_directory(self.directory)
 
     def _remove_segments(self, segments: Sequence[Segment], now_ms: int) -> FileRemoval:
         self.exchange.revoke()
