@@ -80,7 +80,7 @@ def run() -> Iterator[Row]:
 @contextlib.asynccontextmanager
 async def _connections(target: MeasuredBroker, count: int) -> AsyncIterator[list[ClientConnection]]:
     network = AsyncioNetwork()
-    settings = ConnectionSettings(client_id="benchmark", request_timeout_ms=60_000)
+    settings = ConnectionSettings(client_id="benchmark", connect_timeout_ms=10_000, request_timeout_ms=60_000)
     opened = [await open_connection(network, "127.0.0.1", target.port, settings) for _ in range(count)]
     try:
         yield opened

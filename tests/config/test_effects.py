@@ -105,6 +105,30 @@ def test_settings_that_parts_receive_are_read_by_them() -> None:
     assert found >= 8
 
 
+def defaults_of_settings(trees: Mapping[str, ast.Module]) -> set[str]:
+    """The fields of objects of settings that have a number, word or truth value as their default."""
+    return {
+        f"{node.name}.{each.target.id}"
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("Settings", "Limits", "Rules", "Config"))
+        for each in node.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+        if isinstance(each.value, ast.Constant | ast.BinOp) and getattr(each.value, "value", 0) is not None
+    }
+
+
+def test_defaults_stand_in_the_catalogue_only() -> None:
+    trees = sources_of("server/**/*.py", "coordinators/**/*.py", "consensus/*.py", "storage/**/*.py", "records/*.py")
+    assert defaults_of_settings(trees) == {
+        # Not configurable.
+        "ConsumerGroupSettings.removal_retry_ms",
+        "GroupSettings.new_member_join_timeout_ms",
+    }
+    planted = ast.parse("class LogConfig:\n    segment_bytes: int = 1 << 30\n    retention_ms: int")
+    assert defaults_of_settings({"planted": planted}) == {"LogConfig.segment_bytes"}
+
+
 # -- the mechanism finds what it is for ------------------------------------------------------------------------------
 
 PLANTED = ConfigDefinition(name="planted.ms", type=ConfigType.INT, default=1, documentation="Planted.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from struct import pack, unpack_from
+from typing import Any
 
 import pytest
 from support.processes import free_port
@@ -78,8 +80,10 @@ async def peer(script: Script) -> AsyncIterator[tuple[int, list[Peer]]]:
         server.close()
 
 
-def settings(**changes: float) -> ConnectionSettings:
-    return ConnectionSettings(client_id="test", **changes)  # type: ignore[arg-type]
+def settings(**changes: Any) -> ConnectionSettings:
+    return replace(
+        ConnectionSettings(client_id="test", connect_timeout_ms=10_000, request_timeout_ms=30_000), **changes
+    )
 
 
 async def forever(a_peer: Peer) -> None:

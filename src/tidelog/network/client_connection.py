@@ -64,8 +64,8 @@ class UnsupportedByBroker(Exception):
 class ConnectionSettings:
     client_id: str | None = None
     software_version: str = "0"
-    connect_timeout_ms: float = 10_000
-    request_timeout_ms: float = 30_000
+    connect_timeout_ms: float
+    request_timeout_ms: float
     max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
     max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
 

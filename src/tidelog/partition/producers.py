@@ -26,8 +26,8 @@ from tidelog.partition.verification import (
 from tidelog.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, BatchHeader, Buffer
 from tidelog.records.control import EndTransactionMarker, read_end_transaction_marker
 
-# producer.id.expiration.ms
-DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
+# For those who only look at what a log contains. In a broker producer.id.expiration.ms counts.
+NO_EXPIRATION_MS = (1 << 63) - 1
 # transaction.max.timeout.ms plus this, and an open transaction is late: its coordinator should have aborted it.
 LATE_TRANSACTION_GRACE_MS = 300_000
 
@@ -83,7 +83,7 @@ class ProducerStates:
 
     __slots__ = ("_entries", "_recalled", "_transactions", "_verifications", "end_offset", "expiration_ms")
 
-    def __init__(self, *, expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS, end_offset: int = 0) -> None:
+    def __init__(self, *, expiration_ms: int = NO_EXPIRATION_MS, end_offset: int = 0) -> None:
         self.expiration_ms = expiration_ms
         # Everything before this offset is reflected here.
         self.end_offset = end_offset

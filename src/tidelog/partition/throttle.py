@@ -18,7 +18,7 @@ class RateLimit:
 
     __slots__ = ("_samples", "_total", "_window_ms", "_windows", "bytes_per_second")
 
-    def __init__(self, bytes_per_second: int = UNLIMITED, *, windows: int = 11, window_ms: float = 1_000.0) -> None:
+    def __init__(self, bytes_per_second: int = UNLIMITED, *, windows: int, window_ms: float) -> None:
         self.bytes_per_second = bytes_per_second
         self._windows = windows
         self._window_ms = window_ms

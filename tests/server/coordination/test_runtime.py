@@ -24,7 +24,7 @@ NAME = "printer"
 
 
 def coordinator_on(log: MemoryCoordinatorLog, *, commit_timeout_ms: int = 5000) -> LeaseCoordinator:
-    limits = ShardLimits(commit_timeout_ms=commit_timeout_ms)
+    limits = ShardLimits(commit_timeout_ms=commit_timeout_ms, load_buffer_bytes=1 << 20)
     return LeaseCoordinator(log, limits=limits, partition_count=lambda: 1, clock=SystemClock())
 
 

@@ -17,7 +17,7 @@ from tidelog.storage.cleaner.key_map import NO_OFFSET, SLOT_SIZE, KeyMap
 def test_map_agrees_with_a_dictionary_until_it_is_full(
     puts: list[tuple[bytes, int]], asked: list[bytes], slots: int
 ) -> None:
-    keys = KeyMap(slots * SLOT_SIZE)
+    keys = KeyMap(slots * SLOT_SIZE, 0.9)
     model: dict[bytes, int] = {}
     for key, offset in puts:
         if keys.full:
@@ -30,7 +30,7 @@ def test_map_agrees_with_a_dictionary_until_it_is_full(
 
 
 def test_memory_is_bounded_and_well_used() -> None:
-    keys = KeyMap(1 << 20)
+    keys = KeyMap(1 << 20, 0.9)
     assert keys.memory_bytes <= 1 << 20
     # As many keys as Apache Kafka fits into the same memory, but for the few slots to the next prime.
     assert keys.capacity >= (1 << 20) // 24 * 0.9 - 100
@@ -45,7 +45,7 @@ def test_memory_is_bounded_and_well_used() -> None:
 
 
 def test_full_map_still_takes_later_offsets_of_known_keys() -> None:
-    keys = KeyMap(7 * SLOT_SIZE)
+    keys = KeyMap(7 * SLOT_SIZE, 0.9)
     for number in range(keys.capacity):
         keys.put(b"%d" % number, number)
     keys.put(b"0", 100)
@@ -55,4 +55,4 @@ def test_full_map_still_takes_later_offsets_of_known_keys() -> None:
 @pytest.mark.parametrize("size", [0, SLOT_SIZE - 1, SLOT_SIZE])
 def test_memory_for_no_key_at_all_is_refused(size: int) -> None:
     with pytest.raises(ValueError, match="too few"):
-        KeyMap(size)
+        KeyMap(size, 0.9)

@@ -51,8 +51,8 @@ S = TypeVar("S", bound=CoordinatorShard)
 class ShardLimits:
     """How long answers may wait for replicas, and how much is read at a time while loading."""
 
-    commit_timeout_ms: int = 5000
-    load_buffer_bytes: int = 5 << 20
+    commit_timeout_ms: int
+    load_buffer_bytes: int
 
 
 class ShardOwner(ABC, Generic[S]):

@@ -276,6 +276,7 @@ class LeaderFetcher:
             ConnectionSettings(
                 client_id=f"broker-{self._following.broker_id}-fetcher-{self.leader_id}",
                 connect_timeout_ms=config.socket_connection_setup_timeout_ms,
+                request_timeout_ms=config.replica_socket_timeout_ms,
                 # The first batch is sent whole even if it alone is above the limit (KIP-74); none is larger than
                 # the request that brought it.
                 max_frame_bytes=config.replica_fetch_response_max_bytes + config.socket_request_max_bytes,

@@ -26,7 +26,7 @@ class KeyMap:
 
     __slots__ = ("_slots", "_table", "capacity", "size")
 
-    def __init__(self, memory_bytes: int, load_factor: float = 0.9) -> None:
+    def __init__(self, memory_bytes: int, load_factor: float) -> None:
         self._slots = _largest_prime(memory_bytes // SLOT_SIZE)
         # Never quite full: the search for an unknown key ends at an empty slot.
         self.capacity = min(int(self._slots * load_factor), self._slots - 1)
