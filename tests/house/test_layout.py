@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from support.sources import SOURCES, modules
@@ -50,3 +51,17 @@ def test_tests_are_in_the_folder_of_what_they_test() -> None:
 def test_each_package_has_tests() -> None:
     packages = {path.parent.name for path in SOURCES.glob("tidelog/*/__init__.py")}
     assert {package for package in packages if not list((TESTS / package).glob("**/test_*.py"))} == set()
+
+
+def test_generated_pages_are_marked_for_github() -> None:
+    root = SOURCES.parent
+    marked = {
+        line.split()[0] for line in (root / ".gitattributes").read_text().splitlines() if "generated=true" in line
+    }
+    pages = {str(page.relative_to(root)): page.read_text()[:600] for page in (root / "docs").glob("**/*.md")}
+    generated = {
+        name for name, text in pages.items() if re.search("(Written|Drawn) by `make|page is written from", text)
+    }
+    assert generated <= marked
+    assert {name for name in marked if name.startswith("docs/")} <= generated
+    assert "src/tidelog/protocol/messages/**" in marked
