@@ -6,7 +6,7 @@ of its versions); `tidelog.protocol.codec` turns a description and a version int
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 LAST = 32767
 NEVER = (1, 0)
@@ -64,6 +64,14 @@ class Message:
 
 # Not written out in the generated classes, because some of them have a field that is named `type`.
 Structs = dict[str, type[Message]]
+
+
+M = TypeVar("M", bound=Message)
+
+
+def replaced(message: M, **changes: Any) -> M:
+    """A copy in which these fields have other values."""
+    return type(message)(**{name: getattr(message, name) for name in message.__slots__} | changes)
 
 
 def covers(versions: Versions, version: int) -> bool:

@@ -9,6 +9,7 @@ from tidelog.protocol.messages.consumer_group_describe_response import (
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
+from tidelog.protocol.schema import replaced
 from tidelog.server.api.consumer_group_heartbeat import is_enabled
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
@@ -40,15 +41,7 @@ class ConsumerGroupDescribeHandler:
         found = self._groups.describe_consumer_group(group_id)
         if found.error_code or not with_operations:
             return found
-        return DescribedGroup(
-            group_id=found.group_id,
-            group_state=found.group_state,
-            group_epoch=found.group_epoch,
-            assignment_epoch=found.assignment_epoch,
-            assignor_name=found.assignor_name,
-            members=found.members,
-            authorized_operations=GROUP_OPERATIONS,
-        )
+        return replaced(found, authorized_operations=GROUP_OPERATIONS)
 
 
 def _refused(group_id: str) -> DescribedGroup:

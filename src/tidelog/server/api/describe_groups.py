@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
-from tidelog.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from tidelog.protocol.messages.describe_groups_response import DescribeGroupsResponse
+from tidelog.protocol.schema import replaced
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.declaration import DESCRIBE_GROUP, Api
 from tidelog.server.replies.authorized_operations import GROUP_OPERATIONS
@@ -20,16 +21,8 @@ class DescribeGroupsHandler:
     def handle(self, request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
         groups = [self._groups.describe_group(group_id, context.version) for group_id in request.groups]
         if request.include_authorized_operations:
-            groups = [group if group.error_code else _with_operations(group) for group in groups]
+            groups = [
+                group if group.error_code else replaced(group, authorized_operations=GROUP_OPERATIONS)
+                for group in groups
+            ]
         return DescribeGroupsResponse(groups=groups)
-
-
-def _with_operations(group: DescribedGroup) -> DescribedGroup:
-    return DescribedGroup(
-        group_id=group.group_id,
-        group_state=group.group_state,
-        protocol_type=group.protocol_type,
-        protocol_data=group.protocol_data,
-        members=group.members,
-        authorized_operations=GROUP_OPERATIONS,
-    )

@@ -32,6 +32,7 @@ from tidelog.protocol.messages.produce_response import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from tidelog.protocol.schema import replaced
 from tidelog.records.produce_rules import ProduceRejection
 from tidelog.records.produced_records import RecordsWork
 from tidelog.server.api import legacy_produce
@@ -366,11 +367,4 @@ def _with_hint(hints: LeaderHints, topic: str | None, answer: PartitionProduceRe
     if answer.error_code not in REDIRECTING:
         return answer
     leader, leader_epoch = hints.leader_of(topic, answer.index)
-    return PartitionProduceResponse(
-        index=answer.index,
-        error_code=answer.error_code,
-        base_offset=answer.base_offset,
-        log_start_offset=answer.log_start_offset,
-        error_message=answer.error_message,
-        current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=leader_epoch),
-    )
+    return replaced(answer, current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=leader_epoch))

@@ -22,7 +22,7 @@ from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from tidelog.protocol.schema import Message
+from tidelog.protocol.schema import Message, replaced
 from tidelog.server.api.ports import Admit, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.verification import Admission, ClientLevel, Write, is_coordinator_away
@@ -89,7 +89,7 @@ class TxnOffsetCommitHandler:
             return _refused(request.topics, _for_group_client(code, context.version))
         unknown = [topic for topic in request.topics if topic.name in missing]
         if unknown:
-            request = _with_topics(request, [topic for topic in request.topics if topic.name not in missing])
+            request = replaced(request, topics=[topic for topic in request.topics if topic.name not in missing])
         # The group's decision is appended before anything else can happen, so the check above still holds.
         outcome = self._groups.ask(request.group_id, request, context)
         if isinstance(outcome, Message):
@@ -149,19 +149,6 @@ def _finish(outcome: Message, unknown: list[TxnOffsetCommitRequestTopic], versio
         return outcome
     refused = _refused(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return TxnOffsetCommitResponse(topics=[*outcome.topics, *refused.topics])
-
-
-def _with_topics(request: TxnOffsetCommitRequest, topics: list[TxnOffsetCommitRequestTopic]) -> TxnOffsetCommitRequest:
-    return TxnOffsetCommitRequest(
-        transactional_id=request.transactional_id,
-        group_id=request.group_id,
-        producer_id=request.producer_id,
-        producer_epoch=request.producer_epoch,
-        generation_id=request.generation_id,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        topics=topics,
-    )
 
 
 def _refused(topics: Sequence[TxnOffsetCommitRequestTopic], code: ErrorCode) -> TxnOffsetCommitResponse:

@@ -7,7 +7,7 @@ that broker can check it. Everything else is for the controller (`tidelog.contro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +24,11 @@ from tidelog.protocol.messages.incremental_alter_configs_response import Increme
 from tidelog.server.configuration.log_levels import alter_log_levels
 
 Request = TypeVar("Request", AlterConfigsRequest, IncrementalAlterConfigsRequest)
+_Answer = TypeVar(
+    "_Answer",
+    alter_configs_response.AlterConfigsResourceResponse,
+    incremental_alter_configs_response.AlterConfigsResourceResponse,
+)
 _Resource = tuple[int, str]
 
 
@@ -68,17 +73,9 @@ async def join_incremental(
     forward: Callable[[IncrementalAlterConfigsRequest], Awaitable[IncrementalAlterConfigsResponse]],
 ) -> IncrementalAlterConfigsResponse:
     """The answers of this node and of the controller, in the order of the request."""
-    kind = incremental_alter_configs_response.AlterConfigsResourceResponse
     forwarded = (await forward(split.rest)).responses if split.rest.resources else ()
-    answers = {(each.resource_type, each.resource_name): each for each in forwarded}
-    answers |= {resource: kind(**_fields(resource, error)) for resource, error in split.answered.items()}
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            answers[resource]
-            for each in request.resources
-            if (resource := (each.resource_type, each.resource_name)) in answers
-        ]
-    )
+    kind = incremental_alter_configs_response.AlterConfigsResourceResponse
+    return IncrementalAlterConfigsResponse(responses=_in_order(request, split.answered, forwarded, kind))
 
 
 async def join_replacement(
@@ -86,17 +83,21 @@ async def join_replacement(
     split: Split[AlterConfigsRequest],
     forward: Callable[[AlterConfigsRequest], Awaitable[AlterConfigsResponse]],
 ) -> AlterConfigsResponse:
-    kind = alter_configs_response.AlterConfigsResourceResponse
     forwarded = (await forward(split.rest)).responses if split.rest.resources else ()
+    kind = alter_configs_response.AlterConfigsResourceResponse
+    return AlterConfigsResponse(responses=_in_order(request, split.answered, forwarded, kind))
+
+
+def _in_order(
+    request: AlterConfigsRequest | IncrementalAlterConfigsRequest,
+    answered: Mapping[_Resource, ApiError | None],
+    forwarded: Sequence[_Answer],
+    kind: type[_Answer],
+) -> list[_Answer]:
     answers = {(each.resource_type, each.resource_name): each for each in forwarded}
-    answers |= {resource: kind(**_fields(resource, error)) for resource, error in split.answered.items()}
-    return AlterConfigsResponse(
-        responses=[
-            answers[resource]
-            for each in request.resources
-            if (resource := (each.resource_type, each.resource_name)) in answers
-        ]
-    )
+    answers |= {resource: kind(**_fields(resource, error)) for resource, error in answered.items()}
+    asked = [(each.resource_type, each.resource_name) for each in request.resources]
+    return [answers[resource] for resource in asked if resource in answers]
 
 
 def _alter_loggers(resource: AlterConfigsResource, node_id: int, *, validate_only: bool) -> ApiError | None:
