@@ -5,7 +5,6 @@
     pipelines/ demo/    ready jobs that settings describe, and one that is killed for show
     mirror/ databases/  the targets of pipelines: another cluster, a table
     outbox/ log_files/  more sources: events in a database, the files of a log directory
-    models/             the protocols as models, for exhaustive exploration
     workers/ daemon.py  what holds in Spark's Python processes, and what they are forked from
     versions/           what differs between versions of Spark
 

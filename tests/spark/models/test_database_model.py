@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from support.spark_models.database_model import DatabaseModel
+from support.spark_models.mirror_model import MirrorModel
+from support.spark_models.spark_model import Bounds
 
 from tidelog.spark.databases.progress import BatchRefused, PipelineBatch, Progress, ProgressVerdict, decide
-from tidelog.spark.models.database_model import DatabaseModel
-from tidelog.spark.models.mirror_model import MirrorModel
-from tidelog.spark.models.spark_model import Bounds
 from tidelog.testing.exhaustive import explore
 
 SMALL = Bounds(rows=1, batches=2, starts=3, disasters=1)

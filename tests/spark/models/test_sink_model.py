@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 import pytest
+from support.spark_models.sink_model import SinkModel, SinkState
+from support.spark_models.spark_model import Bounds
 
-from tidelog.spark.models.sink_model import SinkModel, SinkState
-from tidelog.spark.models.spark_model import Bounds
 from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.note import BatchDecision, Note, Publish, Refuse, Skip, decide
 from tidelog.testing.exhaustive import explore

@@ -4,7 +4,7 @@ The database remembers for every pipeline which query wrote last, which of its b
 (`tidelog.spark.sink.batch_identity`). All of it is read and changed in the transaction that writes the rows. A batch is
 taken for written only if it is the same one, and written only if it is the next one; everything else is refused. The
 way out is always the same: a new checkpoint, which goes on from the offsets that the database has. Every order of
-crashes, restores and second drivers is gone through in `tidelog.spark.models.database_model`.
+crashes, restores and second drivers is gone through in `tests/support/spark_models/database_model.py`.
 """
 
 from __future__ import annotations

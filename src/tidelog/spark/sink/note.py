@@ -6,7 +6,7 @@ is there exactly if the rows are. Nobody ever joins the group.
 
 A micro-batch is skipped only if it is known to be the one of the note, and published only if it is known to be the
 next one. Everything else stops the query. Every order of crashes, restores and second drivers is gone through in
-`tidelog.spark.models.sink_model`, with the decisions that are here.
+`tests/support/spark_models/sink_model.py`, with the decisions that are here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The model of atomicity=prepared (`tidelog.spark.sink.prepared.model`), through which a script leads one way.
+"""The model of atomicity=prepared (`support.spark_models.prepared_model`), through which a script leads one way.
 
 What a driver completes and aborts is decided by the code of the sink. The invariants hold after every step.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
+from support.spark_models.prepared_model import PreparedModel, PreparedWorld
 from support.transcripts import Scripted
 
-from tidelog.spark.sink.prepared.model import PreparedModel, PreparedWorld
 from tidelog.testing.exhaustive import Step
 
 # What nobody wants to happen: only when the script says so.

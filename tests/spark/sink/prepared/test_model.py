@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.spark_models.prepared_model import PreparedModel
 
 from tidelog.spark.sink.prepared.decision import Begun, CommitDecision, RecoveryPlan, plan_recovery
-from tidelog.spark.sink.prepared.model import PreparedModel
 from tidelog.testing.exhaustive import explore
 
 # Larger than any path through these models: they are explored to the end.

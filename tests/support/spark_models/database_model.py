@@ -1,6 +1,6 @@
 """A model of the database sink: drivers that write rows and progress in one transaction of the database. Pure.
 
-As `tidelog.spark.models.sink_model`, with one thing more: the checkpoint may be deleted, which the messages
+As `support.spark_models.sink_model`, with one thing more: the checkpoint may be deleted, which the messages
 recommend, and the next query takes over where the database ends. The decisions are those of
 `tidelog.spark.databases.progress`; `DatabaseModel` takes others, so that a test can plant a mistake and see it found.
 """
@@ -10,17 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tidelog.spark.databases.progress import (
-    BatchRefused,
-    PipelineBatch,
-    Progress,
-    ProgressVerdict,
-    Span,
-    check_spans,
-    decide,
-)
-from tidelog.spark.models.sink_model import identity_between
-from tidelog.spark.models.spark_model import (
+from support.spark_models.sink_model import identity_between
+from support.spark_models.spark_model import (
     BEGIN,
     DONE,
     Bounds,
@@ -35,6 +26,16 @@ from tidelog.spark.models.spark_model import (
     rows_between,
     with_driver,
     written,
+)
+
+from tidelog.spark.databases.progress import (
+    BatchRefused,
+    PipelineBatch,
+    Progress,
+    ProgressVerdict,
+    Span,
+    check_spans,
+    decide,
 )
 from tidelog.testing.exhaustive import Step
 

@@ -1,17 +1,18 @@
 """A model of the mirror: what is at the target is known by the source offsets that are committed there. Pure.
 
 It is that of the database sink with the decisions of `tidelog.spark.mirror.progress`. That one driver publishes at a
-time, and learns what earlier ones did, is what `tidelog.spark.models.sink_model` is about.
+time, and learns what earlier ones did, is what `support.spark_models.sink_model` is about.
 """
 
 from __future__ import annotations
+
+from support.spark_models.database_model import DatabaseModel, DatabaseState, spans_of
+from support.spark_models.spark_model import Bounds, Driver
 
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.databases.progress import Progress
 from tidelog.spark.databases.progress import ProgressVerdict as Written
 from tidelog.spark.mirror.progress import MirrorRefused, MirrorVerdict, Noted, Offsets, decide, is_last_batch
-from tidelog.spark.models.database_model import DatabaseModel, DatabaseState, spans_of
-from tidelog.spark.models.spark_model import Bounds, Driver
 
 
 class MirrorModel(DatabaseModel):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from tidelog.spark.models.spark_model import (
+from support.spark_models.spark_model import (
     BEGIN,
     DONE,
     READY,
@@ -28,6 +28,7 @@ from tidelog.spark.models.spark_model import (
     with_driver,
     written,
 )
+
 from tidelog.spark.sink.batch_identity import BEGINNING, BatchIdentity, Reads
 from tidelog.spark.sink.note import BatchDecision, Note, Publish, Skip, decide, note_of, overtaken
 
