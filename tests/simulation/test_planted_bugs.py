@@ -27,7 +27,7 @@ from tidelog.server.coordination.shard_runtime import ShardRuntime
 from tidelog.server.declaration import Api
 from tidelog.server.replicas import replica as replica_module
 from tidelog.server.replicas.registry import Replicas, is_current
-from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
+from tidelog.server.replicas.replica import LeaderRules, PartitionLeadership, Replica
 from tidelog.server.replicas.waits import FetchWait, FetchWaits
 from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.routing.context import RequestContext
@@ -74,7 +74,7 @@ def wrap(patch: pytest.MonkeyPatch, owner: Any, name: str, replacement: Callable
 
 
 def answer_before_the_flush(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Log, "settled_end_offset", property(lambda self: self.log_end_offset))
+    patch.setattr(Log, "flushed_end_offset", property(lambda self: self.log_end_offset))
 
 
 def after_start(patch: pytest.MonkeyPatch, act: Callable[[Replica], None]) -> None:
@@ -124,7 +124,7 @@ def serve_beyond_the_watermark(patch: pytest.MonkeyPatch) -> None:
 def cut_at_the_watermark(patch: pytest.MonkeyPatch) -> None:
     """What Kafka did before KIP-101."""
 
-    def become_follower(original: Any, self: Replica, leadership: Leadership) -> None:
+    def become_follower(original: Any, self: Replica, leadership: PartitionLeadership) -> None:
         if leadership.leader_epoch != self.leader_epoch:
             self.log.truncate_to(self.log.high_watermark, now_ms=NOW_MS)
         original(self, leadership)
@@ -160,7 +160,7 @@ def count_an_in_sync_set_that_was_not_granted(patch: pytest.MonkeyPatch) -> None
 
 
 def forget_producers_on_fail_over(patch: pytest.MonkeyPatch) -> None:
-    def begin(original: Any, self: Replica, leadership: Leadership, rules: LeaderRules) -> PartitionProgress:
+    def begin(original: Any, self: Replica, leadership: PartitionLeadership, rules: LeaderRules) -> PartitionProgress:
         self.log.producer_states.reset(self.log.log_end_offset)
         progress: PartitionProgress = original(self, leadership, rules)
         return progress

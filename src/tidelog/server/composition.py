@@ -44,7 +44,7 @@ from tidelog.server.quorum.peers import Peers
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.server.quorum.runtime import QuorumRuntime
 from tidelog.server.quorum.snapshots import SnapshotTaker
-from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
@@ -81,18 +81,16 @@ def compose_control(
     assert directory.meta is not None
     voters = settings.voter_addresses(config)
     quorum_settings = settings.quorum_settings(config, directory.meta, voters)
-    connection = settings.connection_settings(config)
     acting_failed: Notice[[BaseException]] = Notice()
     leadership_changed: Notice[[Leadership]] = Notice()
     heard: Notice[[int]] = Notice()
-    controller_changed: Notice[[]] = Notice()
     log = QuorumLog.open(directory, ports.filesystem, ports.clock, settings.metadata_log_config(config))
     metadata = MetadataFollower(log, directory.meta.cluster_id, acting_failed)
     quorum = QuorumRuntime(
         settings=quorum_settings,
         log=log,
         wire=settings.quorum_wire(config, directory.meta, voters),
-        peers=Peers(ports.network, voters.get, connection),
+        peers=Peers(ports.network, voters.get, settings.connection_settings(config)),
         clock=ports.clock,
         randomness=ports.randomness,
         filesystem=ports.filesystem,
@@ -103,7 +101,7 @@ def compose_control(
         failed=failed,
     )
     acting_failed.listen(quorum.fail)
-    controller, answers = None, None
+    controller = None
     if quorum_settings.is_voter:
         controller = ActiveController(
             quorum=quorum,
@@ -114,9 +112,30 @@ def compose_control(
             network=ports.network,
             broker_gone=broker_gone,
         )
-        answers = ControllerAnswers(controller, BY_KEY)
         heard.listen(controller.absent_brokers.seen)
         leadership_changed.listen(controller.leadership_changed)
+    return _control_plane(
+        config,
+        ports,
+        log=log,
+        metadata=metadata,
+        quorum=quorum,
+        controller=controller,
+        leadership_changed=leadership_changed,
+    )
+
+
+def _control_plane(
+    config: BrokerConfig,
+    ports: Ports,
+    *,
+    log: QuorumLog,
+    metadata: MetadataFollower,
+    quorum: QuorumRuntime,
+    controller: ActiveController | None,
+    leadership_changed: Notice[[Leadership]],
+) -> ControlPlane:
+    controller_changed: Notice[[]] = Notice()
 
     def elected(leadership: Leadership) -> None:
         if leadership.leader_id is not None:
@@ -128,8 +147,10 @@ def compose_control(
             controller_changed()
 
     leadership_changed.listen(elected)
-    channel_peers = Peers(ports.network, voters.get, connection, connection_lost)
-    forwarding = Peers(ports.network, voters.get, connection)
+    address_of, connection = settings.voter_addresses(config).get, settings.connection_settings(config)
+    channel_peers = Peers(ports.network, address_of, connection, connection_lost)
+    forwarding = Peers(ports.network, address_of, connection)
+    answers = None if controller is None else ControllerAnswers(controller, BY_KEY)
     return ControlPlane(
         log=log,
         quorum=quorum,
@@ -215,7 +236,7 @@ def compose_broker(
         shortage=shortage,
         flush_wanted=flush_wanted,
     )
-    flusher = Flusher(ports.clock, replicas.storage_failed)
+    flusher = ReplicaFlusher(ports.clock, replicas.storage_failed)
     flush_wanted.listen(flusher.begin)
     replication = _replication(basis, replicas, flusher, authority or QuorumAuthority(control.channel))
     storage_failures = StorageFailures(
@@ -229,7 +250,7 @@ def compose_broker(
     return _node(basis, replicas, flusher, replication)
 
 
-def _replication(basis: _Basis, replicas: Replicas, flusher: Flusher, authority: InSyncAuthority) -> Replication:
+def _replication(basis: _Basis, replicas: Replicas, flusher: ReplicaFlusher, authority: InSyncAuthority) -> Replication:
     ports = basis.ports
     throttles = ReplicationThrottles(broker_id=basis.broker_id, clock=ports.clock, config=basis.live.config)
     following = Following(
@@ -293,7 +314,7 @@ def _coordinators(basis: _Basis, replicas: Replicas) -> _Coordinators:
     )
 
 
-def _node(basis: _Basis, replicas: Replicas, flusher: Flusher, replication: Replication) -> Node:
+def _node(basis: _Basis, replicas: Replicas, flusher: ReplicaFlusher, replication: Replication) -> Node:
     live, image, ports, control, metrics = basis.live, basis.image, basis.ports, basis.control, basis.metrics
     config = live.config
     cleaning = Cleaning(live=live, replicas=replicas, clock=ports.clock)

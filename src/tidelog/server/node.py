@@ -23,7 +23,7 @@ from tidelog.server.ports import Ports
 from tidelog.server.quorum.channel import ControllerChannel
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
-from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replication.runtime import Replication
@@ -43,7 +43,7 @@ class Node:
     lifecycle: BrokerLifecycle
     metrics: Metrics
     replicas: Replicas
-    flusher: Flusher
+    flusher: ReplicaFlusher
     replication: Replication
     moves: ReplicaMoves
     housekeeping: Housekeeping

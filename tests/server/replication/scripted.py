@@ -18,7 +18,7 @@ from tidelog.partition.divergence import diverging_epoch, truncation_offset
 from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.record import decode_all
-from tidelog.server.replicas.replica import Leadership, Replica
+from tidelog.server.replicas.replica import PartitionLeadership, Replica
 from tidelog.storage.log.results import AppendRefusal, ReadResult
 
 
@@ -61,7 +61,7 @@ class ScriptedReplicas(Scripted):
         super().__init__()
         self._directory = directory
         self._brokers: dict[int, _Broker] = {}
-        self._leadership: Leadership | None = None
+        self._leadership: PartitionLeadership | None = None
 
     def close(self) -> None:
         for broker in self._brokers.values():
@@ -77,7 +77,7 @@ class ScriptedReplicas(Scripted):
 
     def do_lead(self, leader: str, epoch: str, *in_sync: str) -> None:
         """The controller has decided who leads in which epoch, and who is in sync. All that run learn of it."""
-        self._leadership = Leadership(
+        self._leadership = PartitionLeadership(
             leader=int(leader),
             leader_epoch=int(epoch),
             replicas=tuple(self._brokers),

@@ -10,7 +10,12 @@ from crc32c import crc32c
 
 from tidelog.partition.producer_entry import SnapshotEntry
 from tidelog.storage.files.local_filesystem import LocalFileSystem
-from tidelog.storage.log.producer_snapshot import CorruptSnapshot, SnapshotFiles, decode_snapshot, encode_snapshot
+from tidelog.storage.log.producer_snapshot import (
+    CorruptProducerSnapshot,
+    ProducerSnapshotFiles,
+    decode_snapshot,
+    encode_snapshot,
+)
 
 FILESYSTEM = LocalFileSystem()
 ENTRY = SnapshotEntry(13, 2, 41, 63, 4, 1_700_726_837_407, 0, 59)
@@ -31,19 +36,19 @@ def test_every_flipped_byte_is_found() -> None:
     for position in range(len(content)):
         damaged = bytearray(content)
         damaged[position] ^= 0x10
-        with pytest.raises(CorruptSnapshot):
+        with pytest.raises(CorruptProducerSnapshot):
             decode_snapshot(bytes(damaged))
 
 
 def test_every_cut_is_found() -> None:
     content = encode_snapshot([ENTRY])
     for size in range(len(content)):
-        with pytest.raises(CorruptSnapshot):
+        with pytest.raises(CorruptProducerSnapshot):
             decode_snapshot(content[:size])
 
 
 def test_newest_readable_snapshot_is_used_and_unreadable_ones_are_removed(tmp_path: Path) -> None:
-    files = SnapshotFiles(FILESYSTEM, str(tmp_path))
+    files = ProducerSnapshotFiles(FILESYSTEM, str(tmp_path))
     for offset in (10, 20, 30):
         files.write(offset, [ENTRY._replace(last_offset=offset)], sync=True)
     Path(files.path(20)).write_bytes(b"")
@@ -57,7 +62,7 @@ def test_newest_readable_snapshot_is_used_and_unreadable_ones_are_removed(tmp_pa
 
 
 def test_strays_go_except_the_newest_above_all_segments(tmp_path: Path) -> None:
-    files = SnapshotFiles(FILESYSTEM, str(tmp_path))
+    files = ProducerSnapshotFiles(FILESYSTEM, str(tmp_path))
     for offset in (5, 10, 15, 20, 22, 25):
         files.write(offset, [], sync=False)
     files.remove_strays([0, 10, 20])

@@ -16,7 +16,7 @@ from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch, itera
 from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
-from tidelog.storage.log.producer_snapshot import CorruptSnapshot, decode_snapshot
+from tidelog.storage.log.producer_snapshot import CorruptProducerSnapshot, decode_snapshot
 
 OffsetEntry = tuple[int, int]
 
@@ -106,7 +106,7 @@ def dump_transaction_index(path: Path, write: Write) -> None:
 def dump_producer_snapshot(path: Path, write: Write) -> None:
     try:
         entries = decode_snapshot(path.read_bytes())
-    except CorruptSnapshot as error:
+    except CorruptProducerSnapshot as error:
         raise DumpFailure(f"{path}: {error}") from error
     for entry in entries:
         first_offset = entry.current_transaction_first_offset

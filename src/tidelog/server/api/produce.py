@@ -50,7 +50,7 @@ from tidelog.server.configuration.topic_settings import writable_by_clients
 from tidelog.server.coordination.verification import Admission
 from tidelog.server.declaration import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID, Api, FrameSize
 from tidelog.server.patient_work import PatientWork
-from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replies.leader_hints import REDIRECTING, LeaderHints
@@ -109,7 +109,7 @@ class ProduceHandler:
         patient_work: PatientWork,
         admit: Admit,
         configuration: Configuration,
-        flusher: Flusher,
+        flusher: ReplicaFlusher,
     ) -> None:
         self._replicas = replicas
         self._metadata = metadata
@@ -256,15 +256,15 @@ class ProduceHandler:
     ) -> ProduceResponse:
         deadline = asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000
         for appended in waiting:
-            code = await self._settle(appended, deadline)
+            code = await self._flush(appended, deadline)
             if code:
                 topics[appended.topic_index][appended.partition] = _refused(appended.response.index, code, None)
         return self._response(request, context, topics, failed=True)
 
-    async def _settle(self, appended: _Appended, deadline: float) -> ErrorCode:
+    async def _flush(self, appended: _Appended, deadline: float) -> ErrorCode:
         replica = appended.replica
         try:
-            if not await self._flusher.settle(replica, appended.end_offset):
+            if not await self._flusher.flush_up_to(replica, appended.end_offset):
                 return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else ErrorCode.NOT_LEADER_OR_FOLLOWER
             if appended.committed is not None:
                 async with asyncio.timeout_at(deadline):
@@ -350,7 +350,7 @@ def _rejected(partition: int, replica: Replica, rejection: ProduceRejection) -> 
 
 
 def _must_wait(replica: Replica, acks: int) -> bool:
-    if replica.log.settled_end_offset < replica.log.log_end_offset:
+    if replica.log.flushed_end_offset < replica.log.log_end_offset:
         return True
     return acks == ACKS_ALL and not replica.all_committed()
 

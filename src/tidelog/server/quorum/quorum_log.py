@@ -79,11 +79,11 @@ class QuorumLog:
         log = directory.open_log(METADATA_PARTITION, METADATA_TOPIC_ID, config, clock.now_ms())
         snapshots = SnapshotFiles.open(filesystem, log.directory)
         opened = cls(log, directory, filesystem, clock, snapshots)
-        opened._settle()
+        opened._begin_at_snapshot()
         log.flush(clock.now_ms())
         return opened
 
-    def _settle(self) -> None:
+    def _begin_at_snapshot(self) -> None:
         """Finish what a crash has interrupted, so that the log begins where a snapshot ends."""
         log = self._log
         plan = plan_opening(

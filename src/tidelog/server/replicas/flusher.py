@@ -13,36 +13,36 @@ from tidelog.storage.files.filesystem import StorageFailure
 logger = logging.getLogger(__name__)
 
 
-class Flusher:
+class ReplicaFlusher:
     """One flush per replica at a time; who comes while one runs waits for it and for one more."""
 
     def __init__(self, clock: Clock, failed: Callable[[Replica, StorageFailure], None]) -> None:
         self._clock = clock
         self._failed = failed
         self._running: dict[Replica, asyncio.Task[None]] = {}
-        self._settling: dict[Replica, asyncio.Task[None]] = {}
+        self._flushing: dict[Replica, asyncio.Task[None]] = {}
 
     def begin(self, replica: Replica) -> None:
         """Bring to the device what flush.messages wants there, beside everything else. Who waits for the watermark, or
-        in `settle`, hears of it."""
-        if replica not in self._settling:
-            self._settling[replica] = asyncio.get_running_loop().create_task(self._settle_all(replica))
+        in `flush_up_to`, learns of it."""
+        if replica not in self._flushing:
+            self._flushing[replica] = asyncio.get_running_loop().create_task(self._flush_all(replica))
 
-    async def _settle_all(self, replica: Replica) -> None:
+    async def _flush_all(self, replica: Replica) -> None:
         try:
-            while await self.settle(replica, replica.log.log_end_offset):
-                if replica.log.settled_end_offset == replica.log.log_end_offset:
+            while await self.flush_up_to(replica, replica.log.log_end_offset):
+                if replica.log.flushed_end_offset == replica.log.log_end_offset:
                     break
         except StorageFailure as failure:
             self._failed(replica, failure)
         finally:
-            del self._settling[replica]
+            del self._flushing[replica]
 
-    async def settle(self, replica: Replica, end_offset: int) -> bool:
+    async def flush_up_to(self, replica: Replica, end_offset: int) -> bool:
         """Until nothing below `end_offset` has to be kept back for a flush; False if that is not to be, because the
         replica is offline or gone. Raises StorageFailure."""
         log = replica.log
-        while log.settled_end_offset < min(end_offset, log.log_end_offset):
+        while log.flushed_end_offset < min(end_offset, log.log_end_offset):
             if log.closed or replica.offline:
                 return False
             await self.flush(replica)

@@ -28,7 +28,7 @@ from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.server.configuration.topic_settings import TopicSettings
 from tidelog.server.notice import Notice
 from tidelog.server.replicas.damage import Damage
-from tidelog.server.replicas.replica import LeaderRules, Leadership, Replica
+from tidelog.server.replicas.replica import LeaderRules, PartitionLeadership, Replica
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.directories.new_logs import NewLog
@@ -362,7 +362,7 @@ class Replicas:
     ) -> None:
         before = (replica.leader_id, replica.leader_epoch)
         led = replica.is_leader
-        leadership = Leadership(
+        leadership = PartitionLeadership(
             leader=partition.leader,
             leader_epoch=partition.leader_epoch,
             replicas=partition.replicas,

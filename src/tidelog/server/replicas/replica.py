@@ -43,7 +43,7 @@ _UNKNOWN_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leadership:
+class PartitionLeadership:
     """What the controller has decided about a partition."""
 
     leader: int
@@ -126,7 +126,7 @@ class Replica:
         """Whether the replica still is what it was when something was asked of this leader."""
         return self.is_follower and self.leader_id == leader and self.leader_epoch == leader_epoch
 
-    def become_leader(self, leadership: Leadership, rules: LeaderRules) -> None:
+    def become_leader(self, leadership: PartitionLeadership, rules: LeaderRules) -> None:
         """Lead, or go on leading with what is new: another in-sync set, other replicas, other rules."""
         progress = self.progress
         if progress is None or leadership.leader_epoch != self.leader_epoch:
@@ -138,12 +138,12 @@ class Replica:
             if leadership.partition_epoch > self.partition_epoch:
                 progress.change_replicas(leadership.replicas)
                 self.confirm_in_sync(leadership.in_sync, leadership.partition_epoch)
-        if progress.record_append(self.log.settled_end_offset, now_ms=self._now_ms()):
+        if progress.record_append(self.log.flushed_end_offset, now_ms=self._now_ms()):
             self._watermark_moved()
-        if self.log.settled_end_offset < self.log.log_end_offset:
+        if self.log.flushed_end_offset < self.log.log_end_offset:
             self._flush_wanted(self)
 
-    def _begin_to_lead(self, leadership: Leadership, rules: LeaderRules) -> PartitionProgress:
+    def _begin_to_lead(self, leadership: PartitionLeadership, rules: LeaderRules) -> PartitionProgress:
         end = self.log.log_end_offset
         # Whoever waits for a commit goes on waiting if this broker led before: its log is still the one that counts.
         self.progress = PartitionProgress(
@@ -177,7 +177,7 @@ class Replica:
         self.wake_readers()
         return self.progress
 
-    def become_follower(self, leadership: Leadership) -> None:
+    def become_follower(self, leadership: PartitionLeadership) -> None:
         """Another broker leads, or nobody does."""
         if leadership.leader_epoch == self.leader_epoch and leadership.leader == self.leader_id:
             self.partition_epoch = leadership.partition_epoch
@@ -214,7 +214,7 @@ class Replica:
         """Go on with a copy of the log in another directory."""
         self.log = log
 
-    def _take_over(self, leadership: Leadership) -> None:
+    def _take_over(self, leadership: PartitionLeadership) -> None:
         self.leader_id = leadership.leader
         self.leader_epoch = leadership.leader_epoch
         self.partition_epoch = leadership.partition_epoch
@@ -357,10 +357,10 @@ class Replica:
             transaction_version=transaction_version,
         )
         if self.log.log_end_offset != end_before:
-            settled = self.log.settled_end_offset
-            if progress.record_append(settled, now_ms=self._now_ms()):
+            flushed = self.log.flushed_end_offset
+            if progress.record_append(flushed, now_ms=self._now_ms()):
                 self._watermark_moved(len(data))
-            if settled != self.log.log_end_offset:
+            if flushed != self.log.log_end_offset:
                 self._flush_wanted(self)
             if self.follower_waits:
                 for waiting in list(self.follower_waits):
@@ -370,7 +370,7 @@ class Replica:
     def flushed(self) -> None:
         """More of the log is on the device: what waited for that may be told now."""
         progress = self.progress
-        if progress is not None and progress.record_append(self.log.settled_end_offset, now_ms=self._now_ms()):
+        if progress is not None and progress.record_append(self.log.flushed_end_offset, now_ms=self._now_ms()):
             self._watermark_moved()
 
     def append_fetched(self, records: Buffer, *, leader_high_watermark: int, leader_log_start: int) -> None:

@@ -85,12 +85,12 @@ class DirectoryAssignments:
             self._work.clear()
             while self._open:
                 try:
-                    settled = await self._tell()
+                    recorded_all = await self._tell()
                 except Exception:
                     # Without this loop no replaced replica would ever be in sync again.
                     logger.exception("telling the controller about %d replicas failed", len(self._open))
-                    settled = False
-                if settled:
+                    recorded_all = False
+                if recorded_all:
                     retry = FIRST_RETRY_SECONDS
                     continue
                 # Whatever is new need not wait for what was refused.

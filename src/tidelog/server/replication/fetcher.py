@@ -39,7 +39,7 @@ from tidelog.protocol.messages.fetch_request import (
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.configuration.live import LiveConfig
-from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replication.session import FollowerSession
@@ -96,7 +96,7 @@ class Following:
     randomness: Randomness
     network: Network
     replicas: Replicas
-    flusher: Flusher
+    flusher: ReplicaFlusher
     throttles: ReplicationThrottles
 
 

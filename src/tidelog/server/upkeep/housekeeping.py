@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from tidelog.model.ports import Clock
 from tidelog.server.configuration.live import LiveConfig
-from tidelog.server.replicas.flusher import Flusher
+from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.connections import Connections
 from tidelog.server.upkeep.cleaning import Cleaning
@@ -36,7 +36,7 @@ class Housekeeping:
         *,
         live: LiveConfig,
         replicas: Replicas,
-        flusher: Flusher,
+        flusher: ReplicaFlusher,
         cleaning: Cleaning,
         connections: Connections,
         follow_topics: Callable[[Iterable[str]], None],

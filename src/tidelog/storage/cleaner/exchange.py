@@ -16,7 +16,7 @@ from tidelog.storage.directories.disk_health import DiskGuard
 from tidelog.storage.directories.removal import FileRemoval
 from tidelog.storage.files.file_names import DELETED_SUFFIX
 from tidelog.storage.files.filesystem import FileSystem
-from tidelog.storage.log.producer_snapshot import SnapshotFiles
+from tidelog.storage.log.producer_snapshot import ProducerSnapshotFiles
 from tidelog.storage.segments.segment import Segment
 from tidelog.storage.segments.segments import Segments
 
@@ -31,7 +31,7 @@ class SegmentExchange:
         growth_guard: DiskGuard,
         directory: str,
         segments: Segments,
-        snapshots: SnapshotFiles,
+        snapshots: ProducerSnapshotFiles,
         gaps: KnownGaps,
     ) -> None:
         self.gaps = gaps

@@ -15,7 +15,7 @@ from tidelog.storage.directories.disk_health import DiskGuard
 from tidelog.storage.files.file_names import LEADER_EPOCH_CHECKPOINT
 from tidelog.storage.files.filesystem import FileSystem, sync_path
 from tidelog.storage.log.config import LogConfig
-from tidelog.storage.log.producer_snapshot import SnapshotFiles
+from tidelog.storage.log.producer_snapshot import ProducerSnapshotFiles
 from tidelog.storage.segments.segments import Segments
 
 
@@ -70,7 +70,7 @@ class Flush:
             self._filesystem.sync_directory(self._directory)
 
 
-class Flusher:
+class LogFlusher:
     """What of one log is on the device, and what is to be brought there when."""
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Flusher:
         guard: DiskGuard,
         directory: str,
         segments: Segments,
-        snapshots: SnapshotFiles,
+        snapshots: ProducerSnapshotFiles,
         epochs: LeaderEpochs,
         *,
         recovery_point: int,

@@ -40,7 +40,7 @@ from tidelog.storage.files.filesystem import DiskFull, sync_path
 from tidelog.storage.indexes.sparse_index import CorruptIndex
 from tidelog.storage.indexes.transaction_index import AbortedTransaction
 from tidelog.storage.log.config import MAX_LONG, LogConfig
-from tidelog.storage.log.flush import Flush, Flusher
+from tidelog.storage.log.flush import Flush, LogFlusher
 from tidelog.storage.log.reader import (
     collect_aborted,
     end_offset_of,
@@ -109,7 +109,7 @@ class Log:
             state.snapshots,
             state.gaps,
         )
-        self._flusher = Flusher(
+        self._flusher = LogFlusher(
             environment.filesystem,
             self._growth_guard,
             self.directory,
@@ -153,8 +153,8 @@ class Log:
         return min(self.log_end_offset, self._stored_end)
 
     @property
-    def settled_end_offset(self) -> int:
-        """Up to where anybody may be told of the log. What flush.messages wants on the device is not, before it is."""
+    def flushed_end_offset(self) -> int:
+        """Up to where the log is on the device as far as flush.messages asks for it: nobody may be told of more."""
         end = self.log_end_offset
         return end if end - self._flusher.recovery_point < self.config.flush_messages else self._flusher.recovery_point
 

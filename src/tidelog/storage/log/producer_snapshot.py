@@ -26,7 +26,7 @@ _COUNT = Struct(">i")
 _ENTRY = Struct(">qhiqiqiq")
 
 
-class CorruptSnapshot(Exception):
+class CorruptProducerSnapshot(Exception):
     """A snapshot that cannot be trusted. The state it held is rebuilt from the log."""
 
 
@@ -37,19 +37,19 @@ def encode_snapshot(entries: Iterable[SnapshotEntry]) -> bytes:
 
 
 def decode_snapshot(content: bytes) -> list[SnapshotEntry]:
-    """Raises CorruptSnapshot."""
+    """Raises CorruptProducerSnapshot."""
     body_at = _VERSION_AND_CRC.size
     if len(content) < body_at + _COUNT.size:
-        raise CorruptSnapshot(f"{len(content)} bytes are too few")
+        raise CorruptProducerSnapshot(f"{len(content)} bytes are too few")
     version, crc = _VERSION_AND_CRC.unpack_from(content)
     if version != _VERSION:
-        raise CorruptSnapshot(f"version {version} is unknown")
+        raise CorruptProducerSnapshot(f"version {version} is unknown")
     body = memoryview(content)[body_at:]
     if crc32c(body) != crc:
-        raise CorruptSnapshot("its checksum does not match")
+        raise CorruptProducerSnapshot("its checksum does not match")
     (count,) = _COUNT.unpack_from(body)
     if len(body) != _COUNT.size + count * _ENTRY.size:
-        raise CorruptSnapshot(f"{count} entries do not fill {len(body)} bytes")
+        raise CorruptProducerSnapshot(f"{count} entries do not fill {len(body)} bytes")
     return [SnapshotEntry._make(fields) for fields in _ENTRY.iter_unpack(body[_COUNT.size :])]
 
 
@@ -58,11 +58,11 @@ def write_snapshot(filesystem: FileSystem, path: str, entries: Iterable[Snapshot
 
 
 def read_snapshot(filesystem: FileSystem, path: str) -> list[SnapshotEntry]:
-    """Raises CorruptSnapshot."""
+    """Raises CorruptProducerSnapshot."""
     return decode_snapshot(read_whole(filesystem, path))
 
 
-class SnapshotFiles:
+class ProducerSnapshotFiles:
     """The snapshots of one log: one at the first offset of each segment, and one where the log last ended."""
 
     __slots__ = ("_directory", "_filesystem", "_offsets")
@@ -93,7 +93,7 @@ class SnapshotFiles:
             offset = self._offsets[count - 1]
             try:
                 return offset, read_snapshot(self._filesystem, self.path(offset))
-            except (CorruptSnapshot, FileNotFoundError) as problem:
+            except (CorruptProducerSnapshot, FileNotFoundError) as problem:
                 logger.warning("%s cannot be used and is removed: %s", self.path(offset), problem)
                 self.remove(offset)
 

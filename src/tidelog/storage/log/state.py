@@ -11,7 +11,7 @@ from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.directories.disk_health import DiskHealth
 from tidelog.storage.files.filesystem import FileSystem
 from tidelog.storage.log.config import LogConfig
-from tidelog.storage.log.producer_snapshot import SnapshotFiles
+from tidelog.storage.log.producer_snapshot import ProducerSnapshotFiles
 from tidelog.storage.segments.segments import Segments
 
 
@@ -36,7 +36,7 @@ class LogState:
     # Of the partition itself; a copy that is being made has another name there.
     directory: str
     segments: Segments
-    snapshots: SnapshotFiles
+    snapshots: ProducerSnapshotFiles
     gaps: KnownGaps
     leader_epochs: LeaderEpochs
     producer_states: ProducerStates

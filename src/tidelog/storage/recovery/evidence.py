@@ -127,13 +127,13 @@ def read_evidence(filesystem: FileSystem, path: str) -> Evidence:
         same_boot=same_boot,
         recovery_points=offsets[RECOVERY_POINT_CHECKPOINT],
         high_watermarks=offsets[HIGH_WATERMARK_CHECKPOINT],
-        log_starts=_settle_log_starts(path, offsets[LOG_START_CHECKPOINT], state),
+        log_starts=_checked_log_starts(path, offsets[LOG_START_CHECKPOINT], state),
         cleaned=offsets[CLEANER_CHECKPOINT],
         records=state.logs,
     )
 
 
-def _settle_log_starts(path: str, read: Offsets, state: DirectoryState) -> Offsets:
+def _checked_log_starts(path: str, read: Offsets, state: DirectoryState) -> Offsets:
     """Those of the checkpoint, unless our own record, which has a checksum, says otherwise."""
     if not state.boot_id or read == state.log_starts:
         return read

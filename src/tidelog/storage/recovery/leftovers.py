@@ -36,19 +36,19 @@ _METADATA_SNAPSHOT_DELETED = ".checkpoint" + DELETED_SUFFIX
 def settle_leftovers(filesystem: FileSystem, directory: str) -> list[str]:
     """Bring the directory into order; returns the names that are in it then."""
     names = filesystem.list_names(directory)
-    settled = _remove_unfinished(filesystem, directory, names)
-    swaps = [name for name in settled if name.endswith(SWAP_SUFFIX)]
+    kept = _remove_unfinished(filesystem, directory, names)
+    swaps = [name for name in kept if name.endswith(SWAP_SUFFIX)]
     if swaps:
-        settled = _finish_swap(filesystem, directory, settled, swaps)
-    logs = {offset_of_name(name) for name in settled if name.endswith(LOG_SUFFIX)}
-    orphans = [name for name in settled if name.endswith(INDEX_SUFFIXES) and offset_of_name(name) not in logs]
+        kept = _finish_swap(filesystem, directory, kept, swaps)
+    logs = {offset_of_name(name) for name in kept if name.endswith(LOG_SUFFIX)}
+    orphans = [name for name in kept if name.endswith(INDEX_SUFFIXES) and offset_of_name(name) not in logs]
     for name in orphans:
         logger.warning("removing the index %s/%s, which has no log", directory, name)
         filesystem.remove(f"{directory}/{name}")
-    settled = [name for name in settled if name not in orphans]
-    if settled != names:
+    kept = [name for name in kept if name not in orphans]
+    if kept != names:
         filesystem.sync_directory(directory)
-    return settled
+    return kept
 
 
 def _remove_unfinished(filesystem: FileSystem, directory: str, names: list[str]) -> list[str]:

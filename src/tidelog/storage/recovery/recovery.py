@@ -37,7 +37,7 @@ from tidelog.storage.files.file_names import (
 from tidelog.storage.indexes.sparse_index import CorruptIndex
 from tidelog.storage.log.config import MAX_LONG, LogConfig
 from tidelog.storage.log.log import Log
-from tidelog.storage.log.producer_snapshot import SnapshotFiles
+from tidelog.storage.log.producer_snapshot import ProducerSnapshotFiles
 from tidelog.storage.log.state import LogEnvironment, LogState
 from tidelog.storage.recovery.damage import DamagedLog
 from tidelog.storage.recovery.leftovers import settle_leftovers
@@ -95,7 +95,7 @@ class _Loader:
         self._gapless = not config.compact and request.cleaned_up_to is None and not self._gaps.end_offset
         self._now_ms = now_ms
         self._segments = Segments()
-        self._snapshots = SnapshotFiles(filesystem, directory)
+        self._snapshots = ProducerSnapshotFiles(filesystem, directory)
         self._epochs = LeaderEpochs()
         self._producers = ProducerStates(expiration_ms=config.producer_id_expiration_ms)
         self._epochs_changed = False
@@ -110,7 +110,7 @@ class _Loader:
         names = settle_leftovers(self._filesystem, self._directory)
         snapshots = [offset_of_name(name) for name in names if name.endswith(SNAPSHOT_SUFFIX)]
         offsets = [offset for offset in snapshots if offset is not None]
-        self._snapshots = SnapshotFiles(self._filesystem, self._directory, offsets)
+        self._snapshots = ProducerSnapshotFiles(self._filesystem, self._directory, offsets)
         problems = self._open_segments(names)
         self._load_epochs()
         end_offset = self._find_end(problems) if len(self._segments) else None

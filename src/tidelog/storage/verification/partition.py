@@ -38,7 +38,7 @@ from tidelog.storage.files.filesystem import File, FileSystem
 from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
-from tidelog.storage.log.producer_snapshot import CorruptSnapshot, read_snapshot
+from tidelog.storage.log.producer_snapshot import CorruptProducerSnapshot, read_snapshot
 from tidelog.storage.segments.batch_scan import UnsupportedFormat, scan_batches
 from tidelog.storage.verification.findings import Report
 from tidelog.storage.verification.indexes import (
@@ -137,7 +137,7 @@ class PartitionCheck:
             try:
                 self._producers.reload(read_snapshot(self._filesystem, f"{self._directory}/{name}"), first, now_ms=0)
                 self._knows_start = True
-            except CorruptSnapshot:
+            except CorruptProducerSnapshot:
                 # Told with the other snapshots.
                 return
 
@@ -146,7 +146,7 @@ class PartitionCheck:
         offset = offset_of_name(name)
         try:
             entries = read_snapshot(self._filesystem, path)
-        except CorruptSnapshot as problem:
+        except CorruptProducerSnapshot as problem:
             self._report.add(path, None, str(problem))
             return
         if offset is None:
