@@ -99,7 +99,7 @@ def test_a_report_without_a_quorum_names_the_controller_of_the_brokers() -> None
         (("--elect-leaders", "preferred", "--topic", "t", "--all"), "either --topic"),
         (("--cancel",), "either --topic"),
         (("--partition", "1"), "--partition needs --topic"),
-        (("--list-reassignments", "--unregister", "3"), "one of them at a time"),
+        (("--list-reassignments", "--unregister", "3"), "use one at a time"),
         (("--reassign", "t:0"), "topic:partition=1,2,3"),
         (("--reassign", "t:x=1"), "topic:partition=1,2,3"),
         (("--reassign", "t:0=1,b"), "topic:partition=1,2,3"),
@@ -123,7 +123,7 @@ def test_a_single_node_is_a_cluster_too(at_broker: Command, topic: str) -> None:
     ("content", "said"),
     [
         ("{", "is not of the form"),
-        ('{"version": 2, "partitions": []}', "version 2 is not known"),
+        ('{"version": 2, "partitions": []}', "version 2 is unknown"),
         ('{"partitions": [{"topic": "t", "partition": 0}]}', "replicas"),
         (
             '{"partitions": [{"topic": "t", "partition": 0, "replicas": [1], "log_dirs": ["/a"]}]}',

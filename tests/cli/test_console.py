@@ -150,10 +150,10 @@ def test_records_that_the_broker_refuses_are_counted(at_broker: Command, topic: 
     [
         ("produce", (), "--topic"),
         ("produce", ("--topic", "t", "--property", "parse.keys=true"), "did you mean parse.key?"),
-        ("produce", ("--topic", "t", "--property", "headers.separator=:"), "they have to differ"),
+        ("produce", ("--topic", "t", "--property", "headers.separator=:"), "they must differ"),
         ("consume", (), "either --topic or --include"),
         ("consume", ("--topic", "t", "--offset", "3"), "--offset needs --partition"),
-        ("consume", ("--topic", "t", "--partition", "0", "--offset", "first"), "neither a number nor"),
+        ("consume", ("--topic", "t", "--partition", "0", "--offset", "first"), "is not a number, earliest"),
         ("consume", ("--topic", "t", "--partition", "0", "--group", "g"), "--partition needs --topic"),
         ("consume", ("--topic", "t", "--property", "print.keys=true"), "did you mean print.key?"),
         ("consume", ("--topic", "t", "--formatter", "jsn"), "did you mean json?"),

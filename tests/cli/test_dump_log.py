@@ -90,7 +90,7 @@ def test_integers_are_shown_by_the_integer_decoders(tmp_path: Path) -> None:
     assert output.lines[-1].endswith("headerKeys: [] key: 7 payload: -1")
     damaged = run(log, key_decoder_class="LongDecoder")
     assert damaged.code == 1
-    assert "offset 0 is no number" in damaged.errors[0]
+    assert "offset 0 is not a number" in damaged.errors[0]
 
 
 def test_an_unknown_decoder_class_is_refused_with_the_known_ones(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_partitions_without_problems_are_not_reported(at_broker: Command, topic:
         (("--create",), "--create needs --topic"),
         (("--create", "--topic", "t", "--config", "retention"), "'retention' is not of the form name=value"),
         (("--create", "--topic", "t", "--partitions", "0"), "--partitions"),
-        (("--create", "--topic", "t", "--replica-assignment", "1:x"), "expected are broker ids"),
+        (("--create", "--topic", "t", "--replica-assignment", "1:x"), "must be broker ids"),
         (("--create", "--topic", "t", "--replica-assignment", "1:1"), "names a broker twice"),
         (("--alter", "--topic", "t", "--config", "a=b"), "tidelog configs --alter"),
         (("--alter", "--topic", "t"), "--alter needs --topic and --partitions"),

@@ -177,7 +177,7 @@ def test_what_does_not_exist_is_named(failing: Callable[..., str], topic: str) -
         (("abort", "--topic", "t", "--partition", "0", "--producer-id", "1"), "--coordinator-epoch together"),
         (
             ("abort", "--topic", "t", "--partition", "0", "--producer-id", "1", "--start-offset", "0"),
-            "leave the producer out",
+            "leave out the producer",
         ),
         (("describe",), "Missing option '--transactional-id'"),
     ],

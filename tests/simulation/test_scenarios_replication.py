@@ -374,7 +374,7 @@ def test_scenario_8_an_unclean_election_is_reported_to_producers_and_consumers()
             assert left == numbered("v", len(left))
             assert len(left) < 5, "what only the old leader had is lost"
             # The producer's next sequence number does not follow what the new leader has.
-            with pytest.raises(DeliveryFailed, match="data is lost there"):
+            with pytest.raises(DeliveryFailed, match="data was lost there"):
                 await cluster.send(producer, partition, b"v5")
         # A reader that had got to offset 5 learns that its epoch ended earlier.
         assert await end_of_epoch(cluster, follower, partition, epoch_before) == len(left)

@@ -4,6 +4,7 @@ main.py                finds the module of a command, and turns failures into on
 session.py             options that lead to a cluster, properties files, running asynchronous code
 output.py              JSON for programs, Kafka's columns for everybody else
 option_groups.py       options that several commands have
+partition_files.py     JSON files that say something for each of several partitions
 times.py               points in time and durations as people type them
 commands/              one module for each command
 dump_log/              how `dump-log` reads files and prints them

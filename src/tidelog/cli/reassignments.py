@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.partition_files import read_partition_file
 from tidelog.cli.session import CommandFailure
 from tidelog.client.admin import Admin, Reassignment
 from tidelog.model.errors import ApiError
@@ -41,27 +42,14 @@ def parse_reassignments(arguments: Iterable[str]) -> Targets:
 
 def read_reassignment_file(path: Path) -> Targets:
     """The file of kafka-reassign-partitions."""
-    try:
-        content: Any = json.loads(path.read_text())
-        if content.get("version", 1) != 1:
-            raise CommandFailure(f"{path}: version {content['version']} is unknown: it must be 1")
-        entries = content["partitions"]
-        targets: Targets = {}
-        for one in entries:
-            if any(directory != "any" for directory in one.get("log_dirs", ())):
-                raise CommandFailure(f'{path}: log_dirs other than "any" cannot be chosen')
-            replicas = tuple(int(replica) for replica in one["replicas"])
-            targets[TopicPartition(str(one["topic"]), int(one["partition"]))] = replicas
-    except OSError as error:
-        raise CommandFailure(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CommandFailure(
-            f'{path} is not of the form {{"version": 1, "partitions": [{{"topic": "t", "partition": 0, '
-            f'"replicas": [1, 2, 3]}}]}}: {error!r}'
-        ) from error
-    if len(targets) != len(entries):
-        raise CommandFailure(f"{path} names a partition twice")
-    return targets
+    example = '{"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2, 3]}]}'
+
+    def replicas(one: Any) -> tuple[int, ...]:
+        if any(directory != "any" for directory in one.get("log_dirs", ())):
+            raise CommandFailure(f'{path}: log_dirs other than "any" cannot be chosen')
+        return tuple(int(replica) for replica in one["replicas"])
+
+    return read_partition_file(path, example, replicas)
 
 
 async def begin(admin: Admin, targets: Targets, *, as_json: bool) -> None:

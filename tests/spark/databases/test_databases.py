@@ -273,7 +273,7 @@ def test_a_table_that_lacks_a_column_or_a_key_is_told_with_the_remedy(database_u
     connect(database_url).prepare(COLUMNS)
     with pytest.raises(DatabaseProblem, match="CREATE UNIQUE INDEX") as problem:
         connect(database_url, mode="upsert", keys="id").prepare(COLUMNS)
-    query(database_url, str(problem.value).split("Make one: ")[1])
+    query(database_url, str(problem.value).split("Create one: ")[1])
     connect(database_url, mode="upsert", keys="id").prepare(COLUMNS)
 
 

@@ -423,7 +423,7 @@ def test_a_batch_that_is_larger_than_allowed_is_not_read(log: LogWriter) -> None
     log.data()
     rows = rows_of(log.directory, maxBatchBytes="1000")
     (bad,) = [row for row in rows if row["error"]]
-    assert "is larger than 1000, the most that is read" in bad["error"]
+    assert "is larger than the limit of 1000" in bad["error"]
     assert [row["offset"] for row in rows if not row["error"]] == [50, 51]
 
 
@@ -540,7 +540,7 @@ def test_paths_that_are_none(data: Path) -> None:
     for options, message in (
         ({}, "no path is given"),
         ({"path": " "}, "a path is empty"),
-        ({"path": "hdfs://there/orders-0"}, "only files of the machine are read"),
+        ({"path": "hdfs://there/orders-0"}, "only local files are read"),
         ({"paths": "orders-0"}, "must be a JSON array"),
     ):
         with pytest.raises(InvalidLogFiles, match=message):

@@ -206,7 +206,7 @@ def test_with_retry_for_0_nothing_is_tried_again() -> None:
 def test_after_the_bound_the_pipeline_gives_up_and_says_so() -> None:
     health = PipelineHealth("orders")
     attempts = Attempts(health, NoBrokerAvailable(AWAY))
-    with pytest.raises(PipelineFailed, match=rf"{AWAY}. It was tried again 1 times .* retry_for"):
+    with pytest.raises(PipelineFailed, match=rf"{AWAY}. It was retried 1 times .* retry_for"):
         run(attempts, health, bound=0.2)
 
 

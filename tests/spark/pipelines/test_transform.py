@@ -68,7 +68,7 @@ def test_a_function_makes_topics_from_topics(
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        ("no_such_module:f", "say with path"),
+        ("no_such_module:f", "set path to"),
         ("json:no_such_function", "no_such_function"),
         ("json:decoder.JSONDecodeError.__doc__", "not a function"),
     ],

@@ -116,7 +116,7 @@ def test_what_a_reading_task_finds_out_is_said(spark: SparkSession, broker: Brok
         ("value", {"topic": "none-such"}, "topic 'none-such' does not exist, and the broker has auto.create.topics"),
         ("value", {"topic": "t", "kafka.acks": "1"}, "kafka.acks cannot be set"),
         ("key", {"topic": "t"}, "there is no column `value`"),
-        ("value, 'none-such' AS topic", {}, "a row names a topic that is not there"),
+        ("value, 'none-such' AS topic", {}, "a row names a topic that does not exist"),
     ],
 )
 def test_what_the_sink_finds_out_is_said(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.partition_files import read_partition_file
 from tidelog.cli.session import (
     DEFAULT_SERVERS,
     BootstrapServer,
@@ -23,16 +23,14 @@ from tidelog.client.config import Options
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 
+_EXAMPLE = '{"partitions": [{"topic": "t", "partition": 0, "offset": 10}], "version": 1}'
+
 
 def delete_records(
     bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     offset_json_file: Annotated[
         Path | None,
-        typer.Option(
-            "--offset-json-file",
-            metavar="FILE",
-            help='{"partitions": [{"topic": "t", "partition": 0, "offset": 10}], "version": 1}',
-        ),
+        typer.Option("--offset-json-file", metavar="FILE", help=_EXAMPLE),
     ] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="The topic, instead of a file.")] = None,
     partition: Annotated[int, typer.Option("--partition", min=0, help="The partition of --topic.")] = 0,
@@ -53,32 +51,13 @@ def delete_records(
     if (offset_json_file is None) == (topic is None):
         raise typer.BadParameter("either --offset-json-file or --topic (with --offset) is needed")
     if offset_json_file is not None:
-        before = _read_file(offset_json_file)
+        before = read_partition_file(offset_json_file, _EXAMPLE, lambda one: int(one["offset"]))
     else:
         assert topic is not None
         if offset is None:
             raise typer.BadParameter("--topic needs --offset: the first offset to keep, or -1 for none")
         before = {TopicPartition(topic, partition): offset}
     run(_delete(client_options(bootstrap_server, command_config), before, as_json))
-
-
-def _read_file(path: Path) -> dict[TopicPartition, int]:
-    try:
-        content: Any = json.loads(path.read_text())
-        if content.get("version", 1) != 1:
-            raise CommandFailure(f"{path}: version {content['version']} is unknown: it must be 1")
-        entries = content["partitions"]
-        before = {TopicPartition(str(one["topic"]), int(one["partition"])): int(one["offset"]) for one in entries}
-    except OSError as error:
-        raise CommandFailure(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CommandFailure(
-            f'{path} is not of the form {{"partitions": [{{"topic": "t", "partition": 0, "offset": 10}}], '
-            f'"version": 1}}: {error}'
-        ) from error
-    if len(before) != len(entries):
-        raise CommandFailure(f"{path} names a partition twice")
-    return before
 
 
 async def _delete(options: Options, before: dict[TopicPartition, int], as_json: bool) -> None:
