@@ -54,5 +54,5 @@ def test_full_map_still_takes_later_offsets_of_known_keys() -> None:
 
 @pytest.mark.parametrize("size", [0, SLOT_SIZE - 1, SLOT_SIZE])
 def test_memory_for_no_key_at_all_is_refused(size: int) -> None:
-    with pytest.raises(ValueError, match="too few"):
+    with pytest.raises(ValueError, match="not enough"):
         KeyMap(size, 0.9)

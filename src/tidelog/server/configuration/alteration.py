@@ -103,7 +103,7 @@ def _in_order(
 def _alter_loggers(resource: AlterConfigsResource, node_id: int, *, validate_only: bool) -> ApiError | None:
     if resource.resource_name != str(node_id):
         return ApiError(
-            ErrorCode.INVALID_REQUEST, f"this is node {node_id}; node {resource.resource_name!r} has to be asked itself"
+            ErrorCode.INVALID_REQUEST, f"this is node {node_id}; send the request to node {resource.resource_name!r}"
         )
     changes = [(change.name, change.config_operation, change.value) for change in resource.configs]
     try:
@@ -118,7 +118,7 @@ def _refused_here(resource: _Resource, count: int, node_id: int, *, brokers: boo
     if count > 1:
         return {resource: ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is in the request more than once")}
     if brokers and kind == ResourceType.BROKER and name not in ("", str(node_id)):
-        message = f"this is broker {node_id}; broker {name!r} has to be asked itself"
+        message = f"this is broker {node_id}; send the request to broker {name!r}"
         return {resource: ApiError(ErrorCode.INVALID_REQUEST, message)}
     return {}
 

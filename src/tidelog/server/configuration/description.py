@@ -73,11 +73,11 @@ def _properties(
             return describe_cluster_defaults(image.cluster_config())
         case ResourceType.BROKER:
             if name != str(own):
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {own}; node {name!r} has to be asked itself")
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {own}; send the request to node {name!r}")
             return describe_broker(config, cluster=image.cluster_config(), own=image.broker_config(own))
         case ResourceType.BROKER_LOGGER:
             if name != str(own):
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {own}; node {name!r} has to be asked itself")
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {own}; send the request to node {name!r}")
             return describe_loggers(log_levels())
         case ResourceType.GROUP if name:
             return describe_group(image.configs.get(ConfigResource(ResourceType.GROUP, name), {}), config)
