@@ -19,6 +19,7 @@ _CALLABLE = "an implementation of `Eligible`, which is called for every follower
 EXCEPTIONS = {
     "partition.progress.everybody_eligible": _CALLABLE,
     "server.replicas.registry.Replicas._eligible": _CALLABLE,
+    "server.replicas.registry.is_current": _CALLABLE,
     "storage.files.filesystem.Readable.read": _AS_PREAD,
     "storage.files.local_filesystem.LocalFile.read": _AS_PREAD,
     "storage.files.local_filesystem._read": _AS_PREAD,

@@ -2,7 +2,8 @@
 
 A replica is checked when one of its offsets or epochs has moved, an image when there is a new one. What else may
 change is sampled: after every `EVENTS_PER_SAMPLE` events one more replica, the coordinators' shards and all fetch
-sessions. That costs a campaign about a quarter of its time. A broken invariant ends the run there, long before a client could notice.
+sessions. A campaign takes about a quarter longer with all that. A broken invariant ends the run there, long before a
+client could notice.
 """
 
 from __future__ import annotations

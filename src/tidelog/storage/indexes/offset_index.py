@@ -51,9 +51,9 @@ class OffsetIndex(SparseIndex):
         return len(self) >= limit_bytes // OFFSET_ENTRY.size
 
     def check_invariants(self, end_offset: int, *, log_size: int) -> None:
-        """Of the last entry, if it is in memory."""
+        """Of the last entry, if this process has just written it: one that is read from the disk may be damaged."""
         require(len(self) * HEADER_SIZE <= log_size, self.path, "a batch has at most one entry", count=len(self))
-        if self._last is not None:
+        if self._pending:
             offset, position = self.last_entry()
             inside = offset < end_offset and position < log_size
             require(inside, self.path, "the last entry points into the log", entry=(offset, position), size=log_size)
