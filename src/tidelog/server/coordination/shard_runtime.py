@@ -134,7 +134,7 @@ class ShardRuntime(Generic[S]):
         if self.stage is not ShardStage.ACTIVE:
             return self._owner.refuse(request, self.unavailable)
         pending = self._pending[request.token] = _WaitingRequest(request)
-        self.decide(request)
+        self._act(lambda: self.shard.decide(request, self._now()), request)
         if pending.answer is not None:
             return pending.answer
         pending.future = asyncio.get_running_loop().create_future()
@@ -143,7 +143,7 @@ class ShardRuntime(Generic[S]):
         return Later(pending.future)
 
     def decide(self, request: ShardRequest) -> None:
-        """Unless nobody waits for the answer any more."""
+        """Decide a request that could not be decided before, unless nobody waits for the answer any more."""
         if request.token in self._pending:
             self._act(lambda: self.shard.decide(request, self._now()), request)
 
@@ -269,10 +269,9 @@ class ShardRuntime(Generic[S]):
             self._deliver(request.token, self._owner.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR))
 
     def _carry_out(self, decision: ShardDecision) -> bool:
-        # All of it before the first append: a record that cannot be encoded must not leave half of a decision behind.
-        encoded = [self._owner.format.encode(record) for record in decision.records]
         try:
-            self._append(decision, encoded)
+            if decision.records:
+                self._append(decision)
             follow_up = self._owner.follow_up(self)
             wait = self.commit_wait() if decision.answers or follow_up is not None else None
         except ApiError as error:
@@ -286,7 +285,10 @@ class ShardRuntime(Generic[S]):
             self._wait_for_commit(wait, decision.answers, follow_up)
         return True
 
-    def _append(self, decision: ShardDecision, encoded: Sequence[EncodedRecord]) -> None:
+    def _append(self, decision: ShardDecision) -> None:
+        # All of it before the first append: a record that cannot be encoded must not leave half of a decision behind.
+        encode = self._owner.format.encode
+        encoded = [encode(record) for record in decision.records]
         first = 0
         producer_id = None if decision.producer is None else decision.producer.producer_id
         while first < len(encoded):
