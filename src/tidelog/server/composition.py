@@ -37,6 +37,7 @@ from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.answers import ControllerAnswers
 from tidelog.server.quorum.channel import ControllerChannel
 from tidelog.server.quorum.control_plane import ControlPlane
+from tidelog.server.quorum.election_memory import ElectionMemory
 from tidelog.server.quorum.leader_watch import LeaderWatch
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.metadata import MetadataFollower
@@ -93,8 +94,7 @@ def compose_control(
         peers=Peers(ports.network, voters.get, settings.connection_settings(config)),
         clock=ports.clock,
         randomness=ports.randomness,
-        filesystem=ports.filesystem,
-        directory=log.directory,
+        memory=ElectionMemory(settings=quorum_settings, log=log, filesystem=ports.filesystem),
         state_machine=metadata,
         leadership_changed=leadership_changed,
         heard=heard,

@@ -40,7 +40,7 @@ from tidelog.server.opening import (
 )
 from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
-from tidelog.server.quorum.runtime import DamagedQuorumState
+from tidelog.server.quorum.election_memory import DamagedQuorumState
 from tidelog.server.routing.router import Router
 from tidelog.server.signals import asked_to_stop
 from tidelog.server.wiring import broker_router, controller_router

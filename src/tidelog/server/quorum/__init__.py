@@ -3,6 +3,7 @@
 control_plane.py      all of it put together: log, replica, image, controller
 settings.py           what the configuration comes to for the quorum
 runtime.py            drives a `QuorumReplica`: one event at a time
+election_memory.py    what a voter must remember: its last vote
 quorum_log.py         the metadata log as the quorum sees it
 snapshots.py          takes snapshots when they are due, and drops old ones
 snapshot_files.py     their files

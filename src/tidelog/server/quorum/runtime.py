@@ -44,12 +44,6 @@ from tidelog.consensus.messages import (
     Tick,
     sender_of,
 )
-from tidelog.consensus.quorum_state import (
-    QUORUM_STATE_FILE_NAME,
-    QuorumState,
-    decode_quorum_state,
-    encode_quorum_state,
-)
 from tidelog.consensus.replica import QuorumReplica
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.wire import QuorumWire
@@ -63,16 +57,10 @@ from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequ
 from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from tidelog.protocol.schema import Message
 from tidelog.server.notice import Notice
+from tidelog.server.quorum.election_memory import ElectionMemory
 from tidelog.server.quorum.peers import Peers, UnknownPeer
 from tidelog.server.quorum.quorum_log import QuorumLog
-from tidelog.storage.files.filesystem import (
-    TOO_MANY_OPEN_FILES,
-    DiskFull,
-    FileSystem,
-    StorageFailure,
-    read_whole,
-    replace_file,
-)
+from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES, DiskFull, StorageFailure
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +68,6 @@ T = TypeVar("T")
 
 SHUTDOWN_SECONDS = 2.0
 SHORTAGE_RETRY_SECONDS = 0.1
-# There as long as this voter has not found out what it may have forgotten (`tidelog.consensus.amnesia`).
-FORGETFUL_FILE_NAME = "voter-without-past"
 # Voters that are found gone twice in a row, so far apart, are not merely being started again.
 LOOKS_BEFORE_DESERTED = 2
 DESERTION_CHECK_SECONDS = 0.1
@@ -116,10 +102,6 @@ class StateMachine(Protocol):
     def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None: ...
 
 
-class DamagedQuorumState(Exception):
-    """What this node must remember of elections is lost."""
-
-
 def _require_shortage(failure: StorageFailure | OSError) -> None:
     """Raises what is not merely a want of descriptors."""
     cause = failure.cause if isinstance(failure, StorageFailure) else failure
@@ -140,8 +122,7 @@ class QuorumRuntime:
         peers: Peers,
         clock: Clock,
         randomness: Randomness,
-        filesystem: FileSystem,
-        directory: str,
+        memory: ElectionMemory,
         state_machine: StateMachine,
         leadership_changed: Notice[[Leadership]],
         heard: Notice[[int]],
@@ -152,11 +133,9 @@ class QuorumRuntime:
         self._wire = wire
         self._peers = peers
         self._clock = clock
-        self._filesystem = filesystem
-        self._state_path = f"{directory}/{QUORUM_STATE_FILE_NAME}"
-        self._forgetful_path = f"{directory}/{FORGETFUL_FILE_NAME}"
-        quorum_state = self._read_state()
-        self._forgetful = filesystem.exists(self._forgetful_path) or (quorum_state is None and _is_empty(log))
+        self._memory = memory
+        quorum_state = memory.read()
+        self._forgetful = memory.is_forgetful(quorum_state)
         self._replica = QuorumReplica(
             settings=settings,
             log=log,
@@ -192,7 +171,7 @@ class QuorumRuntime:
         if self._forgetful and self._settings.is_voter and not self._settings.is_only_voter:
             # Before the first quorum state is: with that alone the next start would take this voter for one with a
             # past, although it may have forgotten a vote.
-            await asyncio.get_running_loop().run_in_executor(None, self._write_forgetful)
+            await asyncio.get_running_loop().run_in_executor(None, self._memory.write_forgetful)
         await self._carry_out(self._replica.start(self._clock.monotonic_ms()))
         self._worker = asyncio.create_task(self._work())
 
@@ -388,9 +367,9 @@ class QuorumRuntime:
     async def _carry_out(self, effects: Effects) -> None:
         """In the order of the fields. The last thing is the flush, whose report is a step of its own."""
         if effects.quorum_state is not None:
-            await self._in_thread(partial(self._write_state, effects.quorum_state))
+            await self._in_thread(partial(self._memory.write, effects.quorum_state))
         if effects.remembers:
-            await self._in_thread(self._remove_forgetful)
+            await self._in_thread(self._memory.remove_forgetful)
         changed = False
         failed = False
         if effects.truncate_to is not None:
@@ -542,50 +521,6 @@ class QuorumRuntime:
                 event.done.cancel()
             elif isinstance(event, _AppendWanted) and not event.committed.done():
                 event.committed.set_exception(_not_controller())
-
-    # -- what must be remembered ---------------------------------------------------------------------------------
-
-    def _read_state(self) -> QuorumState | None:
-        """Raises DamagedQuorumState."""
-        try:
-            if self._log.state_problem is not None:
-                raise ValueError(self._log.state_problem)
-            return decode_quorum_state(read_whole(self._filesystem, self._state_path).decode())
-        except FileNotFoundError:
-            if self._log.end_offset == 0:
-                return None
-            reason = "it is missing"
-        except ValueError as problem:
-            reason = str(problem)
-        if self._settings.voters == {self._settings.node_id}:
-            # Nobody else votes. The log tells the last epoch, and the next one is above it.
-            logger.warning("writing %s again from the metadata log: %s", self._state_path, reason)
-            return None
-        # It may have voted in this epoch: a second vote could make two leaders.
-        raise DamagedQuorumState(f"{self._state_path}: {reason}")
-
-    def _write_state(self, state: QuorumState) -> None:
-        text = encode_quorum_state(state, self._settings.voters)
-        try:
-            replace_file(self._filesystem, self._state_path, text.encode())
-        except OSError as error:
-            raise StorageFailure(f"writing {self._state_path}", error) from error
-
-    def _write_forgetful(self) -> None:
-        try:
-            replace_file(self._filesystem, self._forgetful_path, b"")
-        except OSError as error:
-            raise StorageFailure(f"writing {self._forgetful_path}", error) from error
-
-    def _remove_forgetful(self) -> None:
-        try:
-            self._filesystem.remove(self._forgetful_path)
-        except OSError as error:
-            raise StorageFailure(f"removing {self._forgetful_path}", error) from error
-
-
-def _is_empty(log: QuorumLog) -> bool:
-    return log.end_offset == 0 and log.latest_snapshot is None
 
 
 def _not_controller() -> ApiError:
