@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidelog.metadata.image import ClusterImage, Endpoint
-from tidelog.model.errors import ErrorCode
-from tidelog.model.ids import NO_LEADER_EPOCH
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import (
     CannotConnect,
@@ -27,8 +25,6 @@ from tidelog.network.client_connection import (
     open_connection,
 )
 from tidelog.network.port import Network
-from tidelog.partition.divergence import truncation_offset
-from tidelog.partition.leader_epochs import EpochEndOffset
 from tidelog.protocol.messages.fetch_request import (
     FetchPartition,
     FetchRequest,
@@ -42,6 +38,7 @@ from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
+from tidelog.server.replication.leader_answers import apply_answer
 from tidelog.server.replication.session import FollowerSession
 from tidelog.server.replication.throttles import ReplicationThrottles
 from tidelog.storage.files.filesystem import StorageFailure
@@ -306,7 +303,7 @@ class LeaderFetcher:
         if replica.log.log_end_offset != asked.fetch_offset:
             return
         try:
-            done = self._apply(replica, answer)
+            done = apply_answer(self._replicas, replica, self.leader_id, answer)
         except StorageFailure as failure:
             self._replicas.storage_failed(replica, failure)
             # Where there is no room, the leader is asked again later.
@@ -335,84 +332,6 @@ class LeaderFetcher:
         wait_ms = min(FIRST_RETRY_MS * (1 << min(state.failures, 16)), longest)
         state.failures += 1
         state.not_before_ms = self._clock.monotonic_ms() + wait_ms
-
-    def _apply(self, replica: Replica, answer: PartitionData) -> bool:
-        """Whether the partition may be asked for again at once. Raises StorageFailure, CorruptBatch and
-        UnexpectedOffset."""
-        if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            return self._begin_where_the_leader_does(replica, answer)
-        if answer.error_code:
-            # Mostly one of us two has not heard of a change yet; with the next epoch everything begins anew.
-            logger.debug("%s: broker %d answers %d", replica.topic_partition, self.leader_id, answer.error_code)
-            return False
-        if answer.diverging_epoch.epoch != NO_LEADER_EPOCH:
-            return self._truncate(replica, answer)
-        self._append(replica, answer)
-        return True
-
-    def _append(self, replica: Replica, answer: PartitionData) -> None:
-        records = answer.records if answer.records is not None else b""
-        try:
-            replica.append_fetched(
-                records, leader_high_watermark=answer.high_watermark, leader_log_start=answer.log_start_offset
-            )
-        except UnexpectedOffset as problem:
-            log = replica.log
-            if log.log_start_offset != log.log_end_offset or problem.first_offset > log.log_end_offset:
-                raise
-            # Records were deleted up to the middle of a batch, and this batch is the first one here.
-            self._replicas.restart_log(replica, problem.first_offset)
-            replica.append_fetched(
-                records, leader_high_watermark=answer.high_watermark, leader_log_start=answer.log_start_offset
-            )
-
-    def _truncate(self, replica: Replica, answer: PartitionData) -> bool:
-        """Cut the log where it parts from the leader's; whether that has changed anything."""
-        log = replica.log
-        told = EpochEndOffset(answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset)
-        offset = truncation_offset(log.leader_epochs, log.log_end_offset, told)
-        before = (log.log_end_offset, log.latest_epoch)
-        logger.info(
-            "%s: cutting at offset %d of %d, because for broker %d epoch %d ends at %d",
-            replica.topic_partition,
-            offset,
-            log.log_end_offset,
-            self.leader_id,
-            told.epoch,
-            told.end_offset,
-        )
-        self._replicas.truncate(replica, offset)
-        if log.log_start_offset == log.log_end_offset and answer.log_start_offset < log.log_start_offset:
-            # Nothing is left here: then the log can have all that the leader has.
-            self._replicas.restart_log(replica, answer.log_start_offset)
-        if before == (log.log_end_offset, log.latest_epoch):
-            logger.error("%s cannot be brought into line with broker %d", replica.topic_partition, self.leader_id)
-            return False
-        return True
-
-    def _begin_where_the_leader_does(self, replica: Replica, answer: PartitionData) -> bool:
-        """The leader no longer has what comes next here, or our empty log begins above everything that it has."""
-        log = replica.log
-        start = answer.log_start_offset
-        empty = log.log_start_offset == log.log_end_offset
-        if start < 0 or start == log.log_end_offset or not (empty or log.log_end_offset < start):
-            logger.error(
-                "%s: offset %d is out of range for broker %d, whose log starts at %d",
-                replica.topic_partition,
-                log.log_end_offset,
-                self.leader_id,
-                start,
-            )
-            return False
-        logger.warning(
-            "%s: beginning anew at offset %d, where the log of broker %d starts; ours ended at %d",
-            replica.topic_partition,
-            start,
-            self.leader_id,
-            log.log_end_offset,
-        )
-        self._replicas.restart_log(replica, start)
-        return True
 
     # -- the device ----------------------------------------------------------------------------------------------
 
