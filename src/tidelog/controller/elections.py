@@ -127,8 +127,7 @@ def plan_change(
     rules: EligibleRules | None = None,
     bereft: Callable[[int], bool] = nobody,
 ) -> PartitionChangeRecord | None:
-    """The record that brings the partition to the new in-sync set, to the new assignment, if there is one, and to the
-    leader that follows from both; None if nothing changes.
+    """The record that brings the partition to the new in-sync set, assignment and leader; None if nothing changes.
 
     `directory_of` is needed for replicas that are new or are in another directory than before. `recovered` says that
     the leader has repaired what an unclean election left behind. With `rules` the last in-sync replica may go, and
@@ -168,8 +167,8 @@ def plan_change(
         directories[elected.leader] = UNASSIGNED_DIRECTORY
     moves = after.replicas != before.replicas
     relocated = moves or any(partition.directory_of(broker) != at for broker, at in directories.items())
-    changed = leader_changes or new_isr is not None or recovery != -1 or after != before or changes_eligible
-    if not changed and not relocated:
+    changed = leader_changes or new_isr is not None or recovery != -1 or after != before
+    if not (changed or changes_eligible or relocated):
         return None
     return PartitionChangeRecord(
         partition_id=number,

@@ -198,6 +198,9 @@ class ShardRuntime(Generic[S]):
         try:
             count = await load(self._log, self.partition, self, read_bytes=self._limits.load_buffer_bytes)
         except Exception as problem:
+            if self.stage is ShardStage.CLOSED:
+                # The read has found that the disk fails, and that has ended the leadership before it was raised here.
+                return
             # Whatever it is, clients must not learn for ever that the shard is loading. Only what a log cannot have
             # is worth a traceback.
             expected = isinstance(problem, ApiError | CorruptBatch | ProtocolError)
