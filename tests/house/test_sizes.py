@@ -24,7 +24,6 @@ ALLOWED = {
     "tidelog/records/column_loops.py: locate_records": _COMPILED,
     "tidelog/records/decoding.py: _decode_records": _COMPILED,
     "tidelog/records/row_digest.py: mix_fields": _COMPILED,
-    "tidelog/server/composition.py: compose_control": _LATER,
 }
 
 
