@@ -12,7 +12,7 @@ from tidelog.spark.mirror.comparison import (
     Comparison,
     LatestOfKeys,
     PartitionResult,
-    Places,
+    RecordCounts,
     check_group,
     describe,
 )
@@ -156,7 +156,7 @@ def test_compacted_partitions_are_equal_if_the_last_of_each_key_is() -> None:
     [(10, 20, 0), (13, 20, 0), (13, 22, 0), (14, 22, 0), (14, 24, 1), (11, 20, 0), (99, 99, 0), (13, 99, 2)],
 )
 def test_a_group_may_read_again_and_must_not_miss(committed: int, translated: int, ahead: int) -> None:
-    source, target = Places([committed]), Places([translated])
+    source, target = RecordCounts([committed]), RecordCounts([translated])
     # The same four records, with gaps that differ.
     for offset in (10, 12, 14, 15):
         source.pass_by(offset)

@@ -165,12 +165,12 @@ class SqliteDatabase:
         action = f"UPDATE SET {', '.join(f'{_quoted(one)} = excluded.{_quoted(one)}' for one in others)}"
         insert += f" ON CONFLICT ({_list(keys)}) DO {action if others else 'NOTHING'}"
         remove = f"DELETE FROM {self._table} WHERE {' AND '.join(f'{_quoted(key)} = ?' for key in keys)}"
-        places = [columns.index(key) for key in keys]
+        indexes = [columns.index(key) for key in keys]
         flags = rows.column(DELETE).to_pylist() if DELETE in names else [False] * len(values)
         # In the order of the topic, so that the last row of a key is the one that stays.
         for deletes, run in groupby(zip(map(bool, flags), values, strict=True), key=itemgetter(0)):
             if deletes:
-                connection.executemany(remove, [[row[place] for place in places] for _, row in run])
+                connection.executemany(remove, [[row[index] for index in indexes] for _, row in run])
             else:
                 connection.executemany(insert, [row for _, row in run])
 

@@ -40,7 +40,7 @@ class PartitionResult:
             self.more_differences += 1
 
 
-class Places:
+class RecordCounts:
     """How many records lie before given offsets: learned while the records of a partition pass by."""
 
     def __init__(self, offsets: Iterable[int]) -> None:
@@ -164,8 +164,8 @@ class LatestOfKeys:
 def check_group(
     result: PartitionResult,
     group: str,
-    source: Places,
-    target: Places,
+    source: RecordCounts,
+    target: RecordCounts,
     *,
     committed: int,
     translated: int,

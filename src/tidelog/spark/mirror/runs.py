@@ -69,13 +69,13 @@ def match(source: Sequence[Stretch], target: Sequence[Stretch]) -> list[OffsetRu
     if sum(part.count for part in source) != sum(part.count for part in target):
         raise ValueError("source and target have different numbers of records")
     runs: list[OffsetRun] = []
-    places = iter(joined(target))
+    stretches_there = iter(joined(target))
     place = Stretch(0, 0)
     for part in joined(source):
         first, left = part.first, part.count
         while left:
             if not place.count:
-                place = next(places)
+                place = next(stretches_there)
             taken = min(left, place.count)
             runs.append(OffsetRun(first, place.first, taken))
             first, left = first + taken, left - taken

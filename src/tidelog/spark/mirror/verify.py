@@ -19,7 +19,7 @@ from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.listing import EARLIEST, LATEST
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.mirror.comparison import Comparison, LatestOfKeys, PartitionResult, Places, check_group
+from tidelog.spark.mirror.comparison import Comparison, LatestOfKeys, PartitionResult, RecordCounts, check_group
 from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.mirror.topics import MirroredTopics, source_partitions
 
@@ -128,13 +128,13 @@ async def _compare(
             (max(0, here - there), max(0, there - here)) if _may_skip(source, target, here, there) else (0, 0)
         )
         result.left_out = skip_here + skip_there
-    places = Places(one for one, _ in groups.values()), Places(other for _, other in groups.values())
-    await _walk(source_client, target_client, source, target, result, keeps_time, (skip_here, skip_there), places)
+    counts = RecordCounts(one for one, _ in groups.values()), RecordCounts(other for _, other in groups.values())
+    await _walk(source_client, target_client, source, target, result, keeps_time, (skip_here, skip_there), counts)
     for name, (committed, translated) in groups.items():
         check_group(
             result,
             name,
-            *places,
+            *counts,
             committed=committed,
             translated=translated,
             skipped_source=skip_here,
@@ -156,11 +156,11 @@ async def _walk(
     result: PartitionResult,
     timestamps: bool,
     skip: tuple[int, int],
-    places: tuple[Places, Places],
+    counts: tuple[RecordCounts, RecordCounts],
 ) -> None:
     comparison = Comparison(result, timestamps=timestamps)
-    here = _without_first(_records(source_client, source), skip[0], places[0])
-    there = _without_first(_records(target_client, target), skip[1], places[1])
+    here = _without_first(_records(source_client, source), skip[0], counts[0])
+    there = _without_first(_records(target_client, target), skip[1], counts[1])
     ended_here = ended_there = False
     while not (ended_here and ended_there):
         if not ended_here and (comparison.wants_source or ended_there):
@@ -175,12 +175,12 @@ async def _walk(
 
 
 async def _without_first(
-    chunks: AsyncIterator[list[ConsumerRecord]], count: int, places: Places
+    chunks: AsyncIterator[list[ConsumerRecord]], count: int, counts: RecordCounts
 ) -> AsyncIterator[list[ConsumerRecord]]:
     left = count
     async for records in chunks:
         for record in records:
-            places.pass_by(record.offset)
+            counts.pass_by(record.offset)
         kept = records[left:]
         left = max(0, left - len(records))
         if kept:

@@ -1,6 +1,6 @@
 """How a pipeline is doing, for probes and Prometheus. Fed by the loop that watches the query; threads may read.
 
-Healthy is a pipeline that has shown that it works: a batch was finished, or the query waits for records, which it does
+Healthy is a pipeline that has shown that it works: a batch was completed, or the query waits for records, which it does
 only after its source has answered. It is not healthy before that, while it retries, and when nothing of the kind has
 been seen for longer than `stalled_after`.
 """

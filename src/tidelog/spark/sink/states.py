@@ -41,8 +41,8 @@ SINK_BATCH = Transitions(
         BatchState.OTHERS_FENCED: "No earlier driver can write any more, and the note says what they have committed.",
         BatchState.PUBLISHING: "Rows go into a transaction, of which readers see nothing.",
         BatchState.NOTED: "All rows and the note are in the transaction, and its commit is under way.",
-        BatchState.COMMITTED: "Rows and note are in the topics, and Spark may note the micro-batch as finished.",
-        BatchState.SKIPPED: "They were in the topics already: an earlier driver died before Spark noted it.",
+        BatchState.COMMITTED: "Rows and note are in the topics, and Spark may log the micro-batch as done.",
+        BatchState.SKIPPED: "They were already in the topics: an earlier driver died before Spark logged it.",
         BatchState.STOPPED: "The query ends with an error, and may be started again.",
     },
     steps={

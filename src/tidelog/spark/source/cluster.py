@@ -177,22 +177,22 @@ class SourceCluster:
     async def _resolve(self, place: Place, partitions: frozenset[TopicPartition], *, starting: bool) -> Resolved:
         match place:
             case Earliest():
-                places = dict.fromkeys(partitions, EARLIEST)
+                wanted = dict.fromkeys(partitions, EARLIEST)
             case Latest():
-                places = dict.fromkeys(partitions, LATEST)
+                wanted = dict.fromkeys(partitions, LATEST)
             case AtOffsets(offsets=offsets):
                 _check_all_named(offsets, partitions, "startingOffsets" if starting else "endingOffsets")
-                places = dict(offsets)
+                wanted = dict(offsets)
             case AtTimestamps(timestamps=timestamps):
                 name = "startingOffsetsByTimestamp" if starting else "endingOffsetsByTimestamp"
                 _check_all_named(timestamps, partitions, name)
-                places = await self._at_times(timestamps, starting=starting)
+                wanted = await self._at_times(timestamps, starting=starting)
             case AtTimestamp(timestamp=timestamp):
-                places = await self._at_times(dict.fromkeys(partitions, timestamp), starting=starting)
-        symbolic = {partition: offset for partition, offset in places.items() if offset in (EARLIEST, LATEST)}
+                wanted = await self._at_times(dict.fromkeys(partitions, timestamp), starting=starting)
+        symbolic = {partition: offset for partition, offset in wanted.items() if offset in (EARLIEST, LATEST)}
         found = await self._list(symbolic)
         at_end = frozenset(partition for partition, offset in symbolic.items() if offset == LATEST)
-        return Resolved(offsets={**places, **found}, at_end=at_end)
+        return Resolved(offsets={**wanted, **found}, at_end=at_end)
 
     async def _at_times(self, times: PartitionOffsets, *, starting: bool) -> dict[TopicPartition, int]:
         found = await self._list(times)
@@ -220,13 +220,13 @@ def _selected(topics: Mapping[str, TopicMetadata], names: Collection[str]) -> Se
 
 
 def _beyond_the_end(option: str, named: PartitionOffsets, ends: PartitionOffsets) -> str:
-    places = ", and ".join(
+    named_offsets = ", and ".join(
         f"offset {named[partition]} of partition {partition}, which ends at {ends[partition]}"
         for partition in sorted(ends)
     )
     return (
-        f"{option} names {places}. Name an offset up to the end, or -1 for the end itself; if the records were there "
-        "once, the topic was deleted and recreated, or the offset is from another cluster"
+        f"{option} names {named_offsets}. Name an offset up to the end, or -1 for the end itself; if the records were "
+        "there once, the topic was deleted and recreated, or the offset is from another cluster"
     )
 
 
