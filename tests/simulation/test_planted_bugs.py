@@ -288,7 +288,7 @@ PLANTED = {
         shows_as=frozenset({"I3", "I4"}),
     ),
     "cut too much in recovery": Planted(
-        plant=cut_too_much_in_recovery, nodes=1, faults=(FaultKind.KILL,), shows_as=frozenset({"I1", "I2"})
+        plant=cut_too_much_in_recovery, nodes=1, faults=(FaultKind.KILL,), shows_as=frozenset({"I1", "I2", "invariant"})
     ),
     "cut damage away": Planted(
         plant=cut_damage_away, nodes=1, faults=(FaultKind.DAMAGE,), shows_as=frozenset({"I1", "I2", "stuck"})

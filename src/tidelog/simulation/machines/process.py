@@ -10,13 +10,14 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from enum import Enum, auto
+from types import CoroutineType
 from typing import Any
 
 CURRENT: contextvars.ContextVar[Process | None] = contextvars.ContextVar("tidelog_simulated_process", default=None)
 
 # Done tasks are dropped from a process's list when it has grown to twice the size it had after the last time.
 _FIRST_PRUNING = 64
-_CLOSING_TRIES = 50
+_CLOSING_TRIES = 200
 
 
 class State(Enum):
@@ -103,10 +104,18 @@ class Process:
 
 
 def _close(coroutine: Any) -> None:
-    """Cleaning up in a dead process fails in every thinkable way, which means nothing. Each try gets past one await."""
+    """Cleaning up in a dead process fails in every thinkable way, which means nothing. Each try gets past one await.
+
+    Whatever is awaited is closed first: should it await something else in its cleaning up, it would otherwise be left
+    behind by those who await it.
+    """
     for _ in range(_CLOSING_TRIES):
+        chain = [coroutine]
+        while isinstance(awaited := chain[-1].cr_await, CoroutineType):
+            chain.append(awaited)
         try:
-            coroutine.close()
+            for each in reversed(chain):
+                each.close()
         except (Exception, ProcessKilled):
             continue
         return
