@@ -18,7 +18,6 @@ TO_BE_RENAMED = {
     "Java",
     "Matching",
     "Refusal",
-    "ResourceType",
     "Segment",
     "TransactionSettings",
     "_Deletion",

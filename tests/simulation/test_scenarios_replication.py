@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import pytest
 from support.simulated_cluster import LAG_MS, SESSION_MS, SimulatedCluster, play
 
-from tidelog.client.admin import Admin
-from tidelog.client.admin.configs import ConfigAlteration, ConfigResource, ResourceType
+from tidelog.client.admin import Admin, ConfigAlteration, ConfigResource, ResourceType
 from tidelog.client.errors import DeliveryFailed
 from tidelog.client.producer.producer import Producer
 from tidelog.model.errors import ErrorCode

@@ -7,8 +7,7 @@ import asyncio
 import pytest
 from support.simulated_cluster import SimulatedCluster, play
 
-from tidelog.client.admin import Admin
-from tidelog.client.admin.configs import ConfigAlteration, ConfigResource, ResourceType
+from tidelog.client.admin import Admin, ConfigAlteration, ConfigResource, ResourceType
 from tidelog.model.ids import TopicPartition
 
 RATE = 10_000

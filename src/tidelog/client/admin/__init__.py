@@ -18,7 +18,6 @@ from tidelog.client.admin.configs import (
     ConfigAlteration,
     ConfigEntry,
     ConfigResource,
-    ResourceType,
 )
 from tidelog.client.admin.groups import GroupDescription, GroupListing, GroupMemberDescription
 from tidelog.client.admin.nodes import (
@@ -34,6 +33,7 @@ from tidelog.client.admin.replicas import ElectionType, Reassignment
 from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
 from tidelog.client.admin.transactions import HangingTransaction, TransactionDescription, TransactionListing
 from tidelog.config.alteration import AlterOperation
+from tidelog.metadata.image import ResourceType
 
 __all__ = [
     "Admin",

@@ -6,7 +6,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import NamedTuple
 
 from tidelog.client.cluster.cluster import Cluster
@@ -14,6 +13,7 @@ from tidelog.client.cluster.routing import ask_for_each
 from tidelog.client.errors import WrongUse, api_error
 from tidelog.config.alteration import AlterOperation
 from tidelog.config.definitions import ConfigSource
+from tidelog.metadata.image import ResourceType
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from tidelog.protocol.messages.describe_configs_response import (
@@ -28,14 +28,6 @@ from tidelog.protocol.messages.incremental_alter_configs_request import (
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 
 _NOT_CONTROLLER = frozenset({ErrorCode.NOT_CONTROLLER})
-
-
-class ResourceType(IntEnum):
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 class ConfigResource(NamedTuple):
