@@ -74,10 +74,5 @@ class Node:
         return self.lifecycle.broker_epoch
 
     @property
-    def controller_id(self) -> int:
-        """Whom clients send administrative requests to: any broker, since all pass them on (KIP-590)."""
-        return self.live.config.node_id
-
-    @property
     def image(self) -> ClusterImage:
         return self.control.metadata.image
