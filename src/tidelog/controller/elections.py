@@ -149,40 +149,48 @@ def plan_change(
         last_leader=last_known[0] if rules is not None and len(last_known) == 1 else NO_LEADER,
         bereft=bereft,
     )
-    leader_changes = elected.leader != partition.leader
     new_isr, eligible, recovery = _consequences(
         partition, elected, isr=isr, eligible=eligible, recovered=recovered, may_be_empty=rules is not None
     )
-    # A replica that is taken away must not count any more, even if it has not learned of that yet: its leader begins a
-    # new epoch, in which it is not known.
-    leaves = not set(before.replicas) <= set(after.replicas)
     if elected.leader != NO_LEADER or rules is None:
         last_known = ()
     elif new_isr == ():
         last_known = (last_leader(partition),)
-    changes_eligible = eligible != partition.eligible_leaders or last_known != partition.last_known_eligible_leaders
     directories = {broker: (directory_of or partition.directory_of)(broker) for broker in after.replicas}
-    if leader_changes and elected.unclean and not acceptable(elected.leader):
+    if elected.leader != partition.leader and elected.unclean and not acceptable(elected.leader):
         # Its directory is gone. It begins again, empty, in another one, which it chooses itself.
         directories[elected.leader] = UNASSIGNED_DIRECTORY
-    moves = after.replicas != before.replicas
-    relocated = moves or any(partition.directory_of(broker) != at for broker, at in directories.items())
-    changed = leader_changes or new_isr is not None or recovery != -1 or after != before
-    if not (changed or changes_eligible or relocated):
-        return None
-    return PartitionChangeRecord(
+    record = PartitionChangeRecord(
         partition_id=number,
         topic_id=topic_id,
         isr=new_isr,
-        leader=elected.leader if leader_changes or leaves else NO_LEADER_CHANGE,
+        leader=_leader_change(partition, elected, after),
         leader_recovery_state=recovery,
-        replicas=after.replicas if moves else None,
-        adding_replicas=after.adding if after.adding != before.adding else None,
-        removing_replicas=after.removing if after.removing != before.removing else None,
-        directories=tuple(directories.values()) if relocated else None,
-        eligible_leader_replicas=eligible if eligible != partition.eligible_leaders else None,
-        last_known_elr=last_known if last_known != partition.last_known_eligible_leaders else None,
+        replicas=_changed(after.replicas, before.replicas),
+        adding_replicas=_changed(after.adding, before.adding),
+        removing_replicas=_changed(after.removing, before.removing),
+        directories=_directory_change(partition, directories),
+        eligible_leader_replicas=_changed(eligible, partition.eligible_leaders),
+        last_known_elr=_changed(last_known, partition.last_known_eligible_leaders),
     )
+    return record if record != PartitionChangeRecord(partition_id=number, topic_id=topic_id) else None
+
+
+def _changed(after: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...] | None:
+    return after if after != before else None
+
+
+def _leader_change(partition: PartitionImage, elected: Elected, after: Assignment) -> int:
+    # A replica that is taken away must not count any more, even if it has not learned of that yet: its leader begins a
+    # new epoch, in which it is not known.
+    leaves = not set(partition.replicas) <= set(after.replicas)
+    return elected.leader if elected.leader != partition.leader or leaves else NO_LEADER_CHANGE
+
+
+def _directory_change(partition: PartitionImage, directories: dict[int, Uuid]) -> tuple[Uuid, ...] | None:
+    moves = tuple(directories) != partition.replicas
+    relocated = moves or any(partition.directory_of(broker) != at for broker, at in directories.items())
+    return tuple(directories.values()) if relocated else None
 
 
 def _consequences(
