@@ -99,12 +99,12 @@ def timer_that_never_fires() -> Any:
 @pytest.mark.parametrize(
     ("broken", "rule"),
     [
-        (classic_member_without_a_session, "a member must be heard of in time"),
+        (classic_member_without_a_session, "a member must be heard from in time"),
         (leader_that_is_no_member, "is led by a member"),
         (empty_group_with_members, "has no members"),
         (offsets_of_nobody, "belong to groups that exist"),
         (partition_with_two_owners, "a partition has one owner"),
-        (consumer_without_a_session, "must be heard of in time"),
+        (consumer_without_a_session, "must be heard from in time"),
         (transaction_without_a_deadline, "an open transaction has a deadline"),
         (complete_transaction_with_partitions, "has no partitions without a transaction"),
         (marker_for_a_partition_that_was_not_added, "only its partitions lack markers"),

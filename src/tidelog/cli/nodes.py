@@ -205,7 +205,7 @@ def run_cluster(*, host: str, port: int, nodes: int, data_dir: Path, properties:
 
 
 # Below the range from which the system takes the ports of outgoing connections, so that a node finds its port free
-# again when it is started anew.
+# again when it is restarted.
 _PORTS = range(12_000, 32_000)
 
 

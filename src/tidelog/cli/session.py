@@ -24,7 +24,7 @@ class CommandFailure(Exception):
     """A command cannot do what it was asked for; the message says why and what to do."""
 
 
-# What is told in one line instead of with a traceback.
+# What is shown in one line instead of with a traceback.
 EXPECTED_FAILURES = (
     ApiError,
     ClientError,

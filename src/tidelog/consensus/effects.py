@@ -38,7 +38,7 @@ Append: TypeAlias = LeaderChangeAppend | FetchedAppend
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotChunk:
-    """Write this piece of the snapshot at its position; position 0 begins anew.
+    """Write this piece of the snapshot at its position; position 0 starts over.
 
     After the last piece: make the snapshot durable, empty the log so that it starts at the snapshot's end, and report
     `SnapshotInstalled`.

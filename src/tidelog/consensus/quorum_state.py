@@ -24,7 +24,7 @@ _NOBODY = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumState:
-    """The highest epoch that this replica has heard of, and who leads it or whom it has voted for in it."""
+    """The highest epoch that this replica knows of, and who leads it or whom it has voted for in it."""
 
     epoch: int = 0
     leader_id: int | None = None

@@ -25,12 +25,12 @@ class Role(Enum):
 class Cause(Enum):
     """Why a replica changes its role."""
 
-    HIGHER_EPOCH = "heard of a higher epoch, but not of its leader"
-    LEADER_FOUND = "heard of the leader of this or of a higher epoch"
+    HIGHER_EPOCH = "learned of a higher epoch, but not of its leader"
+    LEADER_FOUND = "learned of the leader of this or of a higher epoch"
     LEADER_REMEMBERED = "would not be elected, and has a leader to go back to"
     LEADER_LOST = "cannot reach the leader, and has no vote"
     VOTE_GIVEN = "voted for another replica"
-    TIMEOUT = "has not heard of a leader for too long"
+    TIMEOUT = "has not heard from a leader for too long"
     PRE_VOTES_WON = "a majority would vote for it"
     VOTES_WON = "a majority has voted for it"
     ELECTION_LOST = "a majority was not to be had"

@@ -46,8 +46,8 @@ def register_broker(
 
     The epoch of a new incarnation is the offset of its record, so that it grows with every registration and says how
     far the broker must have read to know itself; `next_offset` is where the metadata log goes on. `session_alive`
-    says that another process with this number still sends heartbeats. `absent` are brokers that have not been heard of
-    for a while, although their sessions have not ended.
+    says that another process with this number still sends heartbeats. `absent` are brokers that have not been heard
+    from for a while, although their sessions have not ended.
     """
     existing = image.brokers.get(request.broker_id)
     same_process = existing is not None and existing.incarnation_id == request.incarnation_id

@@ -4,7 +4,7 @@ A process that ends leaves two traces that nothing else leaves together: the con
 ends, and its machine, which still answers, refuses connections to the ports on which it listened. Neither is proof
 alone. A paused process keeps its ports; a machine that is cut off or without power says nothing; a live broker that
 lost a connection opens another at once. So a broker is gone if it is absent (no connection of its own with heartbeats)
-and has been refused throughout a time in which a live one would have been heard of again.
+and has been refused throughout a time in which a live one would have been heard from again.
 
 Pure: `tidelog.server.quorum.absent_brokers` notices connections, asks at the ports and carries out the verdict.
 """

@@ -1,7 +1,7 @@
 """What the active controller makes of a broker's heartbeat: unfence it, fence it, let it stop, and take its replicas
 in failed log directories out of use.
 
-Sessions are not in the log: a new controller gives every broker a whole timeout to be heard of, except the one in the
+Sessions are not in the log: a new controller gives every broker a whole timeout to be heard from, except the one in the
 process of its predecessor, whose silence it has watched itself.
 """
 
@@ -22,7 +22,7 @@ from tidelog.protocol.schema import Message
 
 
 class BrokerSessions:
-    """When each broker was heard of last, on the controller's own clock."""
+    """When each broker was heard from last, on the controller's own clock."""
 
     def __init__(self, timeout_ms: float, heartbeat_interval_ms: float) -> None:
         self._timeout_ms = timeout_ms
@@ -53,12 +53,12 @@ class BrokerSessions:
                 self._heard_ms[broker_id] = min(now_ms, max(heard_ms, latest_ms))
 
     def next_end_ms(self, image: ClusterImage) -> float:
-        """When the first session ends, unless its broker is heard of before; infinite if nobody has one."""
+        """When the first session ends, unless its broker is heard from before; infinite if nobody has one."""
         heard = [self._heard_ms.get(broker.id, 0.0) for broker in image.brokers.values() if not broker.fenced]
         return min(heard, default=float("inf")) + self._timeout_ms
 
     def silent(self, image: ClusterImage, now_ms: float) -> list[int]:
-        """Brokers that serve but have not been heard of for too long."""
+        """Brokers that serve but have not been heard from for too long."""
         return [
             broker.id for broker in image.brokers.values() if not broker.fenced and not self.is_alive(broker.id, now_ms)
         ]

@@ -14,7 +14,7 @@ Decoding and encoding of records lives in `tidelog.records.record`, checks on pr
                                         61      records
 
 The CRC (CRC-32C) covers everything from `attributes` on, so a broker can stamp the base offset and the leader epoch
-into a producer's bytes without computing it anew.
+into a producer's bytes without recomputing it.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ __all__ = [
 
 MODULES: Final = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest")
 SWITCH: Final = "TIDELOG_PURE_PYTHON"
-_REBUILD: Final = "build it anew with: pip install --editable ."
+_REBUILD: Final = "rebuild it with: pip install --editable ."
 
 
 def _source_digest(name: str) -> str:

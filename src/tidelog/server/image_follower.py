@@ -26,7 +26,7 @@ TOPICS_PER_STEP = 50
 
 
 class ImageFollower:
-    """The `ImageActor` of a broker. `image` is the one that clients are told of."""
+    """The `ImageActor` of a broker. `image` is the one that clients see."""
 
     def __init__(
         self,

@@ -253,7 +253,7 @@ class RunningNode:
 
     def _metadata_failed(self, failure: BaseException) -> None:
         """A node that learns nothing of the cluster must not pretend to belong to it: its heartbeats end, so that
-        others take over, and whoever runs it is told."""
+        others take over, and whoever runs it is notified."""
         if self._node is not None:
             self._node.lifecycle.end_heartbeats()
         self.failure = failure
@@ -301,7 +301,7 @@ class RunningNode:
         await node.housekeeping.stop()
 
     async def abandon(self) -> None:
-        """Let go of everything at once, as a crash would: nothing is flushed, nobody is told."""
+        """Let go of everything at once, as a crash would: nothing is flushed, nobody is notified."""
         self._close_controller_listeners()
         self._listeners.close()
         if self._metrics_listening is not None:

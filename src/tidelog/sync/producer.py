@@ -138,7 +138,7 @@ class Producer(Client[AsyncProducer]):
     """`with Producer(bootstrap_servers=...) as producer: producer.send("topic", b"...")`
 
     As `tidelog.Producer`, with calls that wait. `send` waits only while too much is on its way; what went wrong with a
-    record is told by its delivery, or by `flush` and the end of the block if nobody has asked.
+    record is reported by its delivery, or by `flush` and the end of the block if nobody has asked.
     """
 
     def __init__(

@@ -140,7 +140,7 @@ async def _consume(servers: str, sent: Stored, console: Console) -> Stored:
                 auto_offset_reset="earliest",
                 client_id=f"member-{number}",
                 fetch_max_wait_ms=100,
-                # Members hear of a rebalance with their next heartbeat.
+                # Members learn of a rebalance with their next heartbeat.
                 heartbeat_interval_ms=200,
             )
             for number in range(MEMBERS)

@@ -137,7 +137,7 @@ class NodeAdmin:
         await self._cluster.retry(f"unregistering broker {node_id}", attempt, timeout_ms=timeout_ms)
 
     async def broker_versions(self) -> list[BrokerVersions]:
-        """The APIs and versions of every broker; one that does not answer is told about, not raised."""
+        """The APIs and versions of every broker; one that does not answer is reported, not raised."""
 
         async def ask(node: BrokerAddress) -> BrokerVersions:
             try:

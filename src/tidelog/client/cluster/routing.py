@@ -37,7 +37,7 @@ LEADER_MOVED = frozenset(
 )
 
 COORDINATOR_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
-# How often to look for a topic before believing that there is none: a broker may not have heard of it yet.
+# How often to look for a topic before believing that there is none: a broker may not know it yet.
 _TOPIC_ATTEMPTS = 3
 
 COORDINATOR_BUSY = frozenset({*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})

@@ -115,7 +115,7 @@ class Commits:
     def _begin(
         self, offsets: Offsets | None, timeout_ms: float | None, *, may_be_gone: bool = False
     ) -> asyncio.Task[None]:
-        # What is wrong with the call itself is told at once.
+        # What is wrong with the call itself is reported at once.
         _ = self.group_metadata
         before = self._last
         task = asyncio.create_task(self._commit_behind(before, self._chosen(offsets), timeout_ms, may_be_gone))

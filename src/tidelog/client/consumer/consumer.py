@@ -144,7 +144,7 @@ class Consumer(PartitionQuestions):
 
         A compiled pattern is searched for here; a string is left to the broker where it can (group.protocol=consumer;
         then it has to match the whole name, in the syntax of RE2), and else compiled. The listeners, plain functions or
-        coroutine functions, hear of rebalances inside of the reader's calls.
+        coroutine functions, learn of rebalances inside of the reader's calls.
         """
         self._check_open()
         if (pattern is None) == (not topics):
@@ -196,7 +196,7 @@ class Consumer(PartitionQuestions):
         return self._positions.assigned
 
     def enforce_rebalance(self) -> None:
-        """Divide the partitions of the group anew with the next call. In the new protocol the broker decides when."""
+        """Divide the partitions of the group again with the next call. In the new protocol the broker decides when."""
         self._group_member().rejoin()
 
     # -- where to read -------------------------------------------------------------------------------------------

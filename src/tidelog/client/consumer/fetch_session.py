@@ -1,7 +1,7 @@
-"""One fetch session with one broker (KIP-227): what is told anew in each request, and what both sides remember.
+"""One fetch session with one broker (KIP-227): what is sent again in each request, and what both sides remember.
 
 The broker keeps the partitions of the session. A request names only those that are new, have changed or are not
-wanted any more; a reply names only those with news. When the two sides disagree, the client begins anew with a full
+wanted any more; a reply names only those with news. When the two sides disagree, the client starts over with a full
 request.
 """
 

@@ -1,4 +1,4 @@
-"""Those who want to hear of rebalances, and what is done when partitions come and go.
+"""Those who want to learn of rebalances, and what is done when partitions come and go.
 
 Both kinds of members of groups decide what comes and goes; here is done what that means for the reader: the last
 commit, the calls, the positions. It happens inside of the reader's own calls, never behind its back: what was handed
@@ -23,7 +23,7 @@ Listener = Callable[[Collection[TopicPartition]], Awaitable[None] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceListeners:
-    """Plain functions or coroutine functions. Without `lost`, lost partitions are told to `revoked`."""
+    """Plain functions or coroutine functions. Without `lost`, lost partitions are passed to `revoked`."""
 
     assigned: Listener | None = None
     revoked: Listener | None = None

@@ -61,7 +61,7 @@ class Positioning:
             self._task.add_done_callback(self._done)
 
     def reset(self, entry: PartitionPosition) -> bool:
-        """Go where auto.offset.reset says; False if it does not say: then the reader is told, again and again."""
+        """Go where auto.offset.reset says; False if it does not say: then the reader gets an error, again and again."""
         time = self._config.auto_offset_reset.time(self._cluster.clock.now_ms())
         if time is None:
             self._wait(entry)

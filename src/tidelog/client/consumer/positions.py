@@ -85,7 +85,7 @@ class PartitionPosition:
         self.drop_fetched()
 
     def lose(self, reset_to: int | None) -> None:
-        """The position has to be found out anew."""
+        """The position has to be found out again."""
         self.position = None
         self.leader_epoch = NO_EPOCH
         self.reset_to = reset_to

@@ -37,7 +37,7 @@ class Reader:
     def take(self, limit: int, of: Collection[TopicPartition] = ()) -> list[ConsumerRecord]:
         """Up to `limit` records from as many partitions as it takes.
 
-        What cannot be read is told when it is the first in line; what was taken before it is handed out.
+        What cannot be read is reported when it is the first in line; what was taken before it is handed out.
         """
         self._put_back()
         taken: list[ConsumerRecord] = []

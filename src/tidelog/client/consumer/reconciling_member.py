@@ -103,7 +103,7 @@ class ReconcilingMember:
             if (name := self._name_of(topic_id)) is not None
         }
         if known.keys() == self._holdings.partitions and frozenset(known.values()) == self._state.owned:
-            # The rest are topics that nobody has heard of yet.
+            # The rest are topics that nobody knows yet.
             return None
         return self._take_over(known)
 
@@ -223,7 +223,7 @@ class ReconcilingMember:
         self._on_news()
 
     async def _find_names(self, topic_ids: Collection[Uuid]) -> None:
-        """Where the broker matches the pattern, it may give partitions of topics that were never heard of here."""
+        """Where the broker matches the pattern, it may give partitions of topics that are not known here."""
         if not topic_ids:
             return
         request = MetadataRequest(

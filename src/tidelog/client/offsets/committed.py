@@ -89,8 +89,9 @@ async def commit_offsets(
 ) -> None:
     """Commit all, or raise ApiError with the first refusal.
 
-    A partition that the broker does not know may be so new that it has not heard of it: then it is asked again. Whoever
-    has read from all of them knows better: with `may_be_gone` such partitions count as deleted, and are passed over.
+    A partition that the broker does not know may be so new that it does not know it yet: then it is asked again.
+    Whoever has read from all of them knows better: with `may_be_gone` such partitions count as deleted, and are passed
+    over.
     """
     by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
     for partition, position in offsets.items():

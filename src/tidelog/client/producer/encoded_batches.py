@@ -1,7 +1,7 @@
 """Record batches that were encoded elsewhere: checked before they are taken, and stamped before they are sent.
 
 Whoever encodes them knows neither the producer's id and epoch nor the sequence number; those come in here, with the
-mark of a transaction, and the CRC is computed anew. The records are not looked at: the broker does that.
+mark of a transaction, and the CRC is recomputed. The records are not looked at: the broker does that.
 """
 
 from __future__ import annotations

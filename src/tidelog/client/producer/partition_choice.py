@@ -41,7 +41,7 @@ class PartitionChoice:
             self._partitioner = cast(Partitioner, partitioner)
         else:
             self._function = partitioner
-        # Those who want to fill batches hear of each one that is closed.
+        # Those who want to fill batches learn of each one that is closed.
         self._batch_closed = getattr(self._partitioner, "batch_closed", None)
         if self._batch_closed is not None:
             accumulator.on_closed = self._tell_batch_closed

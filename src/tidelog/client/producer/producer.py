@@ -188,7 +188,7 @@ class Producer:
     async def publish(self, topic: str, partition: int, batch: Buffer) -> Delivery:
         """Send one record batch (format v2) that was encoded elsewhere, without producer id, epoch and sequence.
 
-        They are stamped into a copy, and the CRC is computed anew. The delivery has the offset of the first record.
+        They are stamped into a copy, and the CRC is recomputed. The delivery has the offset of the first record.
         Batches are stored in the order in which they are published.
         """
         self._ready_sender()

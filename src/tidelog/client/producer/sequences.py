@@ -6,7 +6,7 @@ the last five again. So up to five may be on their way at once, and each may be 
 When a batch is given up for good, the numbers behind it have a gap. The batches behind it that are on their way may or
 may not have been stored, so they first go on under their old numbers, until the broker has either taken each of them or
 refused it as out of order, which proves that it is not stored. Only then the producer's epoch is raised and the rest
-is numbered anew from zero. Nothing is stored twice, and nothing fails that did not have to.
+is renumbered from zero. Nothing is stored twice, and nothing fails that did not have to.
 
 One case needs more care. A request whose answer was lost may still lie in a buffer of the broker. If the batch that was
 given up may still arrive in this way, and then one behind it too, the proof above is none. Such a batch is tried under
@@ -18,7 +18,7 @@ refused for ever. KIP-890 has leaders remember the first number that was tried i
 not yet know of the partition remembers nothing, so transactions take the same care. Once the leader has stored
 something of the producer, it takes nothing but zero as the first number of a later epoch.
 
-In a transaction nothing is numbered anew: a batch that is given up makes the whole transaction fail, those behind it
+In a transaction nothing is renumbered: a batch that is given up makes the whole transaction fail, those behind it
 with it, and the next transaction starts with another epoch, which the coordinator gives (`restart`).
 """
 
@@ -187,7 +187,7 @@ class Sequences:
             partition.producer_id, partition.epoch, partition.next_sequence = self.producer_id, self.epoch, 0
 
     def _renumber_if_resolved(self, partition: _Partition) -> None:
-        """Start anew, once it is certain of every numbered batch of the partition that it is not stored."""
+        """Start over, once it is certain of every numbered batch of the partition that it is not stored."""
         if (
             self._transactional
             or not partition.broken

@@ -60,4 +60,4 @@ def _check_timers(groups: ConsumerGroups, group_id: str, member: ConsumerMember)
         awaited.append(Awaited.REVOCATION)
     for each in awaited:
         has_timer = MemberTimer(group_id, member.member_id, each) in groups.timers
-        require(has_timer, name, "must be heard of in time", awaited=each.name)
+        require(has_timer, name, "must be heard from in time", awaited=each.name)

@@ -23,7 +23,7 @@ def check_commit(
 ) -> ErrorCode:
     """For OffsetCommit; `partitions` are topic names and numbers.
 
-    A member that has not heard of its present epoch yet may still commit what it owned in the old one and owns now
+    A member that has not learned of its present epoch yet may still commit what it owned in the old one and owns now
     (KIP-1251): nobody else can have read these partitions meanwhile.
     """
     if epoch < 0 and not group.members:

@@ -77,7 +77,7 @@ class ConsumerGroups:
         self.timers.schedule(MemberTimer(group_id, member_id, awaited), now.monotonic_ms + timeout_ms)
 
     def on_loaded(self, now: Moment) -> None:
-        """The log has been replayed: from now on members are expected to be heard of."""
+        """The log has been replayed: from now on members are expected to be heard from."""
         for group in self.groups.values():
             for member in group.members.values():
                 self.renew_session(group.group_id, member, now)

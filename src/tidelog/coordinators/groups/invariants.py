@@ -67,7 +67,7 @@ def _check_timers(timers: Timers[GroupTimer], group: ClassicGroup) -> None:
     waiting = {*group.awaiting_join, *group.awaiting_sync}
     for member_id in {*group.members, *group.pending_members} - waiting:
         has_timer = SessionTimer(group.group_id, member_id) in timers
-        require(has_timer, name, "a member must be heard of in time", member=member_id)
+        require(has_timer, name, "a member must be heard from in time", member=member_id)
     if group.state is GroupState.PREPARING_REBALANCE:
         require(JoinTimer(group.group_id) in timers, name, "the wait for members ends")
     elif group.pending_sync:

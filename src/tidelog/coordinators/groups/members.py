@@ -35,7 +35,7 @@ class Member:
     protocols: tuple[MemberProtocol, ...]
     assignment: bytes = b""
     # Until its first generation: a client that lost its connection may have asked several times, and only one of
-    # the members made for it will ever be heard of again.
+    # the members made for it will ever be heard from again.
     is_new: bool = False
 
     @property

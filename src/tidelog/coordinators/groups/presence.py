@@ -1,4 +1,4 @@
-"""Who is still there: Heartbeat, LeaveGroup, and members that have not been heard of for too long.
+"""Who is still there: Heartbeat, LeaveGroup, and members that have not been heard from for too long.
 
 LeaveGroup up to version 2 names one member, and its error is that of the whole reply; from version 3 several can leave
 at once, and a static member can be removed by an administrator who does not know its member id.

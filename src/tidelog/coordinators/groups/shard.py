@@ -156,7 +156,7 @@ class GroupShard:
             timers.schedule(timer, now.monotonic_ms + FAILED_TIMER_RETRY_MS)
 
     def on_loaded(self, now: Moment) -> ShardDecision:
-        """From now on members are expected to be heard of."""
+        """From now on members are expected to be heard from."""
         self._begin(self._state.groups)
         draft = ShardDraft()
         state = self._state

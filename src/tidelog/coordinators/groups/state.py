@@ -15,7 +15,7 @@ from tidelog.coordinators.timers import Timers
 
 
 class SessionTimer(NamedTuple):
-    """The member, or the id that was handed out, is dropped unless it is heard of before."""
+    """The member, or the id that was handed out, is dropped unless it is heard from before."""
 
     group_id: str
     member_id: str

@@ -46,7 +46,7 @@ V1_OUTCOMES: dict[tuple[TransactionState, bool], TransactionStep | ErrorCode] = 
 }
 
 # The same for the second version, for a request of the current epoch. A producer may have written to partitions, or
-# tried to, without the coordinator's having heard of it: aborting such a transaction gives it a new epoch too.
+# tried to, without the coordinator's having learned of it: aborting such a transaction gives it a new epoch too.
 V2_OUTCOMES: dict[tuple[TransactionState, bool], TransactionStep | ErrorCode] = {
     (TransactionState.EMPTY, _COMMIT): ErrorCode.INVALID_TXN_STATE,
     (TransactionState.EMPTY, _ABORT): TransactionStep.ABORT,

@@ -1,6 +1,6 @@
 """DeleteRecords: moves the start of a partition. -1 stands for the high watermark: everything there is.
 
-Answered when all in-sync replicas have heard of it, or else the records could come back with the next leader.
+Answered when all in-sync replicas have learned of it, or else the records could come back with the next leader.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ async def _wait(
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """One that the other replicas have to hear of."""
+    """One that the other replicas have to learn of."""
 
     topic: str
     wanted: DeleteRecordsPartition

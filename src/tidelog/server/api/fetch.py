@@ -95,7 +95,7 @@ class _Round:
 
     answers: Answers
     readable_bytes: int
-    # An error, a divergence or another replica to read from: the reader should hear of it at once.
+    # An error, a divergence or another replica to read from: the reader should learn of it at once.
     urgent: bool
     # Partitions of a session that have nothing new, and what they looked like.
     idle: dict[PartitionKey, tuple[Replica, tuple[int, ...]]]
@@ -410,7 +410,7 @@ def _without_records(
 
 
 def _out_of_range(replica: Replica, wanted: FetchPartition, reader: _Reader) -> PartitionData:
-    # A follower is told where our log starts, so that it can begin there without another request.
+    # A follower learns where our log starts, so that it can begin there without another request.
     start = replica.log.log_start_offset if reader.is_follower else -1
     return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=start)
 

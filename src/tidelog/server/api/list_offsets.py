@@ -7,7 +7,7 @@ Whoever gives the id of a replica is shown the end of the log, as a follower wou
 
 A leader that has only just been elected may not know yet how far its predecessor had committed. Until its watermark
 has reached the start of its own epoch it does not tell an end, which could be before one that was told already
-(KIP-207, version 5; older readers are told that there is no leader yet).
+(KIP-207, version 5; older readers learn that there is no leader yet).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ order (`routing/produce_order.py`).
 
 acks=0 gets no reply; if something is wrong the connection is closed, which is the only way to tell. acks=1 is answered
 after the append, acks=all (-1) when all in-sync replicas have the records. A partition whose flush policy asks for it
-(flush.messages) is on the device before the producer hears of it.
+(flush.messages) is on the device before the producer learns of it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A session is the broker's memory of what a reader wants and of what it was told last. The number of sessions is
 bounded (max.incremental.fetch.session.cache.slots); the one that was unused longest makes room for a new one. A reader
-that has lost its session gets FETCH_SESSION_ID_NOT_FOUND and starts anew, so forgetting is always safe.
+that has lost its session gets FETCH_SESSION_ID_NOT_FOUND and starts over, so forgetting is always safe.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CachedPartition:
     log_start_offset: int = -1
 
     def is_news(self, answer: PartitionData) -> bool:
-        """Whether an incremental response has to mention this partition; remembers what is told."""
+        """Whether an incremental response has to mention this partition; remembers what was sent."""
         news = bool(
             (answer.records is not None and len(answer.records))
             or answer.error_code
@@ -45,7 +45,7 @@ class CachedPartition:
             or answer.preferred_read_replica != -1
             or answer.diverging_epoch.epoch != -1
         )
-        # After an error the partition counts as unknown, so that the next good answer is told. The same goes for a
+        # After an error the partition counts as unknown, so that the next good answer is sent. The same goes for a
         # divergence: a follower first cuts its log, which may not have reached the watermark that it was told of.
         unknown = answer.error_code or answer.diverging_epoch.epoch >= 0
         self.high_watermark = -1 if unknown else answer.high_watermark

@@ -84,7 +84,7 @@ _SEEN_AT_ONCE = (
 
 
 class Decided(Protocol[Reply]):
-    """What pure code returns: the records that make it so, and what the caller is told."""
+    """What pure code returns: the records that make it so, and what the caller receives."""
 
     @property
     def records(self) -> Sequence[Message]: ...
@@ -307,7 +307,7 @@ class ActiveController:
             if self._epoch is None:
                 continue
             for broker_id in self._sessions.silent(self._metadata.latest, self._clock.monotonic_ms()):
-                logger.warning("broker %d has not been heard of for its session timeout: fencing it", broker_id)
+                logger.warning("broker %d has not been heard from for its session timeout: fencing it", broker_id)
                 try:
                     await self._decide(partial(self._fence_if_silent, broker_id))
                 except ApiError as error:
@@ -338,7 +338,7 @@ class ActiveController:
     async def _fence_gone(self, broker_id: int, epoch: int) -> None:
         def decide(image: ClusterImage) -> Decision[None]:
             broker = image.brokers.get(broker_id)
-            # Its next incarnation may have registered meanwhile, or it has been heard of after all.
+            # Its next incarnation may have registered meanwhile, or it has been heard from after all.
             if broker is None or broker.epoch != epoch or not self.absent_brokers.is_gone(broker_id):
                 return Decision(records=(), reply=None)
             # The next incarnation need not wait for a session that nobody has any more.

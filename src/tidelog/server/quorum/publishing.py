@@ -2,7 +2,7 @@
 
 Acting on an image can take long: a thousand new topics are a thousand directories that must be on the device. The
 quorum does not wait for that, and neither do other clients. So a node knows two images: the latest one, over which the
-controller decides, and the one that it has acted on, which is what clients are told of.
+controller decides, and the one that it has acted on, which is what clients see.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class ImageActor(Protocol):
-    """Acts on each image, before clients are told of it and after. Done when a method returns None, else when what it
+    """Acts on each image, before clients see it and after. Done when a method returns None, else when what it
     returns is done."""
 
     def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None: ...
@@ -30,7 +30,7 @@ class ImageActor(Protocol):
 
 
 class ImagePublisher:
-    """`image` is the one that clients are told of.
+    """`image` is the one that clients see.
 
     `finished` is called whenever there is nothing left to do for another image, `failed` when acting has failed.
     """

@@ -157,7 +157,7 @@ class QuorumRuntime:
         self._commit_waits: deque[tuple[int, asyncio.Future[int]]] = deque()
         self.leadership = Leadership(epoch=0, leader_id=None)
         self.high_watermark = 0
-        # The same, once those who are told of commits know of it.
+        # The same, once those who act on commits know of it.
         self._told_high_watermark = 0
         self._state_machine = state_machine
         self._leadership_changed = leadership_changed
@@ -261,7 +261,7 @@ class QuorumRuntime:
         return await committed
 
     async def committed(self, offset: int) -> None:
-        """As the leader, until the record at `offset` is committed and those who are told of commits know it.
+        """As the leader, until the record at `offset` is committed and those who act on commits know it.
 
         Raises ApiError with NOT_CONTROLLER if the leadership is lost.
         """
@@ -309,7 +309,7 @@ class QuorumRuntime:
             self.fail(failure)
 
     def fail(self, failure: BaseException) -> None:
-        """This node cannot take part any more. Those who wait are told, and whoever runs the node."""
+        """This node cannot take part any more. Those who wait are notified, and whoever runs the node."""
         self._fail_waiting()
         self._may_stop.set()
         if self._worker is not None and self._worker is not asyncio.current_task():

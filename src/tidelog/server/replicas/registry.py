@@ -2,7 +2,7 @@
 
 The image says which partitions there are and who leads them; here that becomes directories, open logs and `Replica`
 objects. Reconciling compares the image with what exists instead of following single changes, so that it also repairs
-what a crash between two steps left behind. Who has to act on a change of roles is told: coordinators when a replica
+what a crash between two steps left behind. Who has to act on a change of roles is notified: coordinators when a replica
 begins or ceases to lead, fetchers (`tidelog.server.replication`) when it may have another leader to follow.
 """
 
@@ -65,7 +65,7 @@ class Replicas:
         self._partitions_of: dict[str, dict[tuple[str, int], Replica]] = {}
         self._directory_of: dict[Replica, LogDirectory] = {}
         # Partitions of ours that cannot be used until the next start, because their directory is damaged or offline,
-        # and the topic's id: a topic that is created anew under the name has nothing to do with that.
+        # and the topic's id: a topic that is recreated under the name has nothing to do with that.
         self._unusable: dict[tuple[str, int], bytes] = {}
         # Topics of which a replica could not be opened for want of descriptors or of room.
         self._postponed: dict[str, None] = {}
@@ -187,7 +187,7 @@ class Replicas:
         return min(healthy, key=lambda at: (len(self._directories[at].logs) + planned(at), at), default=None)
 
     def _exists(self, topic_partition: TopicPartition) -> bool:
-        # One that waits to be replaced, because its topic was created anew, is made again by `reconcile`.
+        # One that waits to be replaced, because its topic was recreated, is made again by `reconcile`.
         return (
             topic_partition in self._replicas
             or topic_partition in self._unusable
@@ -482,7 +482,7 @@ class Replicas:
         self.log_changed(replica)
 
     def restart_log(self, replica: Replica, offset: int) -> None:
-        """Begin the log anew at `offset`, as a follower. Raises StorageFailure."""
+        """Start the log over at `offset`, as a follower. Raises StorageFailure."""
         directory = self._directory_of[replica]
         self.removals.extend(directory.truncate_fully(replica.topic_partition, offset, now_ms=self._clock.now_ms()))
         replica.wake_readers()

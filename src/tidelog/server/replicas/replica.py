@@ -173,7 +173,7 @@ class Replica:
             self.leader_epoch,
         )
         self._take_over(leadership)
-        # Followers of the epoch before are told of the new one.
+        # Followers of the epoch before learn of the new one.
         self.wake_readers()
         return self.progress
 
@@ -197,7 +197,7 @@ class Replica:
         self._stop_leading(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def stop(self, reason: ErrorCode) -> None:
-        """The replica is not to be used any more: those who wait are told or look again."""
+        """The replica is not to be used any more: those who wait are notified or look again."""
         self.leader_id = NOBODY
         self._stop_leading(reason)
 
@@ -430,7 +430,7 @@ class Replica:
             self.deletion_waits.advanced(self.low_watermark)
 
     def wake_readers(self) -> None:
-        """Something else than growth has happened to the log, which those who wait for it should hear of."""
+        """Something else than growth has happened to the log, which those who wait for it should learn of."""
         for waiting in [*self.fetch_waits, *self.stable_waits, *self.follower_waits]:
             waiting.wake()
 

@@ -24,7 +24,7 @@ _FIRST_PRUNING = 64
 class OffsetWaits:
     """Those who wait until a bound of the log, such as the high watermark, has reached an offset.
 
-    Each is told NONE, or what went wrong.
+    Each receives NONE, or what went wrong.
     """
 
     def __init__(self) -> None:

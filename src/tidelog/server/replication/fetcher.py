@@ -53,7 +53,7 @@ FIRST_RETRY_MS = 20.0
 # An idle fetcher looks at its partitions again after this time even if nobody wakes it.
 IDLE_MS = 1_000.0
 # A partition that is being flushed is left out of a fetch. So the next one goes out a little later, and does not wait
-# long at the leader: else the leader would hear of the flushed records only when that wait is over.
+# long at the leader: else the leader would learn of the flushed records only when that wait is over.
 FLUSH_PATIENCE_MS = 10
 
 

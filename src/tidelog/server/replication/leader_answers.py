@@ -22,7 +22,7 @@ def apply_answer(replicas: Replicas, replica: Replica, leader_id: int, answer: P
     if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
         return _begin_where_the_leader_does(replicas, replica, leader_id, answer)
     if answer.error_code:
-        # Mostly one of us two has not heard of a change yet; with the next epoch everything begins anew.
+        # Mostly one of us two has not learned of a change yet; with the next epoch everything starts over.
         logger.debug("%s: broker %d answers %d", replica.topic_partition, leader_id, answer.error_code)
         return False
     if answer.diverging_epoch.epoch != NO_LEADER_EPOCH:
@@ -88,7 +88,7 @@ def _begin_where_the_leader_does(replicas: Replicas, replica: Replica, leader_id
         )
         return False
     logger.warning(
-        "%s: beginning anew at offset %d, where the log of broker %d starts; ours ended at %d",
+        "%s: starting over at offset %d, where the log of broker %d starts; ours ended at %d",
         replica.topic_partition,
         start,
         leader_id,

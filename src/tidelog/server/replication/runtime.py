@@ -74,7 +74,7 @@ class Replication:
     # -- the leader's side of a fetch ----------------------------------------------------------------------------
 
     def is_broker(self, broker_id: int, broker_epoch: int) -> bool:
-        """Whether the process that says so is this broker, as far as we have heard of it."""
+        """Whether the process that says so is this broker, as far as we know."""
         return registered_epoch(self._image(), broker_id) == broker_epoch
 
     def preferred_replica(self, replica: Replica, reader_rack: str, fetch_offset: int) -> int:

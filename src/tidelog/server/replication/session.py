@@ -1,4 +1,4 @@
-"""A follower's side of a fetch session (KIP-227): the leader is told once which partitions are fetched, and then only
+"""A follower's side of a fetch session (KIP-227): the leader learns once which partitions are fetched, and then only
 what has changed. The leader's side is in `tidelog.server.fetching.sessions`.
 
 Pure: it only says what the next request has to hold. A session ends with its connection, and whenever the leader does

@@ -1,4 +1,4 @@
-"""Who leads instead: what producers and readers are told with the error that this broker does not (KIP-951).
+"""Who leads instead: what producers and readers receive with the error that this broker does not (KIP-951).
 
 A client that knows the new leader and its address does not have to ask for metadata first.
 """

@@ -85,7 +85,7 @@ class Cleaning:
             self._tasks.append(asyncio.create_task(self._run(0)))
 
     async def stop(self) -> None:
-        """Gives compactions up that are under way; the next start begins them anew."""
+        """Gives compactions up that are under way; the next start starts them over."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -120,7 +120,7 @@ class Cleaning:
         try:
             await self._clean(replica, planned)
         except CompactionRevoked:
-            logger.info("the log of %s changed while it was compacted; that begins anew", log.topic_partition)
+            logger.info("the log of %s changed while it was compacted; that starts over", log.topic_partition)
         except StorageFailure as failure:
             self._replicas.storage_failed(replica, failure)
             self._postponed.add(log)

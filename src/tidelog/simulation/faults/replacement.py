@@ -24,7 +24,7 @@ def may_lose_everything(node: SimulatedNode, nodes: Iterable[SimulatedNode]) -> 
         return False
     if node.running is None or not node.running.knows_its_past:
         return False
-    # What one of them has not heard of yet, another one may have: none must know of a replica that is alone.
+    # What one of them does not know yet, another one may have: none must know of a replica that is alone.
     images = [each.running.node.image for each in (node, *others) if each.running is not None]
     return all(_others_in_sync(image, node.node_id) for image in images) and _others_acknowledge(node)
 

@@ -178,7 +178,7 @@ class Fabric:
             self.transmit(transport, Signal.RESET)
 
     def power_lost(self, process: Process) -> None:
-        """Nobody is told. Whoever sends something gets no answer."""
+        """Nobody is notified. Whoever sends something gets no answer."""
         self._unreachable.add(process.host)
         for transport in self._release(process):
             self._orphans[transport.peer] = process.host

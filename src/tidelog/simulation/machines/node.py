@@ -206,7 +206,7 @@ class SimulatedNode:
         return any(directory.failure is not None for directory in self.running.node.replicas.directories)
 
     def lose_power(self) -> None:
-        """Nothing is left but what the device has; nobody is told."""
+        """Nothing is left but what the device has; nobody is notified."""
         process = self.process
         if process is not None:
             self._world.trace.event(self._world.loop.time(), "node-lost-power", process.name)

@@ -1,7 +1,7 @@
 """One side of a simulated connection, with the interface of asyncio's transports.
 
 TCP's promises hold: bytes arrive in order and at most once, or the connection breaks. A receiver that does not read
-stops the sender when the window is full, and then the sender's protocol is told to pause.
+stops the sender when the window is full, and then the sender's protocol is asked to pause.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the database sink is told: where the database is, which table, and how rows get into it."""
+"""The options of the database sink: where the database is, which table, and how rows get into it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The sink of a mirror: the exactly-once sink, whose transactions carry the source offsets instead of a batch number.
 
-Its transactional id is that of the mirror, not of the query: a mirror that was started anew with another checkpoint
+Its transactional id is that of the mirror, not of the query: a mirror that was restarted with another checkpoint
 fences the one before it.
 """
 

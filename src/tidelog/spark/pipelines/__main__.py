@@ -23,7 +23,7 @@ from tidelog.spark.pipelines.run import run_pipeline
 from tidelog.spark.pipelines.settings import InvalidSettings
 from tidelog.spark.session.java import JavaMissing
 
-# What is told in one line instead of with a traceback.
+# What is shown in one line instead of with a traceback.
 EXPECTED = (
     ApiError,
     ClientError,

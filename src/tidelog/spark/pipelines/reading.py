@@ -1,4 +1,4 @@
-"""From TOML to settings: every mistake is told at once, with its place and the nearest name that exists."""
+"""From TOML to settings: all mistakes are reported together, with its place and the nearest name that exists."""
 
 from __future__ import annotations
 

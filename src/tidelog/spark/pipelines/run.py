@@ -48,7 +48,7 @@ SPARK_IS_GONE = (
 )
 
 _SETTINGS: Mapping[str, str] = {
-    # What matters is told by the pipeline itself, in one line instead of a stack trace.
+    # What matters is reported by the pipeline itself, in one line instead of a stack trace.
     "spark.log.level": "FATAL",
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.pollingDelay": "50ms",

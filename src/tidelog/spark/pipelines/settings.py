@@ -1,4 +1,4 @@
-"""What each pipeline is told, from TOML or from the command line: values, defaults and what they must fulfil.
+"""The settings of each pipeline, from TOML or from the command line: values, defaults and what they must fulfil.
 
 How text becomes these values is in `reading`. Names are those that users write, with `_` for `-`.
 """

@@ -132,7 +132,7 @@ class _Given:
             return default
 
 
-# With the reason that the user is told.
+# With the reason that the user sees.
 _REFUSED = {
     "acks": "exactly once needs acks=all, which is what the sink uses",
     "enable.idempotence": "the sink always sends idempotently",

@@ -59,7 +59,7 @@ class ReadTimedOut(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTask:
-    """What a worker is told."""
+    """What a worker receives."""
 
     wanted: OffsetRange
     # The topic that the driver planned for; another one of the same name has other records.
@@ -119,7 +119,7 @@ def _fetched(answer: PartitionData, position: int, task: ReadTask, config: Consu
 
 
 class _Client:
-    """A cluster and a loop that runs when it is told to."""
+    """A cluster and a loop that runs when it is asked to."""
 
     def __init__(self, consumer: Mapping[str, str]) -> None:
         self.config = consumer_config(consumer)

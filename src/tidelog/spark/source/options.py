@@ -228,7 +228,7 @@ def _order_problems(start: Mapping[TopicPartition, int], end: Mapping[TopicParti
 
 
 class _OptionReading:
-    """Options on their way to values; keeps all problems, so that they are told at once."""
+    """Options on their way to values; keeps all problems, so that they are reported together."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self.problems: list[str] = []
