@@ -225,7 +225,7 @@ def test_what_was_never_committed_cannot_be_shifted(at_broker: Command, topic: s
 
 def test_a_partition_that_does_not_exist_is_named(at_broker: Command, topic: str) -> None:
     arguments = ("--reset-offsets", "--group", topic, "--topic", f"{topic}:7", "--to-latest")
-    assert "none with the number 7" in at_broker("groups", *arguments, code=1).stderr
+    assert "has no partition 7" in at_broker("groups", *arguments, code=1).stderr
 
 
 def test_offsets_are_deleted(at_broker: Command, groups: InProcess, topic: str) -> None:

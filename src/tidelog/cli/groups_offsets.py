@@ -146,7 +146,7 @@ async def _partitions(admin: Admin, topics: Sequence[str]) -> list[TopicPartitio
         there = [entry.partition for entry in described[name].partitions]
         for number in numbers or there:
             if number not in there:
-                raise CommandFailure(f"topic {name!r} has {len(there)} partitions, and none with the number {number}")
+                raise CommandFailure(f"topic {name!r} has no partition {number}, only 0 to {len(there) - 1}")
             found[TopicPartition(name, number)] = None
     return sorted(found)
 

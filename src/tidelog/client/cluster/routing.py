@@ -110,7 +110,7 @@ async def ask_leaders(
             elif not 0 <= partition.partition < count:
                 answers[partition] = ApiError(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    f"topic {partition.topic!r} has {count} partitions, so there is no partition {partition.partition}",
+                    f"topic {partition.topic!r} has no partition {partition.partition}, only 0 to {count - 1}",
                 )
             elif leader is None:
                 answers[partition] = ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition} has no leader")
