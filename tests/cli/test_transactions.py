@@ -165,7 +165,7 @@ def test_what_does_not_exist_is_named(failing: Callable[..., str], topic: str) -
     none = failing("abort", "--topic", topic, "--partition", "0", "--start-offset", "5")
     assert f"no open transaction of {topic}-0 begins at offset 5" in none
     assert "has no partition 9" in failing("describe-producers", "--topic", topic, "--partition", "9")
-    assert "no states of transactions: Happy" in failing("list", "--state", "Happy")
+    assert "not states of transactions: Happy" in failing("list", "--state", "Happy")
 
 
 @pytest.mark.parametrize(

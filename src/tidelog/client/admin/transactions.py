@@ -83,7 +83,7 @@ class TransactionAdmin(PartitionAdmin):
             raise_for_code(reply.error_code, f"broker {node}")
             if reply.unknown_state_filters:
                 names = ", ".join(reply.unknown_state_filters)
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"not states of transactions: {names}")
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"these are not states of transactions: {names}")
             return [
                 TransactionListing(
                     transactional_id=each.transactional_id,
