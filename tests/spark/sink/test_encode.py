@@ -188,7 +188,7 @@ def test_a_topic_that_cannot_be_found_is_refused_with_the_names_of_others() -> N
     def find(topic: str) -> int:
         raise UnknownTopic(f"topic {topic!r} does not exist")
 
-    with pytest.raises(UnknownTopic, match=r"not there \(there are: x\): topic 'nowhere' does not exist"):
+    with pytest.raises(UnknownTopic, match=r"does not exist \(existing topics: x\): topic 'nowhere' does not exist"):
         encode(plan(["value", "topic"], {"x": 1}), rows, find_topic=find)
 
 
