@@ -241,7 +241,7 @@ class PostgresqlLog:
                 f"the replication slot {self._log.slot} is read by another pipeline, or by another checkpoint of this "
                 "one, and a slot gives each event to one reader. Name another slot, or continue with that checkpoint. "
                 "If it is lost, this one continues where the slot is, and the events of the last batch may come twice: "
-                "{marks.release_statement(self._source())}"
+                f"{marks.release_statement(self._source())}"
             )
 
     def _position(self, offset: Offset) -> LogPosition:
