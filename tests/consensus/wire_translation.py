@@ -7,14 +7,14 @@ from typing import TypeVar, cast
 
 from tidelog.consensus.messages import Answer, BeginEpoch, EndEpoch, Fetch, FetchSnapshot, Request, Vote
 from tidelog.consensus.wire import QuorumWire
-from tidelog.consensus.wire_answers import Endpoint
+from tidelog.consensus.wire_answers import VoterEndpoint
 from tidelog.model.ids import ZERO_UUID
 from tidelog.protocol.codec import decode_whole, encode
 from tidelog.protocol.schema import Message
 
 M = TypeVar("M", bound=Request | Answer)
 
-ENDPOINTS = {node_id: Endpoint("127.0.0.1", 9_090 + node_id) for node_id in range(1, 6)}
+ENDPOINTS = {node_id: VoterEndpoint("127.0.0.1", 9_090 + node_id) for node_id in range(1, 6)}
 # Votes that only ask exist since version 2; the others are understood in all versions that followers use.
 _OLDEST = {"VoteRequest": 2, "FetchRequest": 12, "FetchResponse": 12}
 

@@ -13,7 +13,7 @@ from tidelog.controller.brokers import begin_controlled_shutdown, fence_broker, 
 from tidelog.controller.configs import incremental_alter_configs
 from tidelog.controller.features import SAFE_DOWNGRADE, UPGRADE, update_features
 from tidelog.controller.in_sync import alter_partition
-from tidelog.metadata.image import NO_LEADER, ClusterImage, ConfigResource, LeaderRecovery, PartitionImage
+from tidelog.metadata.image import NO_LEADER, ClusterImage, ConfiguredResource, LeaderRecovery, PartitionImage
 from tidelog.metadata.records import (
     ELIGIBLE_LEADER_REPLICAS_FEATURE,
     ConfigRecord,
@@ -194,7 +194,7 @@ def test_without_the_feature_the_last_in_sync_replica_stays(make_cluster: MakeCl
     assert cluster.state == (1, (1,), (), ())
 
 
-def alter_config(image: ClusterImage, resource: ConfigResource, name: str, value: str | None) -> tuple[Any, int]:
+def alter_config(image: ClusterImage, resource: ConfiguredResource, name: str, value: str | None) -> tuple[Any, int]:
     operation = 1 if value is None else 0
     request = IncrementalAlterConfigsRequest(
         resources=[
@@ -209,8 +209,8 @@ def alter_config(image: ClusterImage, resource: ConfigResource, name: str, value
     return decision.records, decision.reply.responses[0].error_code
 
 
-@pytest.mark.parametrize("resource", [ConfigResource(2, "t"), ConfigResource(4, "")])
-def test_another_min_insync_replicas_forgets_who_was_eligible(cluster: Cluster, resource: ConfigResource) -> None:
+@pytest.mark.parametrize("resource", [ConfiguredResource(2, "t"), ConfiguredResource(4, "")])
+def test_another_min_insync_replicas_forgets_who_was_eligible(cluster: Cluster, resource: ConfiguredResource) -> None:
     cluster.set_in_sync(1, 2)
     cluster.set_in_sync(1)
     assert cluster.partition.eligible_leaders == (2,)
@@ -221,7 +221,7 @@ def test_another_min_insync_replicas_forgets_who_was_eligible(cluster: Cluster, 
 
 
 def test_min_insync_replicas_stays_the_same_for_all_brokers(cluster: Cluster) -> None:
-    for resource, value in ((ConfigResource(4, "1"), "1"), (ConfigResource(4, ""), None)):
+    for resource, value in ((ConfiguredResource(4, "1"), "1"), (ConfiguredResource(4, ""), None)):
         records, code = alter_config(cluster.image, resource, "min.insync.replicas", value)
         assert (records, code) == ((), ErrorCode.INVALID_CONFIG)
 

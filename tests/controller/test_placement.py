@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.controller.decision import Refusal
-from tidelog.controller.placement import Candidate, place
+from tidelog.controller.placement import PlacementCandidate, place
 from tidelog.model.errors import ErrorCode
 
 
-def brokers(*ids: int, fenced: tuple[int, ...] = (), racks: dict[int, str] | None = None) -> list[Candidate]:
-    return [Candidate(id=each, rack=(racks or {}).get(each), fenced=each in fenced) for each in ids]
+def brokers(*ids: int, fenced: tuple[int, ...] = (), racks: dict[int, str] | None = None) -> list[PlacementCandidate]:
+    return [PlacementCandidate(id=each, rack=(racks or {}).get(each), fenced=each in fenced) for each in ids]
 
 
 def test_one_broker_takes_everything() -> None:
@@ -61,7 +61,7 @@ def test_replicas_spread_over_racks() -> None:
         (brokers(), 1, "no broker is alive"),
     ],
 )
-def test_what_cannot_be_placed_is_refused(cluster: list[Candidate], factor: int, reason: str) -> None:
+def test_what_cannot_be_placed_is_refused(cluster: list[PlacementCandidate], factor: int, reason: str) -> None:
     refusal = place(cluster, partitions=1, replication_factor=factor, start=0)
     assert isinstance(refusal, Refusal)
     assert refusal.code is ErrorCode.INVALID_REPLICATION_FACTOR
@@ -69,7 +69,9 @@ def test_what_cannot_be_placed_is_refused(cluster: list[Candidate], factor: int,
 
 
 candidate_lists = st.lists(
-    st.builds(Candidate, id=st.integers(0, 20), rack=st.sampled_from([None, "a", "b", "c"]), fenced=st.booleans()),
+    st.builds(
+        PlacementCandidate, id=st.integers(0, 20), rack=st.sampled_from([None, "a", "b", "c"]), fenced=st.booleans()
+    ),
     min_size=1,
     max_size=9,
     unique_by=lambda each: each.id,
@@ -78,7 +80,7 @@ candidate_lists = st.lists(
 
 @given(candidate_lists, st.integers(1, 30), st.integers(0, 10_000), st.data())
 def test_every_placement_keeps_the_promises(
-    cluster: list[Candidate], partitions: int, start: int, data: st.DataObject
+    cluster: list[PlacementCandidate], partitions: int, start: int, data: st.DataObject
 ) -> None:
     factor = data.draw(st.integers(1, len(cluster)))
     placed = place(cluster, partitions=partitions, replication_factor=factor, start=start)
@@ -94,7 +96,7 @@ def test_every_placement_keeps_the_promises(
     assert max(counts) - min(counts) <= 1
 
 
-def check_racks(cluster: list[Candidate], replicas: list[Candidate]) -> None:
+def check_racks(cluster: list[PlacementCandidate], replicas: list[PlacementCandidate]) -> None:
     """No rack has a replica more than another that still had room, and no fenced broker was preferred in its rack."""
     sizes = Counter(broker.rack for broker in cluster)
     used = Counter(broker.rack for broker in replicas)

@@ -13,7 +13,7 @@ from tidelog.metadata.draft import BrokenMetadata
 from tidelog.metadata.image import (
     MIGRATING_DIRECTORY,
     ClusterImage,
-    ConfigResource,
+    ConfiguredResource,
     Endpoint,
     LeaderRecovery,
     PartitionImage,
@@ -134,7 +134,7 @@ def test_deleting_a_topic_takes_its_properties_along() -> None:
     assert (after.topics, after.topics_by_id, after.topic_config("t")) == ({}, {}, {})
     assert after.topic_config("u") == {"retention.ms": "1"}
     assert delta.topics_deleted == (image.topics["t"],)
-    assert delta.configs == (ConfigResource(2, "t"),)
+    assert delta.configs == (ConfiguredResource(2, "t"),)
     assert [(each.topic, each.partition, each.after) for each in delta.partitions] == [("t", 0, None)]
 
 
@@ -205,7 +205,7 @@ def test_a_property_without_a_value_is_removed() -> None:
     assert image.broker_config(1) == {"max.connections": "5"}
     assert image.cluster_config() == {}
     after, delta = apply(image, [config(None)])
-    assert (after.configs, delta.configs) == ({}, (ConfigResource(4, "1"),))
+    assert (after.configs, delta.configs) == ({}, (ConfiguredResource(4, "1"),))
 
 
 def test_quotas_features_and_producer_ids_are_kept() -> None:

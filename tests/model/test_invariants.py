@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 from support.default_settings import leader_rules, log_config
 
-from tidelog.metadata.image import BrokerImage, ClusterImage, ConfigResource, PartitionImage, ResourceType, TopicImage
+from tidelog.metadata.image import (
+    BrokerImage,
+    ClusterImage,
+    ConfiguredResource,
+    PartitionImage,
+    ResourceType,
+    TopicImage,
+)
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.invariants import InvariantBroken
 from tidelog.partition.leader_epochs import EpochEntry
@@ -188,7 +195,7 @@ IMAGE = ClusterImage(
     brokers={1: BrokerImage(id=1, epoch=4, incarnation_id=Uuid(bytes(16)))},
     topics={"t": TOPIC_IMAGE},
     topics_by_id={TOPIC: TOPIC_IMAGE},
-    configs={ConfigResource(ResourceType.TOPIC, "t"): {"retention.ms": "1"}},
+    configs={ConfiguredResource(ResourceType.TOPIC, "t"): {"retention.ms": "1"}},
 )
 
 
@@ -222,7 +229,7 @@ BROKEN_IMAGES: dict[str, tuple[ClusterImage, str]] = {
     "a replica without a directory": (with_partition(directories=(TOPIC,)), "has a directory"),
     "a broker under another id": (dataclasses.replace(IMAGE, brokers={2: IMAGE.brokers[1]}), "found by its id: id=2"),
     "properties of no topic": (
-        dataclasses.replace(IMAGE, configs={ConfigResource(ResourceType.TOPIC, "gone"): {}}),
+        dataclasses.replace(IMAGE, configs={ConfiguredResource(ResourceType.TOPIC, "gone"): {}}),
         "only topics that exist.*gone",
     ),
     "producer ids below 0": (dataclasses.replace(IMAGE, next_producer_id=-1), "numbers=\\(5, -1\\)"),

@@ -7,16 +7,16 @@ import pytest
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.codec import encode
 from tidelog.simulation.checks.disturbance import disturbances
-from tidelog.simulation.checks.history import Answered, History
+from tidelog.simulation.checks.history import AnsweredRequest, History
 from tidelog.simulation.workloads.extremes import integer_fields
 from tidelog.simulation.workloads.hostile import hostile_requests
 
 
-def told(*codes: ErrorCode, group: str | None = "b") -> Answered:
-    return Answered(1.0, "client", "OffsetCommitRequest 2", frozenset(codes), group)
+def told(*codes: ErrorCode, group: str | None = "b") -> AnsweredRequest:
+    return AnsweredRequest(1.0, "client", "OffsetCommitRequest 2", frozenset(codes), group)
 
 
-CLOSED = Answered(1.0, "client", "OffsetCommitRequest 2", None, "b")
+CLOSED = AnsweredRequest(1.0, "client", "OffsetCommitRequest 2", None, "b")
 FAILED = told(ErrorCode.UNKNOWN_SERVER_ERROR, group=None)
 
 
@@ -37,7 +37,7 @@ FAILED = told(ErrorCode.UNKNOWN_SERVER_ERROR, group=None)
         ([CLOSED], False, ""),
     ],
 )
-def test_others_are_served_whatever_one_client_asks(events: list[Answered], calm: bool, said: str) -> None:
+def test_others_are_served_whatever_one_client_asks(events: list[AnsweredRequest], calm: bool, said: str) -> None:
     found = list(disturbances(History(list(events)), calm=calm))
     assert len(found) == (1 if said else 0)
     assert said in "".join(found)

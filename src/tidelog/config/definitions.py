@@ -157,7 +157,7 @@ class NotEmpty:
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatchingPattern:
     """Lists whose elements follow a pattern, or a list of exactly the one literal."""
 
     pattern: str

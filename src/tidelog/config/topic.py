@@ -16,7 +16,7 @@ from tidelog.config.definitions import (
     Between,
     ConfigValue,
     InvalidConfig,
-    Matching,
+    MatchingPattern,
     OneOf,
     Only,
     by_name,
@@ -35,7 +35,7 @@ NO_TIERED_STORAGE = "tidelog keeps all segments on the broker's own disk"
 _NOT_TIERED_LONG = Only(-2, NO_TIERED_STORAGE)
 _NOT_TIERED = Only(False, NO_TIERED_STORAGE)
 _CODECS = OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
-_THROTTLED = Matching(r"[0-9]+:[0-9]+", "*", "a list of partition:broker pairs")
+_THROTTLED = MatchingPattern(r"[0-9]+:[0-9]+", "*", "a list of partition:broker pairs")
 
 _FILES_GROW = "files of segments grow as records are appended"
 

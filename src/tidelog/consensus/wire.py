@@ -27,7 +27,7 @@ from tidelog.consensus.messages import (
     Vote,
     VoteAnswer,
 )
-from tidelog.consensus.wire_answers import METADATA_TOPIC_ID, NOBODY, Endpoint, only_partition
+from tidelog.consensus.wire_answers import METADATA_TOPIC_ID, NOBODY, VoterEndpoint, only_partition
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
@@ -70,7 +70,7 @@ class QuorumWire:
     node_id: int
     directory_id: Uuid
     listener_name: str
-    endpoints: Mapping[int, Endpoint]
+    endpoints: Mapping[int, VoterEndpoint]
 
     # --- Requests
 

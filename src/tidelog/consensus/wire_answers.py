@@ -37,13 +37,13 @@ NOBODY = -1
 _UNKNOWN_HIGH_WATERMARK = -1
 
 
-class Endpoint(NamedTuple):
+class VoterEndpoint(NamedTuple):
     host: str
     port: int
 
 
 # The leader, if it and its address are known.
-LeaderEndpoints = Sequence[tuple[int, Endpoint]]
+LeaderEndpoints = Sequence[tuple[int, VoterEndpoint]]
 
 
 def write_vote(answer: VoteAnswer, endpoints: LeaderEndpoints) -> VoteResponse:

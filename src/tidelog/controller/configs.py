@@ -17,7 +17,7 @@ from tidelog.config.group import group_problems
 from tidelog.config.topic import TOPIC_DEFINITIONS, topic_problems
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.eligible_leaders import eligibility_problems, forget_eligible
-from tidelog.metadata.image import ClusterImage, ConfigResource, ResourceType
+from tidelog.metadata.image import ClusterImage, ConfiguredResource, ResourceType
 from tidelog.metadata.records import ConfigRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.model.topics import topic_name_problem
@@ -39,7 +39,7 @@ _LISTS: Mapping[int, Mapping[str, ConfigDefinition]] = {
 class _Alteration:
     """What a request asks of one resource: how its properties change, and the names that it mentions."""
 
-    resource: ConfigResource
+    resource: ConfiguredResource
     names: Sequence[str]
     # Those of the names that need a value and have none.
     without_value: Sequence[str]
@@ -52,7 +52,7 @@ def incremental_alter_configs(
     """Change single properties (KIP-339). A resource is changed as a whole or not at all."""
     alterations = []
     for asked in request.resources:
-        resource = ConfigResource(asked.resource_type, asked.resource_name)
+        resource = ConfiguredResource(asked.resource_type, asked.resource_name)
         operations = [(entry.name, entry.config_operation, entry.value) for entry in asked.configs]
 
         def plan(
@@ -106,7 +106,7 @@ def alter_configs(
 
         alterations.append(
             _Alteration(
-                resource=ConfigResource(asked.resource_type, asked.resource_name),
+                resource=ConfiguredResource(asked.resource_type, asked.resource_name),
                 names=[name for name, _ in entries],
                 without_value=[name for name, value in entries if value is None],
                 plan=plan,
@@ -127,10 +127,10 @@ def alter_configs(
 
 def _alter(
     image: ClusterImage, alterations: Sequence[_Alteration], config: BrokerConfig
-) -> tuple[tuple[Message, ...], list[tuple[ConfigResource, Refusal | None]]]:
+) -> tuple[tuple[Message, ...], list[tuple[ConfiguredResource, Refusal | None]]]:
     times = Counter(alteration.resource for alteration in alterations)
     records: list[Message] = []
-    outcomes: list[tuple[ConfigResource, Refusal | None]] = []
+    outcomes: list[tuple[ConfiguredResource, Refusal | None]] = []
     for alteration in alterations:
         resource = alteration.resource
         if times[resource] > 1:
@@ -172,7 +172,7 @@ def _plan(image: ClusterImage, alteration: _Alteration, config: BrokerConfig) ->
     return list(_difference(image, resource, current, planned))
 
 
-def _check_resource(image: ClusterImage, resource: ConfigResource) -> Refusal | None:
+def _check_resource(image: ClusterImage, resource: ConfiguredResource) -> Refusal | None:
     if resource.type == ResourceType.TOPIC:
         if not resource.name:
             return _bad_request("topics have no properties that hold for all of them; set the broker's defaults")
@@ -199,7 +199,7 @@ def _check_resource(image: ClusterImage, resource: ConfigResource) -> Refusal | 
     return _bad_request(f"properties of resource type {resource.type} cannot be changed")
 
 
-def _check_values(resource: ConfigResource, planned: Mapping[str, str], config: BrokerConfig) -> Refusal | None:
+def _check_values(resource: ConfiguredResource, planned: Mapping[str, str], config: BrokerConfig) -> Refusal | None:
     code = _invalid_code(resource)
     match resource.type:
         case ResourceType.TOPIC:
@@ -217,7 +217,7 @@ def _check_values(resource: ConfigResource, planned: Mapping[str, str], config: 
 
 
 def _difference(
-    image: ClusterImage, resource: ConfigResource, current: Mapping[str, str], planned: Mapping[str, str]
+    image: ClusterImage, resource: ConfiguredResource, current: Mapping[str, str], planned: Mapping[str, str]
 ) -> Iterable[Message]:
     for name in [*planned, *(name for name in current if name not in planned)]:
         if current.get(name) != planned.get(name):
@@ -245,7 +245,7 @@ def _kind_name(kind: int) -> str:
     return ResourceType(kind).name.lower() + "s"
 
 
-def _invalid_code(resource: ConfigResource) -> ErrorCode:
+def _invalid_code(resource: ConfiguredResource) -> ErrorCode:
     """Apache Kafka answers a wrong broker property with INVALID_REQUEST, and clients know it so (KAFKA-13609)."""
     return ErrorCode.INVALID_REQUEST if resource.type == ResourceType.BROKER else ErrorCode.INVALID_CONFIG
 

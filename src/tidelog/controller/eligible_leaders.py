@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidelog.metadata.image import NO_LEADER, ClusterImage, ConfigResource, PartitionImage, ResourceType
+from tidelog.metadata.image import NO_LEADER, ClusterImage, ConfiguredResource, PartitionImage, ResourceType
 from tidelog.metadata.records import ELIGIBLE_LEADER_REPLICAS_FEATURE, ClearElrRecord
 
 MIN_IN_SYNC = "min.insync.replicas"
@@ -58,7 +58,7 @@ def last_leader(partition: PartitionImage) -> int:
     return partition.isr[0] if partition.isr else NO_LEADER
 
 
-def forget_eligible(image: ClusterImage, resource: ConfigResource, changed: str) -> tuple[ClearElrRecord, ...]:
+def forget_eligible(image: ClusterImage, resource: ConfiguredResource, changed: str) -> tuple[ClearElrRecord, ...]:
     """After another min.insync.replicas nobody knows which of those who left the in-sync set were below it."""
     if changed != MIN_IN_SYNC or not image.features.get(ELIGIBLE_LEADER_REPLICAS_FEATURE, 0):
         return ()
@@ -67,7 +67,7 @@ def forget_eligible(image: ClusterImage, resource: ConfigResource, changed: str)
     return (ClearElrRecord(topic_name=""),) if resource.type == ResourceType.BROKER else ()
 
 
-def eligibility_problems(image: ClusterImage, resource: ConfigResource, planned: Mapping[str, str]) -> list[str]:
+def eligibility_problems(image: ClusterImage, resource: ConfiguredResource, planned: Mapping[str, str]) -> list[str]:
     """What must not become of min.insync.replicas while the controller counts on it."""
     if resource.type != ResourceType.BROKER or not image.features.get(ELIGIBLE_LEADER_REPLICAS_FEATURE, 0):
         return []

@@ -18,7 +18,7 @@ from tidelog.model.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class PlacementCandidate:
     """A broker that can take replicas."""
 
     id: int
@@ -26,17 +26,22 @@ class Candidate:
     fenced: bool
 
 
-def candidates(image: ClusterImage) -> tuple[Candidate, ...]:
+def candidates(image: ClusterImage) -> tuple[PlacementCandidate, ...]:
     """The registered brokers, without those that are about to stop."""
     return tuple(
-        Candidate(id=broker.id, rack=broker.rack, fenced=broker.fenced)
+        PlacementCandidate(id=broker.id, rack=broker.rack, fenced=broker.fenced)
         for broker in image.brokers.values()
         if not broker.in_controlled_shutdown
     )
 
 
 def place(
-    brokers: Sequence[Candidate], *, partitions: int, replication_factor: int, start: int, first_partition: int = 0
+    brokers: Sequence[PlacementCandidate],
+    *,
+    partitions: int,
+    replication_factor: int,
+    start: int,
+    first_partition: int = 0,
 ) -> list[tuple[int, ...]] | Refusal:
     """The replicas of each new partition, the preferred leader first.
 
@@ -61,7 +66,7 @@ def place(
     return placements
 
 
-def _pick(leader: Candidate, others: list[Candidate], replication_factor: int) -> tuple[int, ...]:
+def _pick(leader: PlacementCandidate, others: list[PlacementCandidate], replication_factor: int) -> tuple[int, ...]:
     """Take the next broker from the rack that has the fewest replicas yet, live ones first."""
     chosen = [leader]
     used_racks = Counter([leader.rack])
@@ -73,16 +78,16 @@ def _pick(leader: Candidate, others: list[Candidate], replication_factor: int) -
     return tuple(broker.id for broker in chosen)
 
 
-def _alternate_racks(brokers: Iterable[Candidate]) -> list[Candidate]:
+def _alternate_racks(brokers: Iterable[PlacementCandidate]) -> list[PlacementCandidate]:
     """The brokers in an order in which neighbours are in different racks, as far as possible."""
-    racks: dict[str | None, list[Candidate]] = {}
+    racks: dict[str | None, list[PlacementCandidate]] = {}
     for broker in sorted(brokers, key=lambda each: (each.rack or "", each.id)):
         racks.setdefault(broker.rack, []).append(broker)
     rows = zip_longest(*racks.values())
     return [broker for row in rows for broker in row if broker is not None]
 
 
-def _rotated(brokers: list[Candidate], by: int) -> list[Candidate]:
+def _rotated(brokers: list[PlacementCandidate], by: int) -> list[PlacementCandidate]:
     by %= len(brokers)
     return brokers[by:] + brokers[:by]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.metadata.image import ConfigResource, PartitionImage, TopicImage
+from tidelog.metadata.image import ConfiguredResource, PartitionImage, TopicImage
 from tidelog.model.ids import Uuid
 
 
@@ -29,7 +29,7 @@ class ImageDelta:
     topics_created: tuple[TopicImage, ...] = ()
     topics_deleted: tuple[TopicImage, ...] = ()
     partitions: tuple[PartitionChange, ...] = ()
-    configs: tuple[ConfigResource, ...] = ()
+    configs: tuple[ConfiguredResource, ...] = ()
     brokers: tuple[int, ...] = ()
     controllers: tuple[int, ...] = ()
     features: bool = False

@@ -13,7 +13,7 @@ from tidelog.metadata.delta import ImageDelta, PartitionChange
 from tidelog.metadata.image import (
     BrokerImage,
     ClusterImage,
-    ConfigResource,
+    ConfiguredResource,
     ControllerImage,
     PartitionImage,
     QuotaEntity,
@@ -85,7 +85,7 @@ class ImageDraft:
         self.controllers: Table[int, ControllerImage] = Table(image.controllers)
         self.topics: Table[str, TopicImage] = Table(image.topics)
         self.topics_by_id: Table[Uuid, TopicImage] = Table(image.topics_by_id)
-        self._configs: Table[ConfigResource, Mapping[str, str]] = Table(image.configs)
+        self._configs: Table[ConfiguredResource, Mapping[str, str]] = Table(image.configs)
         self._quotas: Table[QuotaEntity, Mapping[str, float]] = Table(image.client_quotas)
         self.next_producer_id = image.next_producer_id
         # The partitions of the topics that this batch touches; their TopicImage is made at the end.
@@ -123,10 +123,10 @@ class ImageDraft:
         partitions[number] = partition
         self._touched_partitions[topic_id, number] = None
 
-    def set_config(self, resource: ConfigResource, name: str, value: str | None) -> None:
+    def set_config(self, resource: ConfiguredResource, name: str, value: str | None) -> None:
         _set_entry(self._configs, resource, name, value)
 
-    def remove_configs(self, resource: ConfigResource) -> None:
+    def remove_configs(self, resource: ConfiguredResource) -> None:
         if resource in self._configs:
             self._configs.remove(resource)
 

@@ -40,7 +40,7 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
-class ConfigResource(NamedTuple):
+class ConfiguredResource(NamedTuple):
     """A topic, a broker, ... The broker named "" stands for all brokers."""
 
     type: int
@@ -182,7 +182,7 @@ class ClusterImage:
     controllers: Mapping[int, ControllerImage] = field(default_factory=_nothing)
     topics: Mapping[str, TopicImage] = field(default_factory=_nothing)
     topics_by_id: Mapping[Uuid, TopicImage] = field(default_factory=_nothing)
-    configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=_nothing)
+    configs: Mapping[ConfiguredResource, Mapping[str, str]] = field(default_factory=_nothing)
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=_nothing)
     next_producer_id: int = 0
 
@@ -196,15 +196,15 @@ class ClusterImage:
 
     def topic_config(self, name: str) -> Mapping[str, str]:
         """The properties of its own that a topic has."""
-        return self.configs.get(ConfigResource(ResourceType.TOPIC, name), _EMPTY)
+        return self.configs.get(ConfiguredResource(ResourceType.TOPIC, name), _EMPTY)
 
     def broker_config(self, broker: int) -> Mapping[str, str]:
         """The dynamic properties of one broker."""
-        return self.configs.get(ConfigResource(ResourceType.BROKER, str(broker)), _EMPTY)
+        return self.configs.get(ConfiguredResource(ResourceType.BROKER, str(broker)), _EMPTY)
 
     def cluster_config(self) -> Mapping[str, str]:
         """The dynamic properties of all brokers."""
-        return self.configs.get(ConfigResource(ResourceType.BROKER, ""), _EMPTY)
+        return self.configs.get(ConfiguredResource(ResourceType.BROKER, ""), _EMPTY)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         image = self.topics.get(topic)

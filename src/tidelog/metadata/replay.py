@@ -16,7 +16,7 @@ from tidelog.metadata.image import (
     MIGRATING_DIRECTORY,
     BrokerImage,
     ClusterImage,
-    ConfigResource,
+    ConfiguredResource,
     ControllerImage,
     Endpoint,
     LeaderRecovery,
@@ -153,7 +153,7 @@ def _partition_change(draft: ImageDraft, record: PartitionChangeRecord) -> None:
 
 def _remove_topic(draft: ImageDraft, record: RemoveTopicRecord) -> None:
     topic = draft.remove_topic(Uuid(record.topic_id))
-    draft.remove_configs(ConfigResource(ResourceType.TOPIC, topic.name))
+    draft.remove_configs(ConfiguredResource(ResourceType.TOPIC, topic.name))
 
 
 def _clear_elr(draft: ImageDraft, record: ClearElrRecord) -> None:
@@ -251,7 +251,7 @@ def _features(features: Iterable[Any]) -> dict[str, VersionRange]:
 
 
 def _config(draft: ImageDraft, record: ConfigRecord) -> None:
-    draft.set_config(ConfigResource(record.resource_type, record.resource_name), record.name, record.value)
+    draft.set_config(ConfiguredResource(record.resource_type, record.resource_name), record.name, record.value)
 
 
 def _client_quota(draft: ImageDraft, record: ClientQuotaRecord) -> None:

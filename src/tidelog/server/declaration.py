@@ -123,7 +123,7 @@ NO_AUTHORIZER_DIFFERENCES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusalShape:
     """How a reply says one error for a whole request, where the schemas do not tell (`replies/error_replies.py`)."""
 
     # Where what a reply lists or names stands in the request, as a path of attributes, if not under the same name or in
@@ -146,7 +146,7 @@ class Api:
     listeners: frozenset[ListenerKind] = BROKERS
     forwarding: Forwarding = Forwarding.NOTHING
     frame_size: FrameSize = FrameSize.CONTROL
-    refusal: Refusal = Refusal()
+    refusal: RefusalShape = RefusalShape()
     # Lower than the first version, if older ones are advertised, and how these are refused: given a frame, its version
     # and correlation id, the reply that such clients understand.
     advertised_from: int | None = None

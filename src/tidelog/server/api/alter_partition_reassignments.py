@@ -4,7 +4,7 @@ Version 1 can forbid another replication factor (KIP-860).
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
+from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, RefusalShape
 
 API = Api(
     key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,
@@ -12,6 +12,6 @@ API = Api(
     permissions=(ALTER_CLUSTER,),
     listeners=BOTH,
     forwarding=Forwarding.ALL,
-    refusal=Refusal(for_each_too=True),
+    refusal=RefusalShape(for_each_too=True),
     differences=("A partition that is named twice is refused with INVALID_REQUEST; Kafka takes the last.",),
 )

@@ -16,7 +16,7 @@ from tidelog.protocol.messages.alter_replica_log_dirs_response import (
     AlterReplicaLogDirTopicResult,
 )
 from tidelog.server.api.ports import Metadata
-from tidelog.server.declaration import ALTER_CLUSTER, Api, Refusal
+from tidelog.server.declaration import ALTER_CLUSTER, Api, RefusalShape
 from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext
@@ -25,7 +25,7 @@ API = Api(
     key=ApiKey.ALTER_REPLICA_LOG_DIRS,
     versions=(1, 2),
     permissions=(ALTER_CLUSTER,),
-    refusal=Refusal(asked_as={"results": "dirs.topics", "topic_name": "name"}),
+    refusal=RefusalShape(asked_as={"results": "dirs.topics", "topic_name": "name"}),
 )
 
 

@@ -36,7 +36,7 @@ class DeleteRecordsHandler:
     def handle(
         self, request: DeleteRecordsRequest, context: RequestContext
     ) -> DeleteRecordsResponse | Later[DeleteRecordsResponse]:
-        waiting: list[_Deletion] = []
+        waiting: list[_RecordDeletion] = []
         topics = [
             DeleteRecordsTopicResult(
                 name=topic.name, partitions=[self._delete(topic.name, wanted, waiting) for wanted in topic.partitions]
@@ -48,7 +48,7 @@ class DeleteRecordsHandler:
         return Later.run(_wait(topics, waiting, request.timeout_ms))
 
     def _delete(
-        self, topic: str, wanted: DeleteRecordsPartition, waiting: list[_Deletion]
+        self, topic: str, wanted: DeleteRecordsPartition, waiting: list[_RecordDeletion]
     ) -> DeleteRecordsPartitionResult:
         if not writable_by_clients(topic):
             return _refused(wanted, ErrorCode.INVALID_TOPIC_EXCEPTION)
@@ -65,12 +65,12 @@ class DeleteRecordsHandler:
         if log.advance_log_start(offset):
             self._replicas.log_start_moved(replica)
         if replica.low_watermark < offset:
-            waiting.append(_Deletion(topic, wanted, replica, replica.when_deleted(offset)))
+            waiting.append(_RecordDeletion(topic, wanted, replica, replica.when_deleted(offset)))
         return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=replica.low_watermark)
 
 
 async def _wait(
-    topics: list[DeleteRecordsTopicResult], waiting: list[_Deletion], timeout_ms: int
+    topics: list[DeleteRecordsTopicResult], waiting: list[_RecordDeletion], timeout_ms: int
 ) -> DeleteRecordsResponse:
     await asyncio.wait([each.done for each in waiting], timeout=max(timeout_ms, 0) / 1000)
     settled = {(each.topic, each.wanted.partition_index): each.result() for each in waiting}
@@ -86,7 +86,7 @@ async def _wait(
 
 
 @dataclass(frozen=True, slots=True)
-class _Deletion:
+class _RecordDeletion:
     """One that the other replicas have to learn of."""
 
     topic: str

@@ -5,7 +5,7 @@ Version 0 only knows preferred leaders, and has no error for the whole reply.
 """
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, Refusal
+from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, RefusalShape
 
 API = Api(
     key=ApiKey.ELECT_LEADERS,
@@ -13,5 +13,5 @@ API = Api(
     permissions=(ALTER_CLUSTER,),
     listeners=BOTH,
     forwarding=Forwarding.ALL,
-    refusal=Refusal(for_each_too=True),
+    refusal=RefusalShape(for_each_too=True),
 )

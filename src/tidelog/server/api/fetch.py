@@ -37,7 +37,7 @@ from tidelog.protocol.messages.fetch_response import (
 )
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.api.ports import Configuration, Metadata
-from tidelog.server.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, Refusal
+from tidelog.server.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, RefusalShape
 from tidelog.server.fetching.nearby import THE_LEADER
 from tidelog.server.fetching.sessions import FetchPlan, FetchSessions, PartitionKey, SessionRefusal
 from tidelog.server.observability.logs import INVARIANT_LOGGER
@@ -55,7 +55,7 @@ API = Api(
     versions=(4, 18),
     permissions=(READ_TOPIC, CLUSTER_ACTION),
     listeners=BOTH,
-    refusal=Refusal(asked_as={"partition_index": "partition"}),
+    refusal=RefusalShape(asked_as={"partition_index": "partition"}),
 )
 
 logger = logging.getLogger(__name__)

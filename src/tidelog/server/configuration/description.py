@@ -14,7 +14,7 @@ from tidelog.config.describe import (
     describe_loggers,
     describe_topic,
 )
-from tidelog.metadata.image import ClusterImage, ConfigResource, ResourceType
+from tidelog.metadata.image import ClusterImage, ConfiguredResource, ResourceType
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import topic_name_problem
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -80,9 +80,9 @@ def _properties(
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {own}; send the request to node {name!r}")
             return describe_loggers(log_levels())
         case ResourceType.GROUP if name:
-            return describe_group(image.configs.get(ConfigResource(ResourceType.GROUP, name), {}), config)
+            return describe_group(image.configs.get(ConfiguredResource(ResourceType.GROUP, name), {}), config)
         case ResourceType.CLIENT_METRICS if name:
-            return describe_client_metrics(image.configs.get(ConfigResource(ResourceType.CLIENT_METRICS, name), {}))
+            return describe_client_metrics(image.configs.get(ConfiguredResource(ResourceType.CLIENT_METRICS, name), {}))
         case ResourceType.GROUP | ResourceType.CLIENT_METRICS:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the name of the resource is empty")
     raise ApiError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.resource_type} have no properties")

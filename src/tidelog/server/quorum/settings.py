@@ -11,7 +11,7 @@ from tidelog.config.topic import TopicConfig
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.snapshots import SnapshotRules
 from tidelog.consensus.wire import QuorumWire
-from tidelog.consensus.wire_answers import Endpoint
+from tidelog.consensus.wire_answers import VoterEndpoint
 from tidelog.model.ids import ZERO_UUID
 from tidelog.network.client_connection import ConnectionSettings
 from tidelog.server.configuration.topic_settings import log_config
@@ -45,7 +45,7 @@ def quorum_wire(config: BrokerConfig, meta: MetaProperties, voters: Mapping[int,
         node_id=config.node_id,
         directory_id=meta.directory_id or ZERO_UUID,
         listener_name=config.controller_listener_names[0] if config.controller_listener_names else "CONTROLLER",
-        endpoints={number: Endpoint(at.host, at.port) for number, at in voters.items()},
+        endpoints={number: VoterEndpoint(at.host, at.port) for number, at in voters.items()},
     )
 
 

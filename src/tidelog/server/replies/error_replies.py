@@ -2,7 +2,7 @@
 
 A reply whose schema has an error for the whole of it says it there; otherwise it repeats what was asked for, topic by
 topic and partition by partition, and says it for each. What a reply lists is listed in the request under the same name,
-or else in the first list that this version of the request has; where that is not so, the API declares a `Refusal`.
+or else in the first list that this version of the request has; where that is not so, the API declares a `RefusalShape`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tidelog.model.errors import ApiError
 from tidelog.protocol.api import response_class
 from tidelog.protocol.schema import Field, Message, covers
-from tidelog.server.declaration import Api, Refusal
+from tidelog.server.declaration import Api, RefusalShape
 
 _ERROR_FIELDS = ("error_code", "partition_error_code")
 _MESSAGE = "error_message"
@@ -78,7 +78,7 @@ def _has_error(kind: type[Message], field: Field, version: int) -> bool:
 
 
 class _Saying(NamedTuple):
-    refusal: Refusal
+    refusal: RefusalShape
     version: int
     error: ApiError
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidelog.model.errors import ErrorCode
-from tidelog.simulation.checks.history import Answered, History
+from tidelog.simulation.checks.history import AnsweredRequest, History
 
 
 def disturbances(history: History, *, calm: bool) -> Iterator[str]:
     """`calm` says that nothing was broken in the run: then whoever was served once is served for ever."""
     served: set[str] = set()
     for event in history.events:
-        if not isinstance(event, Answered):
+        if not isinstance(event, AnsweredRequest):
             continue
         if event.codes is not None and ErrorCode.UNKNOWN_SERVER_ERROR in event.codes:
             yield f"{event.client} at {event.time:.3f} s: {event.request} comes to an unknown server error"

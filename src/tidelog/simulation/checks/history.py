@@ -122,7 +122,7 @@ class Administered(NamedTuple):
     state: TopicState | None
 
 
-class Answered(NamedTuple):
+class AnsweredRequest(NamedTuple):
     """What a coordinator told a client that sends extreme numbers, or one that must not notice it."""
 
     time: float
@@ -135,7 +135,7 @@ class Answered(NamedTuple):
     group: str | None
 
 
-Event = Sent | Acknowledged | Refused | Ending | Ended | Positioned | Read | Administered | Answered
+Event = Sent | Acknowledged | Refused | Ending | Ended | Positioned | Read | Administered | AnsweredRequest
 
 
 @dataclass(slots=True)

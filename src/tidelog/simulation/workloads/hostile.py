@@ -43,7 +43,7 @@ from tidelog.protocol.messages.txn_offset_commit_request import (
 )
 from tidelog.protocol.schema import Message
 from tidelog.server.observability.metrics import error_codes
-from tidelog.simulation.checks.history import Answered, History
+from tidelog.simulation.checks.history import AnsweredRequest, History
 from tidelog.simulation.machines.world import SimulatedClient
 from tidelog.simulation.workloads.extremes import extremes, integer_fields, replaced
 from tidelog.simulation.workloads.work import Work
@@ -195,7 +195,7 @@ class _CoordinatorClient(Work):
         return codes is not None
 
 
-_Note = Callable[[str, frozenset[int] | None], Answered]
+_Note = Callable[[str, frozenset[int] | None], AnsweredRequest]
 
 
 class HostileClient(_CoordinatorClient):
@@ -219,8 +219,8 @@ class HostileClient(_CoordinatorClient):
         finally:
             connection.close()
 
-    def _note(self, request: str, codes: frozenset[int] | None) -> Answered:
-        return Answered(self._loop.time(), self.name, request, codes, None)
+    def _note(self, request: str, codes: frozenset[int] | None) -> AnsweredRequest:
+        return AnsweredRequest(self._loop.time(), self.name, request, codes, None)
 
 
 class BystanderClient(_CoordinatorClient):
@@ -248,8 +248,8 @@ class BystanderClient(_CoordinatorClient):
         self._offset += 1
         request = _commit(group, self._topic, self._offset)
 
-        def note(what: str, codes: frozenset[int] | None) -> Answered:
-            return Answered(self._loop.time(), self.name, what, codes, group)
+        def note(what: str, codes: frozenset[int] | None) -> AnsweredRequest:
+            return AnsweredRequest(self._loop.time(), self.name, what, codes, group)
 
         if not await self._ask(connection, request, COMMIT_VERSION, "", note):
             connection.close()

@@ -29,7 +29,7 @@ from tidelog.simulation.checks.history import (
     Sent,
 )
 from tidelog.simulation.machines.world import SimulatedClient
-from tidelog.simulation.workloads.transactional import SessionOver, TransactionSession, TransactionSettings
+from tidelog.simulation.workloads.transactional import SessionOver, TransactionSession, WorkloadTransaction
 from tidelog.simulation.workloads.work import Work
 from tidelog.simulation.workloads.workload import CLIENT_OPTIONS, EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
 
@@ -82,7 +82,7 @@ class TransactionalClient(Work):
         self._servers = servers
         self._partitions = partitions
         self._settings = settings
-        self._session_settings = TransactionSettings(client.name, settings.timeout_ms, settings.second_protocol)
+        self._session_settings = WorkloadTransaction(client.name, settings.timeout_ms, settings.second_protocol)
         self._chance = chance
         self._numbers: Counter[TopicPartition] = Counter()
         self._transactions = 0
@@ -182,7 +182,7 @@ class CopyingClient(Work):
         self._group = group
         self._chance = chance
         self._pause_seconds = settings.pause_seconds
-        self._settings = TransactionSettings(client.name, settings.timeout_ms, settings.second_protocol)
+        self._settings = WorkloadTransaction(client.name, settings.timeout_ms, settings.second_protocol)
         self._transactions = 0
         # Where this member has been in each partition, as far as it knows to be committed.
         self.positions: dict[TopicPartition, int] = {}

@@ -66,7 +66,7 @@ class SessionOver(Exception):
         self.unclear = unclear
 
 
-class TransactionSettings(NamedTuple):
+class WorkloadTransaction(NamedTuple):
     transactional_id: str
     timeout_ms: int
     second_protocol: bool
@@ -75,7 +75,7 @@ class TransactionSettings(NamedTuple):
 class TransactionSession:
     """From one InitProducerId to the next. One transaction at a time; it begins with the first record or offset."""
 
-    def __init__(self, cluster: Cluster, settings: TransactionSettings) -> None:
+    def __init__(self, cluster: Cluster, settings: WorkloadTransaction) -> None:
         self._cluster = cluster
         self._settings = settings
         self._loop = asyncio.get_running_loop()

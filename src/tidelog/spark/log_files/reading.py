@@ -25,7 +25,7 @@ from tidelog.spark.log_files.outcomes import TransactionOutcomes
 from tidelog.spark.log_files.segments import SegmentFile
 from tidelog.storage.files.file_names import DELETED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, offset_of_name
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
-from tidelog.storage.segments.walk import BadStretch, GoodBatch, Segment, walk_segment
+from tidelog.storage.segments.walk import BadStretch, GoodBatch, WalkedSegment, walk_segment
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ def read_segment(place: SegmentFile, wanted: Sequence[str], max_batch_bytes: int
         yield rows.problem(place.problem)
         return
     with _open_planned(place) as file:
-        segment = Segment(file, place.base_offset, place.size, place.following)
+        segment = WalkedSegment(file, place.base_offset, place.size, place.following)
         outcomes = TransactionOutcomes()
         if TRANSACTION_STATE in wanted:
             outcomes = _find_outcomes(place, segment, max_batch_bytes)
@@ -102,7 +102,7 @@ def _open_planned(place: SegmentFile) -> ReadOnlyFile:
 
 
 def _rows(
-    rows: RowMaker, segment: Segment, outcomes: TransactionOutcomes, max_batch_bytes: int
+    rows: RowMaker, segment: WalkedSegment, outcomes: TransactionOutcomes, max_batch_bytes: int
 ) -> Iterator[pa.RecordBatch]:
     group: list[StatedBatch] = []
     errors: list[BadStretch] = []
@@ -161,7 +161,7 @@ def _is_of_quorum(batch: GoodBatch) -> bool:
 # Transactions
 
 
-def _find_outcomes(place: SegmentFile, segment: Segment, max_batch_bytes: int) -> TransactionOutcomes:
+def _find_outcomes(place: SegmentFile, segment: WalkedSegment, max_batch_bytes: int) -> TransactionOutcomes:
     outcomes = TransactionOutcomes()
     _pass(outcomes, segment, max_batch_bytes, wants_its_states=True)
     looked_at = [place.base_offset]
@@ -177,7 +177,9 @@ def _find_outcomes(place: SegmentFile, segment: Segment, max_batch_bytes: int) -
                 size = file.status.st_size
                 if base_offset == place.last_base_offset:
                     size = min(size, place.last_size)
-                _pass(outcomes, Segment(file, base_offset, size, following), max_batch_bytes, wants_its_states=False)
+                _pass(
+                    outcomes, WalkedSegment(file, base_offset, size, following), max_batch_bytes, wants_its_states=False
+                )
             if not outcomes.undecided:
                 break
     if outcomes.has_damage:
@@ -186,7 +188,9 @@ def _find_outcomes(place: SegmentFile, segment: Segment, max_batch_bytes: int) -
     return outcomes
 
 
-def _pass(outcomes: TransactionOutcomes, segment: Segment, max_batch_bytes: int, *, wants_its_states: bool) -> None:
+def _pass(
+    outcomes: TransactionOutcomes, segment: WalkedSegment, max_batch_bytes: int, *, wants_its_states: bool
+) -> None:
     for found in walk_segment(segment, largest_batch=max_batch_bytes):
         if isinstance(found, GoodBatch):
             outcomes.pass_good(found, wants_its_state=wants_its_states)

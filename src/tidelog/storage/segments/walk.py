@@ -18,7 +18,7 @@ _MAX_OFFSETS = (1 << 31) - 1
 _ZEROS_READ = 1 << 20
 
 
-class Segment(NamedTuple):
+class WalkedSegment(NamedTuple):
     """What is to be walked over: a file, and what its neighbours say of it."""
 
     file: Readable
@@ -48,7 +48,7 @@ class BadStretch(NamedTuple):
     is_torn_end: bool = False
 
 
-def walk_segment(segment: Segment, *, largest_batch: int) -> Iterator[GoodBatch | BadStretch]:
+def walk_segment(segment: WalkedSegment, *, largest_batch: int) -> Iterator[GoodBatch | BadStretch]:
     """Everything in the segment, in its order."""
     held: GoodBatch | None = None
     least = segment.base_offset
@@ -81,7 +81,7 @@ def walk_segment(segment: Segment, *, largest_batch: int) -> Iterator[GoodBatch 
         yield held
 
 
-def _offset_problem(header: BatchHeader, least: int, segment: Segment) -> str | None:
+def _offset_problem(header: BatchHeader, least: int, segment: WalkedSegment) -> str | None:
     if header.base_offset < least:
         return f"its offset {header.base_offset} is below {least}, which comes next"
     if header.last_offset - segment.base_offset > _MAX_OFFSETS:
@@ -95,7 +95,7 @@ def _misplaced(batch: GoodBatch, reason: str) -> BadStretch:
     return BadStretch(batch.position, batch.header.size, reason, batch.header)
 
 
-def _walk_bytes(segment: Segment, largest_batch: int) -> Iterator[GoodBatch | BadStretch]:
+def _walk_bytes(segment: WalkedSegment, largest_batch: int) -> Iterator[GoodBatch | BadStretch]:
     """By lengths and checksums alone."""
     file, _, size, following = segment
     position = 0
@@ -124,7 +124,7 @@ def _walk_bytes(segment: Segment, largest_batch: int) -> Iterator[GoodBatch | Ba
         position = until
 
 
-def _believable_header(segment: Segment, position: int) -> BatchHeader | None:
+def _believable_header(segment: WalkedSegment, position: int) -> BatchHeader | None:
     """The header of a bad batch, if what it says of its length is right: there is another batch behind, or the end."""
     file, base_offset, size, _ = segment
     start = file.read(position, min(HEADER_SIZE, size - position))
