@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.metadata.image import NO_LEADER
+from tidelog.metadata.image import NO_LEADER, PartitionImage
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import iterate_headers
 from tidelog.records.record import decode_batch
@@ -181,6 +181,14 @@ def _known_topics(end: Finish, node: SimulatedNode) -> dict[str, TopicState]:
     }
 
 
+def _went_with_its_disk(end: Finish, partition: PartitionImage) -> bool:
+    """Whether it was created with one replica, on a broker whose disk was out and that nobody missed yet: nothing is in
+    it, but only an operator can say so."""
+    return (
+        len(partition.replicas) == 1 and partition.directory_of(partition.replicas[0]) in end.world.replaced_directories
+    )
+
+
 async def _everything_led(end: Finish) -> None:
     """Every partition of every topic has a leader, and all its replicas are in sync."""
     deadline = end.world.loop.time() + STEP_SECONDS
@@ -191,6 +199,7 @@ async def _everything_led(end: Finish) -> None:
             if node.running is not None
             for topic, number, partition in node.running.node.image.all_partitions()
             if partition.leader == NO_LEADER or set(partition.isr) != set(partition.replicas)
+            if not _went_with_its_disk(end, partition)
         }
         if not wanting:
             return

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
+from tidelog.model.ids import Uuid
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.simulation.checks.trace import Trace
@@ -83,6 +84,8 @@ class World:
         self._faults: list[asyncio.Task[None]] = []
         # A node with new disks that others still count as in sync: until they know better, nobody else may go.
         self._unnoticed: SimulatedNode | None = None
+        # Log directories that were on disks which somebody has taken out.
+        self.replaced_directories: set[Uuid] = set()
         # Brokers that were fenced as gone although they were not.
         self.wrong_verdicts: list[str] = []
         self._flipped: dict[str, FlippedByte] = {}
@@ -317,6 +320,8 @@ class World:
         if not may_lose_everything(node, self.nodes.values()):
             return
         self.trace.counts["replaced disks"] += 1
+        assert node.running is not None
+        self.replaced_directories.update(node.running.node.image.brokers[node.node_id].directories)
         node.kill()
         node.replace_disks()
         self._unnoticed = node
