@@ -20,6 +20,7 @@ from confluent_kafka import Consumer as ConfluentConsumer
 from confluent_kafka import KafkaError, TopicPartition
 from support.apache_kafka import running_apache_kafka
 from support.eventually import eventually
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, produce_request, raw_client
 from support.raw_transactions import READ_COMMITTED, READ_UNCOMMITTED, RawProducer, end_offset, now_ms
 from support.tidelog_process import running_tidelog
@@ -27,6 +28,7 @@ from support.tidelog_process import running_tidelog
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.model import ids
+from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from tidelog.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
@@ -67,6 +69,14 @@ class Batch(NamedTuple):
     is_control: bool
     is_transactional: bool
     has_delete_horizon: bool
+
+
+async def _add(producer: RawProducer) -> None:
+    """As every producer does: again while the markers of its last transaction are still being written."""
+    async with asyncio.timeout(HANG_SECONDS):
+        while (code := await producer.add(TOPIC)) is ErrorCode.CONCURRENT_TRANSACTIONS:
+            await asyncio.sleep(0.05)
+    assert code is ErrorCode.NONE
 
 
 @dataclass(slots=True)
@@ -115,7 +125,7 @@ class Side:
         sequence = self.sequences.get(name, 0)
         if name in self.transactional:
             producer = self.transactional[name]
-            assert await producer.add(TOPIC) == 0
+            await _add(producer)
             producer_id, epoch = producer.producer_id, producer.producer_epoch
         else:
             producer_id, epoch = self.idempotent.get(name, (-1, -1))
