@@ -63,8 +63,8 @@ def count_old_records(seed: int) -> None:
 
     def old_record_is_on_a_majority() -> bool:
         replica = simulation.nodes[1].replica
-        description = None if replica is None else replica.describe(simulation.now_ms)
-        return description is not None and description.voters[1].end_offset == 2
+        description = None if replica is None else replica.describe(simulation.now_ms, 0)
+        return description is not None and description.current_voters[1].log_end_offset == 2
 
     while not old_record_is_on_a_majority():
         simulation.run(1)

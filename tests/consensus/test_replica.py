@@ -542,9 +542,9 @@ def test_a_reader_that_is_no_replica_commits_nothing() -> None:
     driven = leader(1)
     driven.ask(Fetch(replica_id=-1, epoch=2, offset=2, last_epoch=2))
     assert driven.replica.high_watermark == 0
-    description = driven.replica.describe(driven.now_ms)
+    description = driven.replica.describe(driven.now_ms, 0)
     assert description is not None
-    assert description.observers == ()
+    assert not description.observers
 
 
 def test_a_leader_commits_only_what_it_has_flushed_itself_or_a_majority_without_it() -> None:
@@ -602,16 +602,16 @@ def test_a_description_shows_voters_and_observers() -> None:
     driven = leader(1)
     driven.ask(Fetch(replica_id=2, epoch=2, offset=2, last_epoch=2))
     driven.ask(Fetch(replica_id=7, epoch=2, offset=1, last_epoch=1, directory_id=Uuid(b"d" * 16)))
-    description = driven.replica.describe(driven.now_ms + 40)
+    description = driven.replica.describe(driven.now_ms + 40, 1_000_000)
     assert description is not None
-    assert (description.leader_id, description.epoch, description.high_watermark) == (1, 2, 2)
-    assert [(voter.replica_id, voter.end_offset) for voter in description.voters] == [(1, 2), (2, 2), (3, -1)]
-    assert description.voters[1].since_last_fetch_ms == 40
-    assert description.voters[2].since_last_fetch_ms is None
-    assert [(one.replica_id, one.end_offset, one.directory_id) for one in description.observers] == [
-        (7, 1, Uuid(b"d" * 16))
-    ]
-    assert follower(1).replica.describe(0.0) is None
+    assert (description.leader_id, description.leader_epoch, description.high_watermark) == (1, 2, 2)
+    voters = description.current_voters
+    assert [(voter.replica_id, voter.log_end_offset) for voter in voters] == [(1, 2), (2, 2), (3, -1)]
+    assert [voter.last_fetch_timestamp for voter in voters] == [1_000_000, 999_960, -1]
+    (observer,) = description.observers
+    assert (observer.replica_id, observer.log_end_offset) == (7, 1)
+    assert observer.replica_directory_id == b"d" * 16
+    assert follower(1).replica.describe(0.0, 0) is None
 
 
 # --- Anything at all

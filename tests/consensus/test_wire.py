@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from consensus.wire_translation import ENDPOINTS, through_bytes, versions_of, wire_of
 
-from tidelog.consensus.description import QuorumDescription, ReplicaDescription
 from tidelog.consensus.messages import (
     UNTOLD_HIGH_WATERMARK,
     Answer,
@@ -30,7 +29,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.protocol.messages import describe_quorum_request, fetch_request, vote_request, vote_response
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
-from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse
+from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse, PartitionData
 from tidelog.protocol.messages.fetch_request import FetchRequest
 from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
 from tidelog.protocol.messages.vote_request import VoteRequest
@@ -180,26 +179,19 @@ ABOUT_METADATA = DescribeQuorumRequest(
 )
 
 
-def test_the_leader_describes_the_quorum_with_wall_clock_times() -> None:
-    voter = ReplicaDescription(
-        replica_id=2, directory_id=ZERO_UUID, end_offset=9, since_last_fetch_ms=40.0, since_caught_up_ms=None
-    )
-    description = QuorumDescription(leader_id=1, epoch=5, high_watermark=8, voters=(voter,), observers=())
-    response = wire_of(1).write_description(ABOUT_METADATA, description, wall_ms=1_000_000)
+def test_the_leader_describes_the_quorum_and_where_its_nodes_are() -> None:
+    description = PartitionData(leader_id=1, leader_epoch=5, high_watermark=8, current_voters=[], observers=[])
+    response = wire_of(1).write_description(ABOUT_METADATA, description)
     arrived = through_bytes(response, 2)
     assert isinstance(arrived, DescribeQuorumResponse)
-    (partition,) = arrived.topics[0].partitions
-    assert (partition.leader_id, partition.leader_epoch, partition.high_watermark) == (1, 5, 8)
-    (state,) = partition.current_voters
-    assert (state.replica_id, state.log_end_offset) == (2, 9)
-    assert (state.last_fetch_timestamp, state.last_caught_up_timestamp) == (999_960, -1)
+    assert list(arrived.topics[0].partitions) == [description]
     assert [node.node_id for node in arrived.nodes] == sorted(ENDPOINTS)
     for version in (0, 1):
         through_bytes(response, version)
 
 
 def test_a_follower_does_not_describe_the_quorum() -> None:
-    response = wire_of(1).write_description(ABOUT_METADATA, None, wall_ms=0)
+    response = wire_of(1).write_description(ABOUT_METADATA, None)
     assert response.topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -211,6 +203,6 @@ def test_other_partitions_have_no_quorum() -> None:
             )
         ]
     )
-    response = wire_of(1).write_description(request, None, wall_ms=0)
+    response = wire_of(1).write_description(request, None)
     (partition,) = response.topics[0].partitions
     assert (partition.partition_index, partition.error_code) == (3, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -20,7 +20,7 @@ or a socket.
     quorum_state.py          the `quorum-state` file
     settings.py              who votes, and how long each waits
     wire.py wire_answers.py  Kafka's RPCs around the messages
-    description.py           what DescribeQuorum shows
+    description.py           replicas as DescribeQuorum shows them
 """
 
 from tidelog.consensus.effects import Effects

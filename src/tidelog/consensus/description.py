@@ -1,43 +1,28 @@
-"""The quorum as its leader sees it: what DescribeQuorum shows (`QuorumWire.write_description`)."""
+"""The replicas of the quorum as its leader sees them, in the words of DescribeQuorum."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from tidelog.consensus.progress import ReplicaProgress
-from tidelog.model.ids import Uuid
+from tidelog.protocol.messages.describe_quorum_response import ReplicaState
+
+UNKNOWN = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaDescription:
-    """What the leader knows about a replica. Times are ages in milliseconds, None if there was no such moment."""
+def describe_replicas(replicas: Iterable[ReplicaProgress], now_ms: float, wall_ms: int) -> list[ReplicaState]:
+    """`now_ms` is the same moment as `wall_ms`, on the clock of the leader's steps."""
 
-    replica_id: int
-    directory_id: Uuid
-    end_offset: int
-    since_last_fetch_ms: float | None
-    since_caught_up_ms: float | None
+    def timestamp(moment_ms: float | None) -> int:
+        return UNKNOWN if moment_ms is None else wall_ms - round(max(0.0, now_ms - moment_ms))
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumDescription:
-    """The leader's view of the quorum, for DescribeQuorum."""
-
-    leader_id: int
-    epoch: int
-    high_watermark: int | None
-    voters: tuple[ReplicaDescription, ...]
-    observers: tuple[ReplicaDescription, ...]
-
-
-def describe_replica(progress: ReplicaProgress, now_ms: float) -> ReplicaDescription:
-    def age(moment_ms: float | None) -> float | None:
-        return None if moment_ms is None else max(0.0, now_ms - moment_ms)
-
-    return ReplicaDescription(
-        replica_id=progress.replica_id,
-        directory_id=progress.directory_id,
-        end_offset=progress.end_offset,
-        since_last_fetch_ms=age(progress.last_fetch_ms),
-        since_caught_up_ms=age(progress.last_caught_up_ms),
-    )
+    return [
+        ReplicaState(
+            replica_id=replica.replica_id,
+            replica_directory_id=replica.directory_id,
+            log_end_offset=replica.end_offset,
+            last_fetch_timestamp=timestamp(replica.last_fetch_ms),
+            last_caught_up_timestamp=timestamp(replica.last_caught_up_ms),
+        )
+        for replica in sorted(replicas, key=lambda each: each.replica_id)
+    ]

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from tidelog.consensus import elections, following, leading
 from tidelog.consensus.amnesia import Amnesia, is_over, poll_unattached
-from tidelog.consensus.description import QuorumDescription, ReplicaDescription, describe_replica
+from tidelog.consensus.description import UNKNOWN, describe_replicas
 from tidelog.consensus.effects import NEVER, Draft, Effects, Leadership, Predecessor
 from tidelog.consensus.log_view import LogView, last_epoch
 from tidelog.consensus.messages import (
@@ -42,12 +42,14 @@ from tidelog.consensus.messages import (
     VoteAnswer,
     sender_of,
 )
+from tidelog.consensus.progress import ReplicaProgress
 from tidelog.consensus.quorum_state import QuorumState
 from tidelog.consensus.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.state import ReplicaState
 from tidelog.consensus.transitions import Role
 from tidelog.model.ports import Randomness
+from tidelog.protocol.messages.describe_quorum_response import PartitionData
 
 
 class QuorumReplica:
@@ -171,28 +173,28 @@ class QuorumReplica:
                 assert_never(event)
         return self._finish()
 
-    def describe(self, now_ms: float) -> QuorumDescription | None:
-        """None unless this replica leads: only a leader knows."""
+    def describe(self, now_ms: float, wall_ms: int) -> PartitionData | None:
+        """For DescribeQuorum. None unless this replica leads: only a leader knows."""
         state = self._state
         role = state.role
         if not isinstance(role, Leader):
             return None
-        role.progress.forget_silent_observers(now_ms)
-        own = ReplicaDescription(
+        progress = role.progress
+        progress.forget_silent_observers(now_ms)
+        own = ReplicaProgress(
             replica_id=state.settings.node_id,
             directory_id=state.settings.directory_id,
             end_offset=state.log.end_offset,
-            since_last_fetch_ms=0.0,
-            since_caught_up_ms=0.0,
+            last_fetch_ms=now_ms,
+            last_caught_up_ms=now_ms,
         )
-        voters = [own, *(describe_replica(follower, now_ms) for follower in role.progress.followers.values())]
-        observers = [describe_replica(observer, now_ms) for observer in role.progress.observers.values()]
-        return QuorumDescription(
+        return PartitionData(
+            error_message="",
             leader_id=state.settings.node_id,
-            epoch=state.election.epoch,
-            high_watermark=role.progress.high_watermark,
-            voters=tuple(sorted(voters, key=lambda voter: voter.replica_id)),
-            observers=tuple(sorted(observers, key=lambda observer: observer.replica_id)),
+            leader_epoch=state.election.epoch,
+            high_watermark=UNKNOWN if progress.high_watermark is None else progress.high_watermark,
+            current_voters=describe_replicas([own, *progress.followers.values()], now_ms, wall_ms),
+            observers=describe_replicas(progress.observers.values(), now_ms, wall_ms),
         )
 
     # --- Events

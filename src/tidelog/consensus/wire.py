@@ -6,22 +6,19 @@ their error codes for stale epochs and wrong leaders, is decided by the replica.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
 from tidelog.consensus import wire_answers
-from tidelog.consensus.description import QuorumDescription, ReplicaDescription
+from tidelog.consensus.description import UNKNOWN
 from tidelog.consensus.messages import (
     Answer,
     BeginEpoch,
     BeginEpochAnswer,
     EndEpoch,
-    EndEpochAnswer,
     Fetch,
-    FetchAnswer,
     FetchSnapshot,
-    FetchSnapshotAnswer,
     Request,
     SnapshotId,
     Vote,
@@ -46,7 +43,6 @@ from tidelog.protocol.messages.describe_quorum_response import (
     Listener,
     Node,
     PartitionData,
-    ReplicaState,
     TopicData,
 )
 from tidelog.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
@@ -58,8 +54,6 @@ from tidelog.protocol.messages.fetch_snapshot_response import FetchSnapshotRespo
 from tidelog.protocol.messages.vote_request import VoteRequest
 from tidelog.protocol.messages.vote_response import VoteResponse
 from tidelog.protocol.schema import Message
-
-_UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,18 +86,50 @@ class QuorumWire:
     def read_request(self, message: Message) -> Request | Message:
         """The request, or, if it is not meant for this replica of this cluster, the response that says so."""
         match message:
-            case VoteRequest():
-                return self._read_vote(message)
-            case BeginQuorumEpochRequest():
-                return self._read_begin_epoch(message)
-            case EndQuorumEpochRequest():
-                return self._read_end_epoch(message)
-            case FetchRequest():
-                return self._read_fetch(message)
-            case FetchSnapshotRequest():
-                return self._read_fetch_snapshot(message)
+            case (
+                VoteRequest()
+                | BeginQuorumEpochRequest()
+                | EndQuorumEpochRequest()
+                | FetchRequest()
+                | FetchSnapshotRequest()
+            ):
+                partition = only_partition(message.topics)
             case _:
                 raise TypeError(f"{type(message).__name__} is not a request of the metadata quorum")
+        error = self._error(message.cluster_id, partition)
+        if error != ErrorCode.NONE:
+            return _RESPONSES[type(message)](error_code=error)
+        match message:
+            case VoteRequest():
+                if not self._is_meant(message.voter_id, partition.voter_directory_id):
+                    return self.write_answer(VoteAnswer(epoch=0, error=ErrorCode.INVALID_VOTER_KEY))
+                return Vote(
+                    candidate_id=partition.replica_id,
+                    candidate_directory_id=Uuid(partition.replica_directory_id),
+                    epoch=partition.replica_epoch,
+                    last_epoch=partition.last_offset_epoch,
+                    end_offset=partition.last_offset,
+                    pre_vote=partition.pre_vote,
+                )
+            case BeginQuorumEpochRequest():
+                if not self._is_meant(message.voter_id, partition.voter_directory_id):
+                    return self.write_answer(BeginEpochAnswer(epoch=0, error=ErrorCode.INVALID_VOTER_KEY))
+                return BeginEpoch(leader_id=partition.leader_id, epoch=partition.leader_epoch)
+            case EndQuorumEpochRequest():
+                candidates = [candidate.candidate_id for candidate in partition.preferred_candidates]
+                successors = tuple(candidates or partition.preferred_successors)
+                return EndEpoch(leader_id=partition.leader_id, epoch=partition.leader_epoch, successors=successors)
+            case FetchRequest():
+                return _read_fetch(message, partition)
+            case FetchSnapshotRequest():
+                return FetchSnapshot(
+                    replica_id=message.replica_id,
+                    directory_id=Uuid(partition.replica_directory_id),
+                    epoch=partition.current_leader_epoch,
+                    snapshot_id=SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch),
+                    position=partition.position,
+                    max_bytes=message.max_bytes,
+                )
 
     def _write_vote(self, destination: int, request: Vote) -> VoteRequest:
         partition = vote_request.PartitionData(
@@ -117,22 +143,6 @@ class QuorumWire:
         topic = vote_request.TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])
         return VoteRequest(cluster_id=self.cluster_id, voter_id=destination, topics=[topic])
 
-    def _read_vote(self, message: VoteRequest) -> Vote | VoteResponse:
-        partition = only_partition(message.topics)
-        error = self._error(message.cluster_id, partition)
-        if error != ErrorCode.NONE:
-            return VoteResponse(error_code=error)
-        if not self._is_meant(message.voter_id, partition.voter_directory_id):
-            return wire_answers.write_vote(VoteAnswer(epoch=0, error=ErrorCode.INVALID_VOTER_KEY), [])
-        return Vote(
-            candidate_id=partition.replica_id,
-            candidate_directory_id=Uuid(partition.replica_directory_id),
-            epoch=partition.replica_epoch,
-            last_epoch=partition.last_offset_epoch,
-            end_offset=partition.last_offset,
-            pre_vote=partition.pre_vote,
-        )
-
     def _write_begin_epoch(self, destination: int, request: BeginEpoch) -> BeginQuorumEpochRequest:
         partition = begin_quorum_epoch_request.PartitionData(leader_id=request.leader_id, leader_epoch=request.epoch)
         topic = begin_quorum_epoch_request.TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])
@@ -144,15 +154,6 @@ class QuorumWire:
             topics=[topic],
             leader_endpoints=[] if own is None else [endpoint(name=self.listener_name, host=own.host, port=own.port)],
         )
-
-    def _read_begin_epoch(self, message: BeginQuorumEpochRequest) -> BeginEpoch | BeginQuorumEpochResponse:
-        partition = only_partition(message.topics)
-        error = self._error(message.cluster_id, partition)
-        if error != ErrorCode.NONE:
-            return BeginQuorumEpochResponse(error_code=error)
-        if not self._is_meant(message.voter_id, partition.voter_directory_id):
-            return wire_answers.write_begin_epoch(BeginEpochAnswer(epoch=0, error=ErrorCode.INVALID_VOTER_KEY), [])
-        return BeginEpoch(leader_id=partition.leader_id, epoch=partition.leader_epoch)
 
     def _write_end_epoch(self, request: EndEpoch) -> EndQuorumEpochRequest:
         candidate = end_quorum_epoch_request.ReplicaInfo
@@ -169,18 +170,6 @@ class QuorumWire:
             cluster_id=self.cluster_id,
             topics=[topic],
             leader_endpoints=[] if own is None else [endpoint(name=self.listener_name, host=own.host, port=own.port)],
-        )
-
-    def _read_end_epoch(self, message: EndQuorumEpochRequest) -> EndEpoch | EndQuorumEpochResponse:
-        partition = only_partition(message.topics)
-        error = self._error(message.cluster_id, partition)
-        if error != ErrorCode.NONE:
-            return EndQuorumEpochResponse(error_code=error)
-        candidates = [candidate.candidate_id for candidate in partition.preferred_candidates]
-        return EndEpoch(
-            leader_id=partition.leader_id,
-            epoch=partition.leader_epoch,
-            successors=tuple(candidates or partition.preferred_successors),
         )
 
     def _write_fetch(self, request: Fetch) -> FetchRequest:
@@ -204,25 +193,6 @@ class QuorumWire:
             topics=[topic],
         )
 
-    def _read_fetch(self, message: FetchRequest) -> Fetch | FetchResponse:
-        partition = only_partition(message.topics)
-        error = self._error(message.cluster_id, partition)
-        if error != ErrorCode.NONE:
-            return FetchResponse(error_code=error)
-        # Kafka's own replicas leave the limit of the partition at zero.
-        max_bytes = min(message.max_bytes, partition.partition_max_bytes or message.max_bytes)
-        return Fetch(
-            # Only one of the two exists in any version; the other keeps the value for clients.
-            replica_id=max(message.replica_id, message.replica_state.replica_id),
-            directory_id=Uuid(partition.replica_directory_id),
-            epoch=partition.current_leader_epoch,
-            offset=partition.fetch_offset,
-            last_epoch=partition.last_fetched_epoch,
-            high_watermark=partition.high_watermark,
-            max_wait_ms=message.max_wait_ms,
-            max_bytes=max_bytes,
-        )
-
     def _write_fetch_snapshot(self, request: FetchSnapshot) -> FetchSnapshotRequest:
         partition = fetch_snapshot_request.PartitionSnapshot(
             current_leader_epoch=request.epoch,
@@ -233,20 +203,6 @@ class QuorumWire:
         topic = fetch_snapshot_request.TopicSnapshot(name=CLUSTER_METADATA_TOPIC, partitions=[partition])
         return FetchSnapshotRequest(
             cluster_id=self.cluster_id, replica_id=request.replica_id, max_bytes=request.max_bytes, topics=[topic]
-        )
-
-    def _read_fetch_snapshot(self, message: FetchSnapshotRequest) -> FetchSnapshot | FetchSnapshotResponse:
-        partition = only_partition(message.topics)
-        error = self._error(message.cluster_id, partition)
-        if error != ErrorCode.NONE:
-            return FetchSnapshotResponse(error_code=error)
-        return FetchSnapshot(
-            replica_id=message.replica_id,
-            directory_id=Uuid(partition.replica_directory_id),
-            epoch=partition.current_leader_epoch,
-            snapshot_id=SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch),
-            position=partition.position,
-            max_bytes=message.max_bytes,
         )
 
     def _error(self, cluster_id: str | None, partition: object | None) -> ErrorCode:
@@ -262,47 +218,21 @@ class QuorumWire:
 
     def write_answer(self, answer: Answer) -> Message:
         """The bytes that only the driver could read must be in the answer by now."""
-        leader_id = NOBODY if answer.leader_id is None else answer.leader_id
-        leader = self.endpoints.get(leader_id)
-        endpoints = [] if leader is None else [(leader_id, leader)]
-        match answer:
-            case VoteAnswer():
-                return wire_answers.write_vote(answer, endpoints)
-            case BeginEpochAnswer():
-                return wire_answers.write_begin_epoch(answer, endpoints)
-            case EndEpochAnswer():
-                return wire_answers.write_end_epoch(answer, endpoints)
-            case FetchAnswer():
-                return wire_answers.write_fetch(answer, endpoints)
-            case FetchSnapshotAnswer():
-                return wire_answers.write_fetch_snapshot(answer, endpoints)
-            case _:
-                assert_never(answer)
+        leader = None if answer.leader_id is None else self.endpoints.get(answer.leader_id)
+        endpoints = [] if answer.leader_id is None or leader is None else [(answer.leader_id, leader)]
+        return wire_answers.write_answer(answer, endpoints)
 
     def read_answer(self, message: Message) -> Answer | None:
         """None if the other side could not make sense of the request, or this side cannot of its response."""
-        match message:
-            case VoteResponse():
-                return wire_answers.read_vote(message)
-            case BeginQuorumEpochResponse():
-                return wire_answers.read_begin_epoch(message)
-            case EndQuorumEpochResponse():
-                return wire_answers.read_end_epoch(message)
-            case FetchResponse():
-                return wire_answers.read_fetch(message)
-            case FetchSnapshotResponse():
-                return wire_answers.read_fetch_snapshot(message)
-            case _:
-                raise TypeError(f"{type(message).__name__} is not a response of the metadata quorum")
+        return wire_answers.read_answer(message)
 
     # --- DescribeQuorum
 
     def write_description(
-        self, request: DescribeQuorumRequest, description: QuorumDescription | None, wall_ms: int
+        self, request: DescribeQuorumRequest, description: PartitionData | None
     ) -> DescribeQuorumResponse:
         """The description is None where the replica does not lead: then the answer is to ask the leader."""
         if only_partition(request.topics) is None:
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return DescribeQuorumResponse(
                 topics=[
                     TopicData(
@@ -310,7 +240,7 @@ class QuorumWire:
                         partitions=[
                             PartitionData(
                                 partition_index=partition.partition_index,
-                                error_code=error,
+                                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                                 error_message="only the quorum of the metadata log can be described",
                             )
                             for partition in topic.partitions
@@ -319,47 +249,41 @@ class QuorumWire:
                     for topic in request.topics
                 ]
             )
-        if description is None:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            partition = PartitionData(
-                error_code=error,
-                error_message="this node does not lead the quorum",
-                leader_id=_UNKNOWN,
-                leader_epoch=_UNKNOWN,
-            )
-        else:
-            partition = _partition_data(description, wall_ms)
         nodes = [
             Node(node_id=node_id, listeners=[Listener(name=self.listener_name, host=endpoint.host, port=endpoint.port)])
             for node_id, endpoint in sorted(self.endpoints.items())
         ]
+        partition = description or PartitionData(
+            error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            error_message="this node does not lead the quorum",
+            leader_id=NOBODY,
+            leader_epoch=UNKNOWN,
+        )
         return DescribeQuorumResponse(
             topics=[TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])],
             nodes=nodes if description is not None else (),
         )
 
 
-def _partition_data(description: QuorumDescription, wall_ms: int) -> PartitionData:
-    def moment(age_ms: float | None) -> int:
-        return _UNKNOWN if age_ms is None else wall_ms - round(age_ms)
+_RESPONSES: dict[type[Message], Callable[..., Message]] = {
+    VoteRequest: VoteResponse,
+    BeginQuorumEpochRequest: BeginQuorumEpochResponse,
+    EndQuorumEpochRequest: EndQuorumEpochResponse,
+    FetchRequest: FetchResponse,
+    FetchSnapshotRequest: FetchSnapshotResponse,
+}
 
-    def states(replicas: tuple[ReplicaDescription, ...]) -> list[ReplicaState]:
-        return [
-            ReplicaState(
-                replica_id=replica.replica_id,
-                replica_directory_id=replica.directory_id,
-                log_end_offset=replica.end_offset,
-                last_fetch_timestamp=moment(replica.since_last_fetch_ms),
-                last_caught_up_timestamp=moment(replica.since_caught_up_ms),
-            )
-            for replica in replicas
-        ]
 
-    return PartitionData(
-        error_message="",
-        leader_id=description.leader_id,
-        leader_epoch=description.epoch,
-        high_watermark=_UNKNOWN if description.high_watermark is None else description.high_watermark,
-        current_voters=states(description.voters),
-        observers=states(description.observers),
+def _read_fetch(message: FetchRequest, partition: fetch_request.FetchPartition) -> Fetch:
+    return Fetch(
+        # Only one of the two exists in any version; the other keeps the value for clients.
+        replica_id=max(message.replica_id, message.replica_state.replica_id),
+        directory_id=Uuid(partition.replica_directory_id),
+        epoch=partition.current_leader_epoch,
+        offset=partition.fetch_offset,
+        last_epoch=partition.last_fetched_epoch,
+        high_watermark=partition.high_watermark,
+        max_wait_ms=message.max_wait_ms,
+        # Kafka's own replicas leave the limit of the partition at zero.
+        max_bytes=min(message.max_bytes, partition.partition_max_bytes or message.max_bytes),
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from tidelog.consensus.messages import (
+    Answer,
     BeginEpochAnswer,
     EndEpochAnswer,
     EpochEnd,
@@ -29,6 +30,7 @@ from tidelog.protocol.messages.end_quorum_epoch_response import EndQuorumEpochRe
 from tidelog.protocol.messages.fetch_response import FetchResponse
 from tidelog.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from tidelog.protocol.messages.vote_response import VoteResponse
+from tidelog.protocol.schema import Message
 
 # The id that Kafka gives to the metadata topic.
 METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
@@ -46,72 +48,42 @@ class VoterEndpoint(NamedTuple):
 LeaderEndpoints = Sequence[tuple[int, VoterEndpoint]]
 
 
-def write_vote(answer: VoteAnswer, endpoints: LeaderEndpoints) -> VoteResponse:
-    partition = vote_response.PartitionData(
-        error_code=answer.error,
-        leader_id=_id_of(answer.leader_id),
-        leader_epoch=answer.epoch,
-        vote_granted=answer.granted,
-    )
-    topic = vote_response.TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])
-    return VoteResponse(topics=[topic], node_endpoints=_node_endpoints(vote_response.NodeEndpoint, endpoints))
+def write_answer(answer: Answer, endpoints: LeaderEndpoints) -> Message:
+    leader = {"leader_id": NOBODY if answer.leader_id is None else answer.leader_id, "leader_epoch": answer.epoch}
+    match answer:
+        case VoteAnswer():
+            vote = vote_response.PartitionData(error_code=answer.error, vote_granted=answer.granted, **leader)
+            return _voter_response(VoteResponse, vote_response, vote, endpoints)
+        case BeginEpochAnswer():
+            begun = begin_quorum_epoch_response.PartitionData(error_code=answer.error, **leader)
+            return _voter_response(BeginQuorumEpochResponse, begin_quorum_epoch_response, begun, endpoints)
+        case EndEpochAnswer():
+            ended = end_quorum_epoch_response.PartitionData(error_code=answer.error, **leader)
+            return _voter_response(EndQuorumEpochResponse, end_quorum_epoch_response, ended, endpoints)
+        case FetchAnswer():
+            return _write_fetch(answer, fetch_response.LeaderIdAndEpoch(**leader), endpoints)
+        case FetchSnapshotAnswer():
+            return _write_fetch_snapshot(answer, fetch_snapshot_response.LeaderIdAndEpoch(**leader), endpoints)
+        case _:
+            assert_never(answer)
 
 
-def read_vote(message: VoteResponse) -> VoteAnswer | None:
-    partition = only_partition(message.topics)
-    if message.error_code != ErrorCode.NONE or partition is None:
-        return None
-    return VoteAnswer(
-        error=_error_of(partition.error_code),
-        leader_id=_known(partition.leader_id),
-        epoch=partition.leader_epoch,
-        granted=partition.vote_granted,
-    )
+def _voter_response(kind: type[Any], module: Any, partition: Any, endpoints: LeaderEndpoints) -> Message:
+    """Of the three kinds that only voters exchange, whose generated modules are alike."""
+    topic = module.TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])
+    response: Message = kind(topics=[topic], node_endpoints=_node_endpoints(module.NodeEndpoint, endpoints))
+    return response
 
 
-def write_begin_epoch(answer: BeginEpochAnswer, endpoints: LeaderEndpoints) -> BeginQuorumEpochResponse:
-    partition = begin_quorum_epoch_response.PartitionData(
-        error_code=answer.error, leader_id=_id_of(answer.leader_id), leader_epoch=answer.epoch
-    )
-    topic = begin_quorum_epoch_response.TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])
-    nodes = _node_endpoints(begin_quorum_epoch_response.NodeEndpoint, endpoints)
-    return BeginQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
-
-
-def read_begin_epoch(message: BeginQuorumEpochResponse) -> BeginEpochAnswer | None:
-    partition = only_partition(message.topics)
-    if message.error_code != ErrorCode.NONE or partition is None:
-        return None
-    return BeginEpochAnswer(
-        error=_error_of(partition.error_code), leader_id=_known(partition.leader_id), epoch=partition.leader_epoch
-    )
-
-
-def write_end_epoch(answer: EndEpochAnswer, endpoints: LeaderEndpoints) -> EndQuorumEpochResponse:
-    partition = end_quorum_epoch_response.PartitionData(
-        error_code=answer.error, leader_id=_id_of(answer.leader_id), leader_epoch=answer.epoch
-    )
-    topic = end_quorum_epoch_response.TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])
-    nodes = _node_endpoints(end_quorum_epoch_response.NodeEndpoint, endpoints)
-    return EndQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
-
-
-def read_end_epoch(message: EndQuorumEpochResponse) -> EndEpochAnswer | None:
-    partition = only_partition(message.topics)
-    if message.error_code != ErrorCode.NONE or partition is None:
-        return None
-    return EndEpochAnswer(
-        error=_error_of(partition.error_code), leader_id=_known(partition.leader_id), epoch=partition.leader_epoch
-    )
-
-
-def write_fetch(answer: FetchAnswer, endpoints: LeaderEndpoints) -> FetchResponse:
+def _write_fetch(
+    answer: FetchAnswer, leader: fetch_response.LeaderIdAndEpoch, endpoints: LeaderEndpoints
+) -> FetchResponse:
     diverging, snapshot = answer.diverging, answer.snapshot_id
     partition = fetch_response.PartitionData(
         error_code=answer.error,
         high_watermark=_UNKNOWN_HIGH_WATERMARK if answer.high_watermark is None else answer.high_watermark,
         log_start_offset=answer.log_start_offset,
-        current_leader=fetch_response.LeaderIdAndEpoch(leader_id=_id_of(answer.leader_id), leader_epoch=answer.epoch),
+        current_leader=leader,
         diverging_epoch=fetch_response.EpochEndOffset(**({} if diverging is None else diverging._asdict())),
         snapshot_id=fetch_response.SnapshotId(**({} if snapshot is None else snapshot._asdict())),
         records=answer.records,
@@ -122,32 +94,13 @@ def write_fetch(answer: FetchAnswer, endpoints: LeaderEndpoints) -> FetchRespons
     return FetchResponse(responses=[topic], node_endpoints=_node_endpoints(fetch_response.NodeEndpoint, endpoints))
 
 
-def read_fetch(message: FetchResponse) -> FetchAnswer | None:
-    partition = only_partition(message.responses)
-    if message.error_code != ErrorCode.NONE or partition is None:
-        return None
-    diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
-    if (snapshot.epoch < 0) != (snapshot.end_offset < 0):
-        return None
-    return FetchAnswer(
-        error=_error_of(partition.error_code),
-        leader_id=_known(partition.current_leader.leader_id),
-        epoch=partition.current_leader.leader_epoch,
-        high_watermark=None if partition.high_watermark < 0 else partition.high_watermark,
-        log_start_offset=partition.log_start_offset,
-        diverging=None if diverging.epoch < 0 else EpochEnd(diverging.epoch, diverging.end_offset),
-        snapshot_id=None if snapshot.epoch < 0 else SnapshotId(snapshot.end_offset, snapshot.epoch),
-        records=partition.records if partition.records is not None else b"",
-    )
-
-
-def write_fetch_snapshot(answer: FetchSnapshotAnswer, endpoints: LeaderEndpoints) -> FetchSnapshotResponse:
+def _write_fetch_snapshot(
+    answer: FetchSnapshotAnswer, leader: fetch_snapshot_response.LeaderIdAndEpoch, endpoints: LeaderEndpoints
+) -> FetchSnapshotResponse:
     partition = fetch_snapshot_response.PartitionSnapshot(
         error_code=answer.error,
         snapshot_id=fetch_snapshot_response.SnapshotId(**answer.snapshot_id._asdict()),
-        current_leader=fetch_snapshot_response.LeaderIdAndEpoch(
-            leader_id=_id_of(answer.leader_id), leader_epoch=answer.epoch
-        ),
+        current_leader=leader,
         size=answer.size,
         position=answer.position,
         unaligned_records=answer.data,
@@ -157,18 +110,53 @@ def write_fetch_snapshot(answer: FetchSnapshotAnswer, endpoints: LeaderEndpoints
     return FetchSnapshotResponse(topics=[topic], node_endpoints=nodes)
 
 
-def read_fetch_snapshot(message: FetchSnapshotResponse) -> FetchSnapshotAnswer | None:
-    partition = only_partition(message.topics)
+def read_answer(message: Message) -> Answer | None:
+    """None if the other side could not make sense of the request, or this side cannot of its response."""
+    match message:
+        case FetchResponse():
+            partition = only_partition(message.responses)
+        case VoteResponse() | BeginQuorumEpochResponse() | EndQuorumEpochResponse() | FetchSnapshotResponse():
+            partition = only_partition(message.topics)
+        case _:
+            raise TypeError(f"{type(message).__name__} is not a response of the metadata quorum")
     if message.error_code != ErrorCode.NONE or partition is None:
         return None
-    return FetchSnapshotAnswer(
-        error=_error_of(partition.error_code),
-        leader_id=_known(partition.current_leader.leader_id),
-        epoch=partition.current_leader.leader_epoch,
-        snapshot_id=SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch),
-        size=partition.size,
-        position=partition.position,
-        data=partition.unaligned_records if partition.unaligned_records is not None else b"",
+    leader = getattr(partition, "current_leader", partition)
+    common: dict[str, Any] = {
+        "error": _error_of(partition.error_code),
+        "leader_id": None if leader.leader_id < 0 else leader.leader_id,
+        "epoch": leader.leader_epoch,
+    }
+    match message:
+        case VoteResponse():
+            return VoteAnswer(granted=partition.vote_granted, **common)
+        case BeginQuorumEpochResponse():
+            return BeginEpochAnswer(**common)
+        case EndQuorumEpochResponse():
+            return EndEpochAnswer(**common)
+        case FetchResponse():
+            return _read_fetch(partition, common)
+        case FetchSnapshotResponse():
+            return FetchSnapshotAnswer(
+                snapshot_id=SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch),
+                size=partition.size,
+                position=partition.position,
+                data=partition.unaligned_records if partition.unaligned_records is not None else b"",
+                **common,
+            )
+
+
+def _read_fetch(partition: fetch_response.PartitionData, common: dict[str, Any]) -> FetchAnswer | None:
+    diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
+    if (snapshot.epoch < 0) != (snapshot.end_offset < 0):
+        return None
+    return FetchAnswer(
+        high_watermark=None if partition.high_watermark < 0 else partition.high_watermark,
+        log_start_offset=partition.log_start_offset,
+        diverging=None if diverging.epoch < 0 else EpochEnd(diverging.epoch, diverging.end_offset),
+        snapshot_id=None if snapshot.epoch < 0 else SnapshotId(snapshot.end_offset, snapshot.epoch),
+        records=partition.records if partition.records is not None else b"",
+        **common,
     )
 
 
@@ -200,11 +188,3 @@ def _error_of(code: int) -> ErrorCode:
         return ErrorCode(code)
     except ValueError:
         return ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-def _id_of(leader_id: int | None) -> int:
-    return NOBODY if leader_id is None else leader_id
-
-
-def _known(leader_id: int) -> int | None:
-    return None if leader_id < 0 else leader_id

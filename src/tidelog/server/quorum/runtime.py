@@ -245,8 +245,8 @@ class QuorumRuntime:
             self._waiting.pop(token, None)
 
     def describe(self, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-        description = self._replica.describe(self._clock.monotonic_ms())
-        return self._wire.write_description(request, description, self._clock.now_ms())
+        description = self._replica.describe(self._clock.monotonic_ms(), self._clock.now_ms())
+        return self._wire.write_description(request, description)
 
     async def append(self, records: Sequence[Message], epoch: int, metadata_version: int = METADATA_VERSION) -> int:
         """Append as the leader of `epoch` and wait until it is committed; the offset of the last record. Records are
