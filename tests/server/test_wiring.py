@@ -13,7 +13,6 @@ SERVER = Path(__file__).parents[2] / "src/tidelog/server"
 
 # (module, attribute): why it is assigned from outside all the same.
 ALLOWED = {
-    ("api/api_versions.py", "client_software"): "what a client says about itself belongs to its connection",
     ("observability/logs.py", "handlers"): "the way of the standard library",
 }
 

@@ -84,8 +84,6 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.peer_host = ""
         self.peer_port = 0
         self.last_active = 0.0
-        # What a client says about itself in ApiVersions (KIP-511).
-        self.client_software: tuple[str, str] = ("unknown", "unknown")
         self._drained: asyncio.Future[None] | None = None
 
     # -- the event loop calls these ------------------------------------------------------------------------------

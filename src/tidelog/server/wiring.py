@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.frame_receiver import Frame
+from tidelog.network.later import Later
 from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages.end_txn_request import EndTxnRequest
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.api import (
     add_offsets_to_txn,
     add_partitions_to_txn,
-    alter_configs,
     alter_replica_log_dirs,
     api_versions,
     broker_heartbeat,
     consumer_group_describe,
     consumer_group_heartbeat,
-    create_acls,
-    delete_acls,
     delete_groups,
     delete_records,
-    describe_acls,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -30,14 +30,10 @@ from tidelog.server.api import (
     describe_producers,
     describe_topic_partitions,
     describe_transactions,
-    end_txn,
     fetch,
     find_coordinator,
-    heartbeat,
-    incremental_alter_configs,
     init_producer_id,
     join_group,
-    leave_group,
     list_config_resources,
     list_groups,
     list_offsets,
@@ -53,8 +49,9 @@ from tidelog.server.api import (
 )
 from tidelog.server.api import metadata as metadata_api
 from tidelog.server.api.catalogue import served_on
+from tidelog.server.api.incremental_alter_configs import AlterConfigsHandler
 from tidelog.server.coordination.verification import Verification
-from tidelog.server.declaration import Forwarding, ListenerKind
+from tidelog.server.declaration import Api, Forwarding, ListenerKind, advertised_versions
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports
@@ -62,12 +59,14 @@ from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.answers import ControllerAnswers
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.runtime import QuorumRuntime
+from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.connections import Connections
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import AnsweredHere, Forwarder
 from tidelog.server.routing.produce_order import ProduceOrder, may_overtake
 from tidelog.server.routing.router import MAX_CONTROL_FRAME_BYTES, Handler, Router
 
+_ACCESS_CONTROL = (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
 # What the quorum's replicas ask each other.
 _QUORUM = (
     ApiKey.VOTE,
@@ -87,27 +86,23 @@ def broker_router(node: Node) -> Router:
     handlers: dict[ApiKey, Handler] = {
         key: partial(forwarder.forward, api) for key, api in apis.items() if api.forwarding is Forwarding.ALL
     }
+    handlers |= {key: partial(_no_authorizer, apis[key]) for key in _ACCESS_CONTROL}
     metadata, broker_id = node.control.metadata, node.broker_id
     handlers |= {
-        ApiKey.API_VERSIONS: api_versions.ApiVersionsHandler(apis=apis.values(), metadata=metadata).handle,
+        key: AlterConfigsHandler(
+            api=apis[key], node_id=broker_id, controller=forwarder, refuse_other_brokers=True
+        ).handle
+        for key in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    }
+    handlers |= {
+        ApiKey.API_VERSIONS: partial(api_versions.handle, advertised_versions(apis.values()), metadata),
         ApiKey.METADATA: metadata_api.MetadataHandler(
             metadata=metadata, configuration=node.live, topics_on_demand=node.topics_on_demand, broker_id=broker_id
         ).handle,
-        ApiKey.DESCRIBE_CLUSTER: describe_cluster.DescribeClusterHandler(metadata=metadata, broker_id=broker_id).handle,
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.DescribeTopicPartitionsHandler(
-            metadata=metadata, configuration=node.live
-        ).handle,
-        ApiKey.DESCRIBE_ACLS: describe_acls.handle,
-        ApiKey.CREATE_ACLS: create_acls.handle,
-        ApiKey.DELETE_ACLS: delete_acls.handle,
-        ApiKey.DESCRIBE_CONFIGS: describe_configs.DescribeConfigsHandler(
-            metadata=metadata, configuration=node.live
-        ).handle,
-        ApiKey.LIST_CONFIG_RESOURCES: list_config_resources.ListConfigResourcesHandler(metadata=metadata).handle,
-        ApiKey.ALTER_CONFIGS: alter_configs.AlterConfigsHandler(node_id=broker_id, controller=forwarder).handle,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.IncrementalAlterConfigsHandler(
-            node_id=broker_id, controller=forwarder, refuse_other_brokers=True
-        ).handle,
+        ApiKey.DESCRIBE_CLUSTER: partial(describe_cluster.describe_brokers, metadata, broker_id),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: partial(describe_topic_partitions.handle, metadata, node.live),
+        ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, metadata, node.live),
+        ApiKey.LIST_CONFIG_RESOURCES: partial(list_config_resources.handle, metadata),
     }
     return Router(
         apis=apis,
@@ -119,6 +114,11 @@ def broker_router(node: Node) -> Router:
         max_frame_bytes=node.config.socket_request_max_bytes,
         ready=node.ready,
     )
+
+
+def _no_authorizer(api: Api, request: Message, context: RequestContext) -> Message:
+    error = ApiError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    return refused(api, request, context.version, error)
 
 
 def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
@@ -142,11 +142,9 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             metadata=metadata,
         ).handle,
         ApiKey.LIST_OFFSETS: list_offsets.ListOffsetsHandler(patient_work=node.patient_work, replicas=replicas).handle,
-        ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.OffsetForLeaderEpochHandler(replicas=replicas).handle,
-        ApiKey.DELETE_RECORDS: delete_records.DeleteRecordsHandler(replicas=replicas).handle,
-        ApiKey.DESCRIBE_PRODUCERS: describe_producers.DescribeProducersHandler(
-            replicas=replicas, broker_id=node.broker_id
-        ).handle,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: partial(offset_for_leader_epoch.handle, replicas),
+        ApiKey.DELETE_RECORDS: partial(delete_records.handle, replicas),
+        ApiKey.DESCRIBE_PRODUCERS: partial(describe_producers.handle, replicas, node.broker_id),
         ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs.DescribeLogDirsHandler(
             replicas=replicas, moves=node.moves, filesystem=node.ports.filesystem
         ).handle,
@@ -162,35 +160,37 @@ def _verification(node: Node) -> Verification:
 
 def _of_groups(node: Node) -> dict[ApiKey, Handler]:
     metadata, groups = node.control.metadata, node.groups
+
+    def ask(request: Any, context: RequestContext) -> Message | Later[Message]:
+        return groups.ask(request.group_id, request, context)
+
     return {
-        ApiKey.JOIN_GROUP: join_group.JoinGroupHandler(groups=groups).handle,
-        ApiKey.HEARTBEAT: heartbeat.HeartbeatHandler(groups=groups).handle,
-        ApiKey.LEAVE_GROUP: leave_group.LeaveGroupHandler(groups=groups).handle,
-        ApiKey.SYNC_GROUP: sync_group.SyncGroupHandler(groups=groups).handle,
-        ApiKey.DESCRIBE_GROUPS: describe_groups.DescribeGroupsHandler(groups=groups).handle,
-        ApiKey.LIST_GROUPS: list_groups.ListGroupsHandler(groups=groups).handle,
-        ApiKey.DELETE_GROUPS: delete_groups.DeleteGroupsHandler(groups=groups).handle,
-        ApiKey.OFFSET_COMMIT: offset_commit.OffsetCommitHandler(metadata=metadata, groups=groups).handle,
+        ApiKey.HEARTBEAT: ask,
+        ApiKey.LEAVE_GROUP: ask,
+        ApiKey.JOIN_GROUP: partial(join_group.handle, groups),
+        ApiKey.SYNC_GROUP: partial(sync_group.handle, groups),
+        ApiKey.DESCRIBE_GROUPS: partial(describe_groups.handle, groups),
+        ApiKey.LIST_GROUPS: partial(list_groups.handle, groups),
+        ApiKey.DELETE_GROUPS: partial(delete_groups.handle, groups),
+        ApiKey.OFFSET_COMMIT: partial(offset_commit.handle, metadata, groups),
         ApiKey.OFFSET_FETCH: offset_fetch.OffsetFetchHandler(groups=groups, metadata=metadata).handle,
-        ApiKey.OFFSET_DELETE: offset_delete.OffsetDeleteHandler(metadata=metadata, groups=groups).handle,
+        ApiKey.OFFSET_DELETE: partial(offset_delete.handle, metadata, groups),
         ApiKey.FIND_COORDINATOR: find_coordinator.FindCoordinatorHandler(
             metadata=metadata, create_missing=node.topics_on_demand.create_missing
         ).handle,
-        ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat.ConsumerGroupHeartbeatHandler(
-            metadata=metadata, configuration=node.live, groups=groups
-        ).handle,
-        ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe.ConsumerGroupDescribeHandler(
-            metadata=metadata, configuration=node.live, groups=groups
-        ).handle,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: partial(consumer_group_heartbeat.handle, metadata, node.live, groups),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: partial(consumer_group_describe.handle, metadata, node.live, groups),
     }
 
 
 def _of_transactions(node: Node) -> dict[ApiKey, Handler]:
     metadata, transactions = node.control.metadata, node.transactions
+
+    def end(request: EndTxnRequest, context: RequestContext) -> Message | Later[Message]:
+        return transactions.ask(request.transactional_id, request, context.version)
+
     return {
-        ApiKey.INIT_PRODUCER_ID: init_producer_id.InitProducerIdHandler(
-            transactions=transactions, producer_ids=node.producer_ids
-        ).handle,
+        ApiKey.INIT_PRODUCER_ID: partial(init_producer_id.handle, transactions, node.producer_ids),
         ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn.AddPartitionsToTxnHandler(
             transactions=transactions, metadata=metadata
         ).handle,
@@ -203,12 +203,10 @@ def _of_transactions(node: Node) -> dict[ApiKey, Handler]:
         ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.TxnOffsetCommitHandler(
             admit=_verification(node).admit, metadata=metadata, replicas=node.replicas, groups=node.groups
         ).handle,
-        ApiKey.END_TXN: end_txn.EndTxnHandler(transactions=transactions).handle,
-        ApiKey.WRITE_TXN_MARKERS: write_txn_markers.WriteTxnMarkersHandler(marker_appends=node.marker_appends).handle,
-        ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions.DescribeTransactionsHandler(
-            transactions=transactions
-        ).handle,
-        ApiKey.LIST_TRANSACTIONS: list_transactions.ListTransactionsHandler(transactions=transactions).handle,
+        ApiKey.END_TXN: end,
+        ApiKey.WRITE_TXN_MARKERS: partial(write_txn_markers.handle, node.marker_appends),
+        ApiKey.DESCRIBE_TRANSACTIONS: partial(describe_transactions.handle, transactions),
+        ApiKey.LIST_TRANSACTIONS: partial(list_transactions.handle, transactions),
     }
 
 
@@ -257,19 +255,18 @@ def controller_router(
 
     handlers |= dict.fromkeys(_QUORUM, ask_quorum)
     handlers |= {
-        ApiKey.API_VERSIONS: api_versions.ApiVersionsHandler(apis=apis.values(), metadata=metadata).handle,
+        ApiKey.API_VERSIONS: partial(api_versions.handle, advertised_versions(apis.values()), metadata),
         ApiKey.ENVELOPE: open_envelope,
-        ApiKey.BROKER_HEARTBEAT: broker_heartbeat.BrokerHeartbeatHandler(
-            came=controller.absent_brokers.heartbeat_came, controller=here
-        ).handle,
-        ApiKey.DESCRIBE_CLUSTER: describe_cluster.DescribeControllersHandler(
-            config=config, metadata=metadata, leader_id=lambda: quorum.leader_id
-        ).handle,
-        ApiKey.DESCRIBE_CONFIGS: describe_configs.DescribeConfigsHandler(
-            metadata=metadata, configuration=configuration
-        ).handle,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.IncrementalAlterConfigsHandler(
-            node_id=config.node_id, controller=here, refuse_other_brokers=False
+        ApiKey.BROKER_HEARTBEAT: partial(broker_heartbeat.handle, controller.absent_brokers.heartbeat_came, here),
+        ApiKey.DESCRIBE_CLUSTER: partial(
+            describe_cluster.describe_controllers, config, metadata, lambda: quorum.leader_id
+        ),
+        ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, metadata, configuration),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: AlterConfigsHandler(
+            api=apis[ApiKey.INCREMENTAL_ALTER_CONFIGS],
+            node_id=config.node_id,
+            controller=here,
+            refuse_other_brokers=False,
         ).handle,
     }
     return Router(

@@ -5,6 +5,8 @@ To the coordinator that is one more partition: the one of `__consumer_offsets` t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tidelog.coordinators.transactions.replies import understood
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
@@ -37,24 +39,17 @@ _KNOWS_FENCING_FROM = 2
 _AS_ADD_PARTITIONS_VERSION = 3
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddOffsetsToTxnHandler:
-    def __init__(
-        self,
-        *,
-        metadata: Metadata,
-        create_missing: CreateMissing,
-        groups: GroupCoordinator,
-        transactions: TransactionCoordinator,
-    ) -> None:
-        self._metadata = metadata
-        self._create_missing = create_missing
-        self._groups = groups
-        self._transactions = transactions
+    metadata: Metadata
+    create_missing: CreateMissing
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
 
     def handle(
         self, request: AddOffsetsToTxnRequest, context: RequestContext
     ) -> AddOffsetsToTxnResponse | Later[AddOffsetsToTxnResponse]:
-        if CONSUMER_OFFSETS_TOPIC not in self._metadata.image.topics:
+        if CONSUMER_OFFSETS_TOPIC not in self.metadata.image.topics:
             # Its markers would have nowhere to go.
             return Later.run(self._create_and_add(request, context))
         outcome = self._add(request)
@@ -66,7 +61,7 @@ class AddOffsetsToTxnHandler:
         self, request: AddOffsetsToTxnRequest, context: RequestContext
     ) -> AddOffsetsToTxnResponse:
         try:
-            failed = await self._create_missing([CONSUMER_OFFSETS_TOPIC])
+            failed = await self.create_missing([CONSUMER_OFFSETS_TOPIC])
         except ApiError as error:
             return AddOffsetsToTxnResponse(error_code=error.code)
         if failed:
@@ -75,7 +70,7 @@ class AddOffsetsToTxnHandler:
         return _as_response(outcome if isinstance(outcome, Message) else await outcome, context.version)
 
     def _add(self, request: AddOffsetsToTxnRequest) -> Message | Later[Message]:
-        partition = self._groups.partition_of(request.group_id)
+        partition = self.groups.partition_of(request.group_id)
         transaction = AddPartitionsToTxnTransaction(
             transactional_id=request.transactional_id,
             producer_id=request.producer_id,
@@ -83,7 +78,7 @@ class AddOffsetsToTxnHandler:
             topics=[AddPartitionsToTxnTopic(name=CONSUMER_OFFSETS_TOPIC, partitions=[partition])],
         )
         message = AddPartitionsToTxnRequest(transactions=[transaction])
-        return self._transactions.ask_patiently(request.transactional_id, message, _AS_ADD_PARTITIONS_VERSION)
+        return self.transactions.ask_patiently(request.transactional_id, message, _AS_ADD_PARTITIONS_VERSION)
 
 
 def _as_response(outcome: Message, version: int) -> AddOffsetsToTxnResponse:

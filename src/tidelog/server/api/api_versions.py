@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from tidelog.controller.features import SUPPORTED_FEATURES
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import ApiKey
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
-from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
+from tidelog.protocol.messages.api_versions_response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from tidelog.server.api.ports import Metadata
-from tidelog.server.declaration import BOTH, Api, advertised_versions
-from tidelog.server.replies.advertised_features import finalized_features, supported_features
+from tidelog.server.declaration import BOTH, Api
 from tidelog.server.routing.context import RequestContext
 
 API = Api(
@@ -28,21 +33,29 @@ API = Api(
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-class ApiVersionsHandler:
-    def __init__(self, *, apis: Iterable[Api], metadata: Metadata) -> None:
-        self._versions = advertised_versions(apis)
-        self._metadata = metadata
+# Clients of older versions cannot read a minimum of 0 (KIP-1022).
+_ZERO_FROM = 4
 
-    def handle(self, request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
-        if context.version >= 3:
-            name, version = request.client_software_name, request.client_software_version
-            if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
-                return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-            context.connection.client_software = (name, version)
-        image = self._metadata.image
-        return ApiVersionsResponse(
-            api_keys=self._versions,
-            supported_features=supported_features(context.version),
-            finalized_features_epoch=image.offset,
-            finalized_features=finalized_features(image),
-        )
+
+def handle(
+    versions: Sequence[ApiVersion], metadata: Metadata, request: ApiVersionsRequest, context: RequestContext
+) -> ApiVersionsResponse:
+    if context.version >= 3:
+        name, version = request.client_software_name, request.client_software_version
+        if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    image = metadata.image
+    return ApiVersionsResponse(
+        api_keys=versions,
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in SUPPORTED_FEATURES.items()
+            if low > 0 or context.version >= _ZERO_FROM
+        ],
+        finalized_features_epoch=image.offset,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in image.features.items()
+            if name in SUPPORTED_FEATURES
+        ],
+    )

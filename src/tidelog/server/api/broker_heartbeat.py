@@ -20,14 +20,12 @@ from tidelog.server.routing.forwarding import ToController
 API = Api(key=ApiKey.BROKER_HEARTBEAT, versions=(0, 2), permissions=(CLUSTER_ACTION,), listeners=CONTROLLERS)
 
 
-class BrokerHeartbeatHandler:
-    def __init__(
-        self, *, came: Callable[[BrokerHeartbeatRequest, ServerConnection], None], controller: ToController
-    ) -> None:
-        """`came` learns over which connection a broker sends its heartbeats, before anything is decided."""
-        self._came = came
-        self._controller = controller
-
-    def handle(self, request: BrokerHeartbeatRequest, context: RequestContext) -> Coroutine[Any, Any, Message]:
-        self._came(request, context.connection)
-        return self._controller.forward(API, request, context)
+def handle(
+    came: Callable[[BrokerHeartbeatRequest, ServerConnection], None],
+    controller: ToController,
+    request: BrokerHeartbeatRequest,
+    context: RequestContext,
+) -> Coroutine[Any, Any, Message]:
+    """`came` learns over which connection a broker sends its heartbeats, before anything is decided."""
+    came(request, context.connection)
+    return controller.forward(API, request, context)

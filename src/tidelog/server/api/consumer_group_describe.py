@@ -20,29 +20,23 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1), permissions=(DESCRIBE_GROUP, DESCRIBE_TOPIC))
 
 
-class ConsumerGroupDescribeHandler:
-    def __init__(self, *, metadata: Metadata, configuration: Configuration, groups: GroupCoordinator) -> None:
-        self._metadata = metadata
-        self._configuration = configuration
-        self._groups = groups
+def handle(
+    metadata: Metadata,
+    configuration: Configuration,
+    groups: GroupCoordinator,
+    request: ConsumerGroupDescribeRequest,
+    context: RequestContext,
+) -> ConsumerGroupDescribeResponse:
+    enabled = is_enabled(metadata, configuration)
 
-    def handle(self, request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
-        enabled = is_enabled(self._metadata, self._configuration)
-        return ConsumerGroupDescribeResponse(
-            groups=[
-                self._describe(group_id, request.include_authorized_operations) if enabled else _refused(group_id)
-                for group_id in request.group_ids
-            ]
-        )
-
-    def _describe(self, group_id: str, with_operations: bool) -> DescribedGroup:
+    def describe(group_id: str) -> DescribedGroup:
+        if not enabled:
+            return DescribedGroup(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
         if not group_id:
             return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
-        found = self._groups.describe_consumer_group(group_id)
-        if found.error_code or not with_operations:
+        found = groups.describe_consumer_group(group_id)
+        if found.error_code or not request.include_authorized_operations:
             return found
         return replaced(found, authorized_operations=GROUP_OPERATIONS)
 
-
-def _refused(group_id: str) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return ConsumerGroupDescribeResponse(groups=[describe(group_id) for group_id in request.group_ids])

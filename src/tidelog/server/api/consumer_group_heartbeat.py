@@ -28,16 +28,16 @@ API = Api(
 _PROTOCOL = "consumer"
 
 
-class ConsumerGroupHeartbeatHandler:
-    def __init__(self, *, metadata: Metadata, configuration: Configuration, groups: GroupCoordinator) -> None:
-        self._metadata = metadata
-        self._configuration = configuration
-        self._groups = groups
-
-    def handle(self, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> Message | Later[Message]:
-        if not is_enabled(self._metadata, self._configuration):
-            return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-        return self._groups.ask(request.group_id, request, context)
+def handle(
+    metadata: Metadata,
+    configuration: Configuration,
+    groups: GroupCoordinator,
+    request: ConsumerGroupHeartbeatRequest,
+    context: RequestContext,
+) -> Message | Later[Message]:
+    if not is_enabled(metadata, configuration):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return groups.ask(request.group_id, request, context)
 
 
 def is_enabled(metadata: Metadata, configuration: Configuration) -> bool:

@@ -13,15 +13,13 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.DELETE_GROUPS, versions=(0, 2), permissions=(DELETE_GROUP,))
 
 
-class DeleteGroupsHandler:
-    def __init__(self, *, groups: GroupCoordinator) -> None:
-        self._groups = groups
-
-    async def handle(self, request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
-        results: list[DeletableGroupResult] = []
-        for group_id in dict.fromkeys(request.groups_names):
-            outcome = self._groups.ask(group_id, DeleteGroupsRequest(groups_names=[group_id]), context)
-            reply = outcome if isinstance(outcome, Message) else await outcome
-            assert isinstance(reply, DeleteGroupsResponse)
-            results.extend(reply.results)
-        return DeleteGroupsResponse(results=results)
+async def handle(
+    groups: GroupCoordinator, request: DeleteGroupsRequest, context: RequestContext
+) -> DeleteGroupsResponse:
+    results: list[DeletableGroupResult] = []
+    for group_id in dict.fromkeys(request.groups_names):
+        outcome = groups.ask(group_id, DeleteGroupsRequest(groups_names=[group_id]), context)
+        reply = outcome if isinstance(outcome, Message) else await outcome
+        assert isinstance(reply, DeleteGroupsResponse)
+        results.extend(reply.results)
+    return DeleteGroupsResponse(results=results)

@@ -29,44 +29,41 @@ HIGH_WATERMARK = -1
 _UNKNOWN = -1
 
 
-class DeleteRecordsHandler:
-    def __init__(self, *, replicas: Replicas) -> None:
-        self._replicas = replicas
+def handle(
+    replicas: Replicas, request: DeleteRecordsRequest, context: RequestContext
+) -> DeleteRecordsResponse | Later[DeleteRecordsResponse]:
+    waiting: list[_RecordDeletion] = []
+    topics = [
+        DeleteRecordsTopicResult(
+            name=topic.name, partitions=[_delete(replicas, topic.name, wanted, waiting) for wanted in topic.partitions]
+        )
+        for topic in request.topics
+    ]
+    if not waiting:
+        return DeleteRecordsResponse(topics=topics)
+    return Later.run(_wait(topics, waiting, request.timeout_ms))
 
-    def handle(
-        self, request: DeleteRecordsRequest, context: RequestContext
-    ) -> DeleteRecordsResponse | Later[DeleteRecordsResponse]:
-        waiting: list[_RecordDeletion] = []
-        topics = [
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[self._delete(topic.name, wanted, waiting) for wanted in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-        if not waiting:
-            return DeleteRecordsResponse(topics=topics)
-        return Later.run(_wait(topics, waiting, request.timeout_ms))
 
-    def _delete(
-        self, topic: str, wanted: DeleteRecordsPartition, waiting: list[_RecordDeletion]
-    ) -> DeleteRecordsPartitionResult:
-        if not writable_by_clients(topic):
-            return _refused(wanted, ErrorCode.INVALID_TOPIC_EXCEPTION)
-        replica = self._replicas.leader(topic, wanted.partition_index)
-        if isinstance(replica, ErrorCode):
-            return _refused(wanted, replica)
-        if not replica.settings.config.deletes:
-            # In a compacted topic the oldest records are as current as the newest.
-            return _refused(wanted, ErrorCode.POLICY_VIOLATION)
-        log = replica.log
-        offset = log.high_watermark if wanted.offset == HIGH_WATERMARK else wanted.offset
-        if not 0 <= offset <= log.high_watermark:
-            return _refused(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
-        if log.advance_log_start(offset):
-            self._replicas.log_start_moved(replica)
-        if replica.low_watermark < offset:
-            waiting.append(_RecordDeletion(topic, wanted, replica, replica.when_deleted(offset)))
-        return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=replica.low_watermark)
+def _delete(
+    replicas: Replicas, topic: str, wanted: DeleteRecordsPartition, waiting: list[_RecordDeletion]
+) -> DeleteRecordsPartitionResult:
+    if not writable_by_clients(topic):
+        return _refused(wanted, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    replica = replicas.leader(topic, wanted.partition_index)
+    if isinstance(replica, ErrorCode):
+        return _refused(wanted, replica)
+    if not replica.settings.config.deletes:
+        # In a compacted topic the oldest records are as current as the newest.
+        return _refused(wanted, ErrorCode.POLICY_VIOLATION)
+    log = replica.log
+    offset = log.high_watermark if wanted.offset == HIGH_WATERMARK else wanted.offset
+    if not 0 <= offset <= log.high_watermark:
+        return _refused(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+    if log.advance_log_start(offset):
+        replicas.log_start_moved(replica)
+    if replica.low_watermark < offset:
+        waiting.append(_RecordDeletion(topic, wanted, replica, replica.when_deleted(offset)))
+    return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=replica.low_watermark)
 
 
 async def _wait(

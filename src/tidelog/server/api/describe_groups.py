@@ -14,15 +14,11 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.DESCRIBE_GROUPS, versions=(0, 6), permissions=(DESCRIBE_GROUP,))
 
 
-class DescribeGroupsHandler:
-    def __init__(self, *, groups: GroupCoordinator) -> None:
-        self._groups = groups
-
-    def handle(self, request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
-        groups = [self._groups.describe_group(group_id, context.version) for group_id in request.groups]
-        if request.include_authorized_operations:
-            groups = [
-                group if group.error_code else replaced(group, authorized_operations=GROUP_OPERATIONS)
-                for group in groups
-            ]
-        return DescribeGroupsResponse(groups=groups)
+def handle(groups: GroupCoordinator, request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
+    described = [groups.describe_group(group_id, context.version) for group_id in request.groups]
+    if request.include_authorized_operations:
+        described = [
+            group if group.error_code else replaced(group, authorized_operations=GROUP_OPERATIONS)
+            for group in described
+        ]
+    return DescribeGroupsResponse(groups=described)

@@ -22,46 +22,46 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0), permissions=(READ_TOPIC,))
 
 
-class DescribeProducersHandler:
-    def __init__(self, *, replicas: Replicas, broker_id: int) -> None:
-        self._replicas = replicas
-        self._broker_id = broker_id
+def handle(
+    replicas: Replicas, broker_id: int, request: DescribeProducersRequest, context: RequestContext
+) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    _describe(replicas, broker_id, topic.name, partition) for partition in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
 
-    def handle(self, request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
-        return DescribeProducersResponse(
-            topics=[
-                TopicResponse(
-                    name=topic.name,
-                    partitions=[self._describe(topic.name, partition) for partition in topic.partition_indexes],
-                )
-                for topic in request.topics
-            ]
+
+def _describe(replicas: Replicas, broker_id: int, topic: str, partition: int) -> PartitionResponse:
+    problem = topic_name_problem(topic)
+    if problem is not None:
+        return PartitionResponse(
+            partition_index=partition, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=problem
         )
-
-    def _describe(self, topic: str, partition: int) -> PartitionResponse:
-        problem = topic_name_problem(topic)
-        if problem is not None:
-            return PartitionResponse(
-                partition_index=partition, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=problem
-            )
-        replica = self._replicas.readable(topic, partition)
-        if isinstance(replica, ErrorCode):
-            return PartitionResponse(
-                partition_index=partition,
-                error_code=replica,
-                error_message=f"broker {self._broker_id} has no replica of {topic}-{partition} that it can read",
-            )
+    replica = replicas.readable(topic, partition)
+    if isinstance(replica, ErrorCode):
         return PartitionResponse(
             partition_index=partition,
-            active_producers=[
-                ProducerState(
-                    producer_id=entry.producer_id,
-                    producer_epoch=entry.epoch,
-                    last_sequence=entry.last_sequence,
-                    last_timestamp=entry.last_timestamp,
-                    coordinator_epoch=entry.coordinator_epoch,
-                    current_txn_start_offset=entry.transaction_first_offset,
-                )
-                for entry in replica.log.producer_states
-            ],
+            error_code=replica,
+            error_message=f"broker {broker_id} has no replica of {topic}-{partition} that it can read",
         )
+    return PartitionResponse(
+        partition_index=partition,
+        active_producers=[
+            ProducerState(
+                producer_id=entry.producer_id,
+                producer_epoch=entry.epoch,
+                last_sequence=entry.last_sequence,
+                last_timestamp=entry.last_timestamp,
+                coordinator_epoch=entry.coordinator_epoch,
+                current_txn_start_offset=entry.transaction_first_offset,
+            )
+            for entry in replica.log.producer_states
+        ],
+    )

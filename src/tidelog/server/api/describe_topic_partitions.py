@@ -5,7 +5,7 @@ No topics means all. Topics come in the order of their names, and a cursor tells
 
 from __future__ import annotations
 
-from tidelog.metadata.image import PartitionImage
+from tidelog.metadata.image import ClusterImage, PartitionImage
 from tidelog.model.errors import ErrorCode
 from tidelog.model.topics import INTERNAL_TOPICS, topic_name_problem
 from tidelog.protocol.api import ApiKey
@@ -24,65 +24,66 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0), permissions=(DESCRIBE_TOPIC,))
 
 
-class DescribeTopicPartitionsHandler:
-    def __init__(self, *, metadata: Metadata, configuration: Configuration) -> None:
-        self._metadata = metadata
-        self._configuration = configuration
+def handle(
+    metadata: Metadata,
+    configuration: Configuration,
+    request: DescribeTopicPartitionsRequest,
+    context: RequestContext,
+) -> DescribeTopicPartitionsResponse:
+    image = metadata.image
+    topics = image.topics
+    asked = sorted({topic.name for topic in request.topics}) if request.topics else sorted(topics)
+    first_name, first_partition = "", 0
+    if request.cursor is not None:
+        first_name, first_partition = request.cursor.topic_name, request.cursor.partition_index
+        if first_partition < 0 or (request.topics and first_name not in asked):
+            return _refused(request)
+    left = max(1, min(request.response_partition_limit, configuration.config.max_request_partition_size_limit))
+    page: list[DescribeTopicPartitionsResponseTopic] = []
+    for name in asked:
+        if name < first_name:
+            continue
+        start = first_partition if name == first_name else 0
+        if left == 0:
+            return _respond(page, Cursor(topic_name=name, partition_index=start))
+        if name not in topics:
+            if request.topics:
+                page.append(_unknown(name))
+            continue
+        numbers = [number for number in sorted(topics[name].partitions) if number >= start]
+        page.append(_describe(image, name, numbers[:left]))
+        if len(numbers) > left:
+            return _respond(page, Cursor(topic_name=name, partition_index=numbers[left]))
+        left -= len(numbers)
+    return _respond(page, None)
 
-    def handle(
-        self, request: DescribeTopicPartitionsRequest, context: RequestContext
-    ) -> DescribeTopicPartitionsResponse:
-        topics = self._metadata.image.topics
-        asked = sorted({topic.name for topic in request.topics}) if request.topics else sorted(topics)
-        first_name, first_partition = "", 0
-        if request.cursor is not None:
-            first_name, first_partition = request.cursor.topic_name, request.cursor.partition_index
-            if first_partition < 0 or (request.topics and first_name not in asked):
-                return _refused(request)
-        left = max(
-            1, min(request.response_partition_limit, self._configuration.config.max_request_partition_size_limit)
-        )
-        page: list[DescribeTopicPartitionsResponseTopic] = []
-        for name in asked:
-            if name < first_name:
-                continue
-            start = first_partition if name == first_name else 0
-            if left == 0:
-                return _respond(page, Cursor(topic_name=name, partition_index=start))
-            if name not in topics:
-                if request.topics:
-                    page.append(_unknown(name))
-                continue
-            numbers = [number for number in sorted(topics[name].partitions) if number >= start]
-            page.append(self._describe(name, numbers[:left]))
-            if len(numbers) > left:
-                return _respond(page, Cursor(topic_name=name, partition_index=numbers[left]))
-            left -= len(numbers)
-        return _respond(page, None)
 
-    def _describe(self, name: str, numbers: list[int]) -> DescribeTopicPartitionsResponseTopic:
-        topic = self._metadata.image.topics[name]
-        return DescribeTopicPartitionsResponseTopic(
-            name=name,
-            topic_id=topic.id,
-            is_internal=name in INTERNAL_TOPICS,
-            partitions=[self._describe_partition(number, topic.partitions[number]) for number in numbers],
-            topic_authorized_operations=TOPIC_OPERATIONS,
-        )
+def _describe(image: ClusterImage, name: str, numbers: list[int]) -> DescribeTopicPartitionsResponseTopic:
+    topic = image.topics[name]
+    return DescribeTopicPartitionsResponseTopic(
+        name=name,
+        topic_id=topic.id,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=[_describe_partition(image, number, topic.partitions[number]) for number in numbers],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
 
-    def _describe_partition(self, number: int, partition: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
-        led = partition.leader >= 0 and self._metadata.image.is_active(partition.leader)
-        return DescribeTopicPartitionsResponsePartition(
-            error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
-            partition_index=number,
-            leader_id=partition.leader if led else -1,
-            leader_epoch=partition.leader_epoch,
-            replica_nodes=partition.replicas,
-            isr_nodes=partition.isr,
-            eligible_leader_replicas=partition.eligible_leaders,
-            last_known_elr=partition.last_known_eligible_leaders,
-            offline_replicas=[replica for replica in partition.replicas if not self._metadata.image.is_active(replica)],
-        )
+
+def _describe_partition(
+    image: ClusterImage, number: int, partition: PartitionImage
+) -> DescribeTopicPartitionsResponsePartition:
+    led = partition.leader >= 0 and image.is_active(partition.leader)
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=number,
+        leader_id=partition.leader if led else -1,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        eligible_leader_replicas=partition.eligible_leaders,
+        last_known_elr=partition.last_known_eligible_leaders,
+        offline_replicas=[replica for replica in partition.replicas if not image.is_active(replica)],
+    )
 
 
 def _respond(

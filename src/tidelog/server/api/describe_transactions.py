@@ -12,11 +12,9 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0), permissions=(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC))
 
 
-class DescribeTransactionsHandler:
-    def __init__(self, *, transactions: TransactionCoordinator) -> None:
-        self._transactions = transactions
-
-    def handle(self, request: DescribeTransactionsRequest, context: RequestContext) -> DescribeTransactionsResponse:
-        return DescribeTransactionsResponse(
-            transaction_states=[self._transactions.describe_transaction(each) for each in request.transactional_ids]
-        )
+def handle(
+    transactions: TransactionCoordinator, request: DescribeTransactionsRequest, context: RequestContext
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[transactions.describe_transaction(each) for each in request.transactional_ids]
+    )

@@ -110,28 +110,20 @@ class _Watch(NamedTuple):
     min_bytes: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FetchHandler:
-    def __init__(
-        self,
-        *,
-        sessions: FetchSessions,
-        replication: Replication,
-        configuration: Configuration,
-        replicas: Replicas,
-        metadata: Metadata,
-    ) -> None:
-        self._sessions = sessions
-        self._replication = replication
-        self._configuration = configuration
-        self._replicas = replicas
-        self._metadata = metadata
+    sessions: FetchSessions
+    replication: Replication
+    configuration: Configuration
+    replicas: Replicas
+    metadata: Metadata
 
     def handle(self, request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
-        plan = self._sessions.plan(request, context.version)
+        plan = self.sessions.plan(request, context.version)
         if isinstance(plan, SessionRefusal):
             return FetchResponse(error_code=plan.code, session_id=0)
         reader = self._reader(request, context)
-        if reader.is_follower and not self._replication.is_broker(reader.broker_id, reader.broker_epoch):
+        if reader.is_follower and not self.replication.is_broker(reader.broker_id, reader.broker_epoch):
             # A client that pretends, a process that has been replaced, or one that this node does not know yet. It must
             # not read what is not committed, and nobody may count on it.
             answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
@@ -148,7 +140,7 @@ class FetchHandler:
             return self._respond(plan, first.answers, context)
         patience_ms = min(request.max_wait_ms, MAX_WAIT_MS)
         if first.held_back:
-            patience_ms = min(patience_ms, self._replication.throttles.held_back_ms())
+            patience_ms = min(patience_ms, self.replication.throttles.held_back_ms())
         woken = wait.begin(request.min_bytes - first.readable_bytes, patience_ms)
         return Later[None](woken).then(lambda _: self._look_again(plan, request, context, reader, first, wait))
 
@@ -182,7 +174,7 @@ class FetchHandler:
             # Followers have a limit of their own, which they send.
             max_bytes=request.max_bytes
             if follower >= 0
-            else min(request.max_bytes, self._configuration.config.fetch_max_bytes),
+            else min(request.max_bytes, self.configuration.config.fetch_max_bytes),
         )
 
     def _read_all(
@@ -217,16 +209,16 @@ class FetchHandler:
                         if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
                             watch.wait.watch(_waits(found, reader))
                         continue
-                    if reader.is_follower and self._replication.throttles.holds_back(found, reader.broker_id):
+                    if reader.is_follower and self.replication.throttles.holds_back(found, reader.broker_id):
                         answer = _without_records(found, wanted)
                         result.held_back = True
                     else:
                         answer = _read(found, wanted, reader, max(left, 0), min_one_batch)
             except StorageFailure as failure:
-                self._replicas.storage_failed(found, failure)
+                self.replicas.storage_failed(found, failure)
                 answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
             except CorruptBatch as damage:
-                self._replicas.damage.found(found, damage)
+                self.replicas.damage.found(found, damage)
                 answer = _failed(wanted.partition, ErrorCode.CORRUPT_MESSAGE)
             result.answers.append((key, answer))
             if answer.error_code or answer.diverging_epoch.epoch >= 0 or answer.preferred_read_replica != THE_LEADER:
@@ -235,7 +227,7 @@ class FetchHandler:
                 result.readable_bytes += len(answer.records)
                 left -= len(answer.records)
                 if reader.is_follower:
-                    self._replication.throttles.sent(found, len(answer.records))
+                    self.replication.throttles.sent(found, len(answer.records))
             if watch is not None and not result.urgent and result.readable_bytes < watch.min_bytes:
                 watch.wait.watch(_waits(found, reader))
         return result
@@ -243,13 +235,13 @@ class FetchHandler:
     def _find(self, key: PartitionKey, wanted: FetchPartition, reader: _Reader) -> Replica | ErrorCode:
         topic, topic_id, partition = key
         if topic_id != ZERO_UUID or reader.by_id:
-            name = self._metadata.image.topic_name(topic_id)
+            name = self.metadata.image.topic_name(topic_id)
             if name is None:
                 return ErrorCode.UNKNOWN_TOPIC_ID
             topic = name
         if reader.any_replica:
-            return self._replicas.readable(topic, partition)
-        return self._replicas.leader_in_epoch(
+            return self.replicas.readable(topic, partition)
+        return self.replicas.leader_in_epoch(
             topic, partition, current_leader_epoch=max(wanted.current_leader_epoch, NO_LEADER_EPOCH)
         )
 
@@ -262,7 +254,7 @@ class FetchHandler:
             fetch_offset=wanted.fetch_offset,
             log_start_offset=wanted.log_start_offset,
         )
-        self._replication.in_sync.follower_fetched(replica, reader.broker_id)
+        self.replication.in_sync.follower_fetched(replica, reader.broker_id)
 
     def _check(self, replica: Replica, wanted: FetchPartition, reader: _Reader) -> PartitionData | None:
         """The answer if there is nothing for this reader to read here; None if there may be."""
@@ -284,18 +276,18 @@ class FetchHandler:
         if wanted.fetch_offset > log.log_end_offset:
             return _out_of_range(replica, wanted, reader)
         if reader.rack and not reader.is_follower:
-            nearby = self._replication.preferred_replica(replica, reader.rack, wanted.fetch_offset)
+            nearby = self.replication.preferred_replica(replica, reader.rack, wanted.fetch_offset)
             if nearby != THE_LEADER:
                 return _without_records(replica, wanted, preferred_read_replica=nearby)
         return None
 
     def _respond(self, plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
         topics: dict[tuple[str, bytes], list[PartitionData]] = {}
-        hints = LeaderHints(self._metadata.image, context.listener) if context.version >= _LEADER_HINTS_FROM else None
+        hints = LeaderHints(self.metadata.image, context.listener) if context.version >= _LEADER_HINTS_FROM else None
         for (topic, topic_id, _), answer in plan.to_answer(answers):
             told = answer
             if hints is not None and answer.error_code in REDIRECTING:
-                name = self._metadata.image.topic_name(topic_id) if topic_id != ZERO_UUID else topic
+                name = self.metadata.image.topic_name(topic_id) if topic_id != ZERO_UUID else topic
                 leader = hints.leader_of(name, answer.partition_index)
                 told = _failed(answer.partition_index, ErrorCode(answer.error_code), leader=leader)
             topics.setdefault((topic, topic_id), []).append(told)

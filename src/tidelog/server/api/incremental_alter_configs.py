@@ -1,13 +1,26 @@
-"""IncrementalAlterConfigs: sets, deletes, appends to and subtracts from single properties (KIP-339)."""
+"""IncrementalAlterConfigs: sets, deletes, appends to and subtracts from single properties (KIP-339).
+
+The node that is asked answers a part of it itself. Log levels are the node's own and stored nowhere. Clients must ask a
+broker itself about its own properties, and only that broker can check it. Everything else is for the controller
+(`tidelog.controller.configs`). The same goes for AlterConfigs, but for log levels.
+"""
 
 from __future__ import annotations
 
-from typing import cast
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, cast
 
-from tidelog.protocol.api import ApiKey
-from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
-from tidelog.server.configuration.alteration import join_incremental, split_incremental
+from tidelog.metadata.image import ResourceType
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.protocol.api import ApiKey, response_class
+from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
+from tidelog.protocol.messages.incremental_alter_configs_request import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tidelog.protocol.schema import Message, replaced
+from tidelog.server.configuration.log_levels import alter_log_levels
 from tidelog.server.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import ToController
@@ -20,23 +33,65 @@ API = Api(
     forwarding=Forwarding.A_PART,
 )
 
+Request = AlterConfigsRequest | IncrementalAlterConfigsRequest
+_Key = tuple[int, str]
 
-class IncrementalAlterConfigsHandler:
-    """Log levels, and what other brokers have to be asked themselves, is answered here; the rest by the controller."""
 
-    def __init__(self, *, node_id: int, controller: ToController, refuse_other_brokers: bool) -> None:
-        self._node_id = node_id
-        self._controller = controller
-        self._refuse_other_brokers = refuse_other_brokers
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigsHandler:
+    """Of both APIs."""
 
-    async def handle(
-        self, request: IncrementalAlterConfigsRequest, context: RequestContext
-    ) -> IncrementalAlterConfigsResponse:
-        split = split_incremental(request, self._node_id, brokers=self._refuse_other_brokers)
-        if not split.answered:
-            return cast(IncrementalAlterConfigsResponse, await self._controller.forward(API, request, context))
+    api: Api
+    node_id: int
+    controller: ToController
+    refuse_other_brokers: bool
 
-        async def forward(rest: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-            return cast(IncrementalAlterConfigsResponse, await self._controller.forward_part(API, rest, context))
+    async def handle(self, request: Request, context: RequestContext) -> Message:
+        answered = self._answer_here(request)
+        if not answered:
+            return await self.controller.forward(self.api, request, context)
+        kind: Any = response_class(self.api.key)
+        answers = {
+            key: kind.STRUCTS["AlterConfigsResourceResponse"](
+                error_code=ErrorCode.NONE if error is None else error.code,
+                error_message=None if error is None else error.message,
+                resource_type=key[0],
+                resource_name=key[1],
+            )
+            for key, error in answered.items()
+        }
+        rest = [each for each in request.resources if _key(each) not in answered]
+        if rest:
+            reply: Any = await self.controller.forward_part(self.api, replaced(request, resources=rest), context)
+            answers |= {_key(each): each for each in reply.responses}
+        return cast(Message, kind(responses=[answers[key] for key in map(_key, request.resources) if key in answers]))
 
-        return await join_incremental(request, split, forward)
+    def _answer_here(self, request: Request) -> dict[_Key, ApiError | None]:
+        """None for what was done, an error for what was refused."""
+        answered: dict[_Key, ApiError | None] = {}
+        times = Counter(map(_key, request.resources))
+        for each in request.resources:
+            kind, name = key = _key(each)
+            if times[key] > 1:
+                answered[key] = ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is in the request more than once")
+            elif kind == ResourceType.BROKER_LOGGER and isinstance(each, AlterConfigsResource):
+                answered[key] = self._alter_loggers(each, validate_only=request.validate_only)
+            elif kind == ResourceType.BROKER and self.refuse_other_brokers and name not in ("", str(self.node_id)):
+                message = f"this is broker {self.node_id}; send the request to broker {name!r}"
+                answered[key] = ApiError(ErrorCode.INVALID_REQUEST, message)
+        return answered
+
+    def _alter_loggers(self, resource: AlterConfigsResource, *, validate_only: bool) -> ApiError | None:
+        if resource.resource_name != str(self.node_id):
+            message = f"this is node {self.node_id}; send the request to node {resource.resource_name!r}"
+            return ApiError(ErrorCode.INVALID_REQUEST, message)
+        changes = [(change.name, change.config_operation, change.value) for change in resource.configs]
+        try:
+            alter_log_levels(changes, validate_only=validate_only)
+        except ApiError as error:
+            return error
+        return None
+
+
+def _key(resource: Any) -> _Key:
+    return resource.resource_type, resource.resource_name

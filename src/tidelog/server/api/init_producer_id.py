@@ -37,27 +37,26 @@ API = Api(
 )
 
 
-class InitProducerIdHandler:
-    def __init__(self, *, transactions: TransactionCoordinator, producer_ids: ProducerIds) -> None:
-        self._transactions = transactions
-        self._producer_ids = producer_ids
+def handle(
+    transactions: TransactionCoordinator,
+    producer_ids: ProducerIds,
+    request: InitProducerIdRequest,
+    context: RequestContext,
+) -> Message | Later[Message]:
+    if request.transactional_id is None:
+        return Later.run(_give(producer_ids))
+    if not request.transactional_id:
+        return _refused(ErrorCode.INVALID_REQUEST)
+    return transactions.ask(request.transactional_id, request, context.version)
 
-    def handle(self, request: InitProducerIdRequest, context: RequestContext) -> Message | Later[Message]:
-        if request.transactional_id is None:
-            return Later.run(self._give())
-        if not request.transactional_id:
-            return _refused(ErrorCode.INVALID_REQUEST)
-        return self._transactions.ask(request.transactional_id, request, context.version)
 
-    async def _give(
-        self,
-    ) -> InitProducerIdResponse:
-        # Without a transactional id nobody can be fenced: a new id is as good as a new epoch, and what Kafka gives too.
-        try:
-            producer_id = await self._producer_ids.next()
-        except ApiError as error:
-            return _refused(error.code)
-        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+async def _give(producer_ids: ProducerIds) -> InitProducerIdResponse:
+    # Without a transactional id nobody can be fenced: a new id is as good as a new epoch, and what Kafka gives too.
+    try:
+        producer_id = await producer_ids.next()
+    except ApiError as error:
+        return _refused(error.code)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
 def _refused(code: ErrorCode) -> InitProducerIdResponse:

@@ -19,19 +19,15 @@ API = Api(key=ApiKey.JOIN_GROUP, versions=(0, 9), permissions=(READ_GROUP,), dif
 _NULL_PROTOCOL_FROM = 7
 
 
-class JoinGroupHandler:
-    def __init__(self, *, groups: GroupCoordinator) -> None:
-        self._groups = groups
+def handle(groups: GroupCoordinator, request: JoinGroupRequest, context: RequestContext) -> Message | Later[Message]:
+    outcome = groups.ask(request.group_id, request, context)
+    no_protocol = None if context.version >= _NULL_PROTOCOL_FROM else ""
 
-    def handle(self, request: JoinGroupRequest, context: RequestContext) -> Message | Later[Message]:
-        outcome = self._groups.ask(request.group_id, request, context)
-        no_protocol = None if context.version >= _NULL_PROTOCOL_FROM else ""
+    def finish(reply: Message) -> Message:
+        """An error has no protocol, and who is sent to another coordinator no member id."""
+        if not isinstance(reply, JoinGroupResponse) or not reply.error_code:
+            return reply
+        member_id = "" if reply.error_code == ErrorCode.NOT_COORDINATOR else reply.member_id
+        return JoinGroupResponse(error_code=reply.error_code, member_id=member_id, protocol_name=no_protocol)
 
-        def finish(reply: Message) -> Message:
-            """An error has no protocol, and who is sent to another coordinator no member id."""
-            if not isinstance(reply, JoinGroupResponse) or not reply.error_code:
-                return reply
-            member_id = "" if reply.error_code == ErrorCode.NOT_COORDINATOR else reply.member_id
-            return JoinGroupResponse(error_code=reply.error_code, member_id=member_id, protocol_name=no_protocol)
-
-        return finish(outcome) if isinstance(outcome, Message) else outcome.then(finish)
+    return finish(outcome) if isinstance(outcome, Message) else outcome.then(finish)

@@ -26,23 +26,21 @@ _LISTED = frozenset(
 )
 
 
-class ListConfigResourcesHandler:
-    def __init__(self, *, metadata: Metadata) -> None:
-        self._metadata = metadata
-
-    def handle(self, request: ListConfigResourcesRequest, context: RequestContext) -> ListConfigResourcesResponse:
-        wanted = {ResourceType.CLIENT_METRICS} if context.version == 0 else set(request.resource_types) or set(_LISTED)
-        if not wanted <= _LISTED:
-            return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-        found: list[ConfigResource] = []
-        # The order is Kafka's. The first two exist by having properties.
-        for kind in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
-            names = [resource.name for resource in self._metadata.image.configs if resource.type == kind]
-            found += _listed(wanted, kind, names)
-        for kind in (ResourceType.BROKER_LOGGER, ResourceType.BROKER):
-            found += _listed(wanted, kind, map(str, self._metadata.image.brokers))
-        found += _listed(wanted, ResourceType.TOPIC, self._metadata.image.topics)
-        return ListConfigResourcesResponse(config_resources=found)
+def handle(
+    metadata: Metadata, request: ListConfigResourcesRequest, context: RequestContext
+) -> ListConfigResourcesResponse:
+    wanted = {ResourceType.CLIENT_METRICS} if context.version == 0 else set(request.resource_types) or set(_LISTED)
+    if not wanted <= _LISTED:
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    found: list[ConfigResource] = []
+    # The order is Kafka's. The first two exist by having properties.
+    for kind in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
+        names = [resource.name for resource in metadata.image.configs if resource.type == kind]
+        found += _listed(wanted, kind, names)
+    for kind in (ResourceType.BROKER_LOGGER, ResourceType.BROKER):
+        found += _listed(wanted, kind, map(str, metadata.image.brokers))
+    found += _listed(wanted, ResourceType.TOPIC, metadata.image.topics)
+    return ListConfigResourcesResponse(config_resources=found)
 
 
 def _listed(wanted: Collection[int], kind: ResourceType, names: Iterable[str]) -> list[ConfigResource]:

@@ -12,9 +12,5 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.LIST_GROUPS, versions=(0, 5), permissions=(DESCRIBE_CLUSTER, DESCRIBE_GROUP))
 
 
-class ListGroupsHandler:
-    def __init__(self, *, groups: GroupCoordinator) -> None:
-        self._groups = groups
-
-    def handle(self, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
-        return self._groups.list_groups(request.states_filter, request.types_filter)
+def handle(groups: GroupCoordinator, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
+    return groups.list_groups(request.states_filter, request.types_filter)

@@ -19,21 +19,19 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.LIST_TRANSACTIONS, versions=(0, 2), permissions=(DESCRIBE_TRANSACTIONAL_ID,))
 
 
-class ListTransactionsHandler:
-    def __init__(self, *, transactions: TransactionCoordinator) -> None:
-        self._transactions = transactions
-
-    def handle(self, request: ListTransactionsRequest, context: RequestContext) -> ListTransactionsResponse:
-        pattern = request.transactional_id_pattern
-        try:
-            matches = compile_pattern(pattern) if pattern else None
-        except PatternProblem:
-            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-        return self._transactions.list_transactions(
-            ListFilter(
-                state_names=request.state_filters,
-                producer_ids=frozenset(request.producer_id_filters),
-                longer_than_ms=request.duration_filter,
-                matches=matches,
-            )
+def handle(
+    transactions: TransactionCoordinator, request: ListTransactionsRequest, context: RequestContext
+) -> ListTransactionsResponse:
+    pattern = request.transactional_id_pattern
+    try:
+        matches = compile_pattern(pattern) if pattern else None
+    except PatternProblem:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    return transactions.list_transactions(
+        ListFilter(
+            state_names=request.state_filters,
+            producer_ids=frozenset(request.producer_id_filters),
+            longer_than_ms=request.duration_filter,
+            matches=matches,
         )
+    )

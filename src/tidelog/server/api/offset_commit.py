@@ -32,45 +32,42 @@ API = Api(key=ApiKey.OFFSET_COMMIT, versions=(2, 10), permissions=(READ_GROUP, R
 _TOPIC_IDS_FROM = 10
 
 
-class OffsetCommitHandler:
-    def __init__(self, *, metadata: Metadata, groups: GroupCoordinator) -> None:
-        self._metadata = metadata
-        self._groups = groups
-
-    def handle(self, request: OffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
-        known: list[OffsetCommitRequestTopic] = []
-        refused: list[OffsetCommitResponseTopic] = []
-        for topic in request.topics:
-            by_id = context.version >= _TOPIC_IDS_FROM
-            name = self._metadata.image.topic_name(topic.topic_id) if by_id else topic.name
-            image = None if name is None else self._metadata.image.topics.get(name)
-            if name is None or image is None:
-                code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                refused.append(_refused(topic, topic.partitions, code))
-                continue
-            there = [each for each in topic.partitions if each.partition_index in image.partitions]
-            if len(there) < len(topic.partitions):
-                missing = [each for each in topic.partitions if each.partition_index not in image.partitions]
-                refused.append(_refused(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            if there:
-                known.append(OffsetCommitRequestTopic(name=name, topic_id=topic.topic_id, partitions=there))
-        if request.topics and not known:
-            return OffsetCommitResponse(topics=refused)
-        if refused or context.version >= _TOPIC_IDS_FROM:
-            request = OffsetCommitRequest(
-                group_id=request.group_id,
-                generation_id_or_member_epoch=request.generation_id_or_member_epoch,
-                member_id=request.member_id,
-                group_instance_id=request.group_instance_id,
-                retention_time_ms=request.retention_time_ms,
-                topics=known,
-            )
-        outcome = self._groups.ask(request.group_id, request, context)
-        if not refused:
-            return outcome
-        if isinstance(outcome, Message):
-            return _joined(outcome, refused)
-        return outcome.then(lambda reply: _joined(reply, refused))
+def handle(
+    metadata: Metadata, groups: GroupCoordinator, request: OffsetCommitRequest, context: RequestContext
+) -> Message | Later[Message]:
+    known: list[OffsetCommitRequestTopic] = []
+    refused: list[OffsetCommitResponseTopic] = []
+    for topic in request.topics:
+        by_id = context.version >= _TOPIC_IDS_FROM
+        name = metadata.image.topic_name(topic.topic_id) if by_id else topic.name
+        image = None if name is None else metadata.image.topics.get(name)
+        if name is None or image is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_refused(topic, topic.partitions, code))
+            continue
+        there = [each for each in topic.partitions if each.partition_index in image.partitions]
+        if len(there) < len(topic.partitions):
+            missing = [each for each in topic.partitions if each.partition_index not in image.partitions]
+            refused.append(_refused(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        if there:
+            known.append(OffsetCommitRequestTopic(name=name, topic_id=topic.topic_id, partitions=there))
+    if request.topics and not known:
+        return OffsetCommitResponse(topics=refused)
+    if refused or context.version >= _TOPIC_IDS_FROM:
+        request = OffsetCommitRequest(
+            group_id=request.group_id,
+            generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            retention_time_ms=request.retention_time_ms,
+            topics=known,
+        )
+    outcome = groups.ask(request.group_id, request, context)
+    if not refused:
+        return outcome
+    if isinstance(outcome, Message):
+        return _joined(outcome, refused)
+    return outcome.then(lambda reply: _joined(reply, refused))
 
 
 def _joined(reply: Message, refused: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:

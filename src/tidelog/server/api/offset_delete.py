@@ -23,43 +23,33 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.OFFSET_DELETE, versions=(0, 0), permissions=(DELETE_GROUP, READ_TOPIC))
 
 
-class OffsetDeleteHandler:
-    def __init__(self, *, metadata: Metadata, groups: GroupCoordinator) -> None:
-        self._metadata = metadata
-        self._groups = groups
-
-    async def handle(self, request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse:
-        if not request.group_id:
-            return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-        known: list[OffsetDeleteRequestTopic] = []
-        results: dict[str, list[OffsetDeleteResponsePartition]] = {}
-        for topic in request.topics:
-            there: list[OffsetDeleteRequestPartition] = []
-            for partition in topic.partitions:
-                if self._metadata.image.partition(topic.name, partition.partition_index) is not None:
-                    there.append(partition)
-                else:
-                    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    refused = OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
-                    results.setdefault(topic.name, []).append(refused)
-            if there:
-                known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=there))
-        message = OffsetDeleteRequest(group_id=request.group_id, topics=known)
-        outcome = self._groups.ask(request.group_id, message, context)
-        reply = outcome if isinstance(outcome, Message) else await outcome
-        assert isinstance(reply, OffsetDeleteResponse)
-        if reply.error_code:
-            return reply
-        return OffsetDeleteResponse(
-            topics=[
-                OffsetDeleteResponseTopic(name=topic.name, partitions=[*topic.partitions, *results.pop(topic.name, ())])
-                for topic in reply.topics
-            ]
-            + list(_respond(results).topics)
-        )
-
-
-def _respond(results: dict[str, list[OffsetDeleteResponsePartition]]) -> OffsetDeleteResponse:
+async def handle(
+    metadata: Metadata, groups: GroupCoordinator, request: OffsetDeleteRequest, context: RequestContext
+) -> OffsetDeleteResponse:
+    if not request.group_id:
+        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    known: list[OffsetDeleteRequestTopic] = []
+    missing: dict[str, list[OffsetDeleteResponsePartition]] = {}
+    for topic in request.topics:
+        there: list[OffsetDeleteRequestPartition] = []
+        for partition in topic.partitions:
+            if metadata.image.partition(topic.name, partition.partition_index) is not None:
+                there.append(partition)
+            else:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                refused = OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
+                missing.setdefault(topic.name, []).append(refused)
+        if there:
+            known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=there))
+    message = OffsetDeleteRequest(group_id=request.group_id, topics=known)
+    outcome = groups.ask(request.group_id, message, context)
+    reply = outcome if isinstance(outcome, Message) else await outcome
+    assert isinstance(reply, OffsetDeleteResponse)
+    if reply.error_code:
+        return reply
+    topics = {topic.name: list(topic.partitions) for topic in reply.topics}
+    for name, partitions in missing.items():
+        topics.setdefault(name, []).extend(partitions)
     return OffsetDeleteResponse(
-        topics=[OffsetDeleteResponseTopic(name=name, partitions=partitions) for name, partitions in results.items()]
+        topics=[OffsetDeleteResponseTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
     )

@@ -20,26 +20,23 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), permissions=(DESCRIBE_TOPIC, CLUSTER_ACTION))
 
 
-class OffsetForLeaderEpochHandler:
-    def __init__(self, *, replicas: Replicas) -> None:
-        self._replicas = replicas
+def handle(
+    replicas: Replicas, request: OffsetForLeaderEpochRequest, context: RequestContext
+) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=[_end_of(replicas, topic.topic, wanted) for wanted in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
 
-    def handle(self, request: OffsetForLeaderEpochRequest, context: RequestContext) -> OffsetForLeaderEpochResponse:
-        return OffsetForLeaderEpochResponse(
-            topics=[
-                OffsetForLeaderTopicResult(
-                    topic=topic.topic, partitions=[self._end_of(topic.topic, wanted) for wanted in topic.partitions]
-                )
-                for topic in request.topics
-            ]
-        )
 
-    def _end_of(self, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
-        replica = self._replicas.leader_in_epoch(
-            topic, wanted.partition, current_leader_epoch=wanted.current_leader_epoch
-        )
-        if isinstance(replica, ErrorCode):
-            return EpochEndOffset(partition=wanted.partition, error_code=replica)
-        log = replica.log
-        epoch, end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log_end_offset=log.log_end_offset)
-        return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
+def _end_of(replicas: Replicas, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
+    replica = replicas.leader_in_epoch(topic, wanted.partition, current_leader_epoch=wanted.current_leader_epoch)
+    if isinstance(replica, ErrorCode):
+        return EpochEndOffset(partition=wanted.partition, error_code=replica)
+    log = replica.log
+    epoch, end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log_end_offset=log.log_end_offset)
+    return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)

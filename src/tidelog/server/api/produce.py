@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ports import Clock
@@ -98,27 +99,16 @@ class _Appended:
         self.committed = replica.when_committed(self.end_offset) if acks == ACKS_ALL else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceHandler:
-    def __init__(
-        self,
-        *,
-        replicas: Replicas,
-        metadata: Metadata,
-        clock: Clock,
-        order: ProduceOrder,
-        patient_work: PatientWork,
-        admit: Admit,
-        configuration: Configuration,
-        flusher: ReplicaFlusher,
-    ) -> None:
-        self._replicas = replicas
-        self._metadata = metadata
-        self._clock = clock
-        self._order = order
-        self._patient_work = patient_work
-        self._admit = admit
-        self._configuration = configuration
-        self._flusher = flusher
+    replicas: Replicas
+    metadata: Metadata
+    clock: Clock
+    order: ProduceOrder
+    patient_work: PatientWork
+    admit: Admit
+    configuration: Configuration
+    flusher: ReplicaFlusher
 
     def handle(
         self, request: ProduceRequest, context: RequestContext
@@ -127,16 +117,16 @@ class ProduceHandler:
         if request.transactional_id is None and has_transactional_batch(request):
             return self._refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         checks = begin_checks(
-            request, context.version, replicas=self._replicas, image=self._metadata.image, now_ms=self._clock.now_ms()
+            request, context.version, replicas=self.replicas, image=self.metadata.image, now_ms=self.clock.now_ms()
         )
         admission: Admission | Later[Admission] | None = None
-        if self._order.is_free(context.connection) and are_finished(checks):
+        if self.order.is_free(context.connection) and are_finished(checks):
             if request.transactional_id is None:
                 return self._append_all(request, context, checks, None)
             admission = self._admit_writes(request, context.version)
             if isinstance(admission, Admission):
                 return self._append_all(request, context, checks, admission)
-        turn = self._order.take_turn(context.connection)
+        turn = self.order.take_turn(context.connection)
         later = Later.run(self._append_in_turn(request, context, checks, turn, admission))
         # A task that is cancelled before its first step does not come to its own end of the turn.
         later.future.add_done_callback(lambda _: turn.end())
@@ -151,7 +141,7 @@ class ProduceHandler:
         admission: Admission | Later[Admission] | None,
     ) -> ProduceResponse | None:
         try:
-            await finish_checks(checks, self._patient_work)
+            await finish_checks(checks, self.patient_work)
             await turn.comes()
             if request.transactional_id is not None and admission is None:
                 admission = self._admit_writes(request, context.version)
@@ -163,7 +153,7 @@ class ProduceHandler:
         return await outcome if isinstance(outcome, Later) else outcome
 
     def _admit_writes(self, request: ProduceRequest, version: int) -> Admission | Later[Admission]:
-        return admit_produce(request, version, replicas=self._replicas, image=self._metadata.image, admit=self._admit)
+        return admit_produce(request, version, replicas=self.replicas, image=self.metadata.image, admit=self.admit)
 
     def _append_all(
         self, request: ProduceRequest, context: RequestContext, checks: Checks, admission: Admission | None
@@ -171,7 +161,7 @@ class ProduceHandler:
         """Nothing gives way in here: what has been appended to one partition and what to the next is one step."""
         acks = request.acks
         by_id = context.version >= _TOPIC_IDS_FROM
-        image = self._metadata.image
+        image = self.metadata.image
         topics: list[list[PartitionProduceResponse]] = []
         waiting: list[_Appended] = []
         failed = False
@@ -180,7 +170,7 @@ class ProduceHandler:
             name = image.topic_name(topic.topic_id) if by_id else image.name_of(topic.name, topic.topic_id)
             for partition in topic.partition_data:
                 replica = (
-                    self._replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
+                    self.replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
                 )
                 checked = checks[len(topics)][len(answers)]
                 assert not isinstance(checked, RecordsWork)
@@ -225,7 +215,7 @@ class ProduceHandler:
                 replica.topic_partition,
                 admission,
                 version,
-                verifies=self._configuration.config.transaction_partition_verification_enable,
+                verifies=self.configuration.config.transaction_partition_verification_enable,
             )
             if isinstance(shown, WriteRefusal):
                 return _refused(data.index, shown.code, shown.message)
@@ -235,7 +225,7 @@ class ProduceHandler:
                 checked.data, checked.headers, origin=AppendOrigin.CLIENT, all_in_sync=acks == ACKS_ALL, guard=guard
             )
         except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
+            self.replicas.storage_failed(replica, failure)
             return _refused(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
         if isinstance(result, AppendRefusal):
             start = -1 if result.code == ErrorCode.RECORD_LIST_TOO_LARGE else replica.log.log_start_offset
@@ -264,13 +254,13 @@ class ProduceHandler:
     async def _flush(self, appended: _Appended, deadline: float) -> ErrorCode:
         replica = appended.replica
         try:
-            if not await self._flusher.flush_up_to(replica, appended.end_offset):
+            if not await self.flusher.flush_up_to(replica, appended.end_offset):
                 return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else ErrorCode.NOT_LEADER_OR_FOLLOWER
             if appended.committed is not None:
                 async with asyncio.timeout_at(deadline):
                     return await appended.committed
         except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
+            self.replicas.storage_failed(replica, failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
         except TimeoutError:
             if replica.progress is not None and not replica.progress.has_enough_in_sync:
@@ -293,11 +283,11 @@ class ProduceHandler:
         *,
         failed: bool,
     ) -> ProduceResponse:
-        hints = LeaderHints(self._metadata.image, context.listener)
+        hints = LeaderHints(self.metadata.image, context.listener)
         if failed and context.version >= _LEADER_HINTS_FROM:
             for topic, answers in zip(request.topic_data, topics, strict=True):
                 answers[:] = [
-                    _with_hint(hints, self._metadata.image.name_of(topic.name, topic.topic_id), answer)
+                    _with_hint(hints, self.metadata.image.name_of(topic.name, topic.topic_id), answer)
                     for answer in answers
                 ]
         return ProduceResponse(

@@ -19,11 +19,7 @@ API = Api(key=ApiKey.SYNC_GROUP, versions=(0, 5), permissions=(READ_GROUP,), dif
 _NAMES_PROTOCOL_FROM = 5
 
 
-class SyncGroupHandler:
-    def __init__(self, *, groups: GroupCoordinator) -> None:
-        self._groups = groups
-
-    def handle(self, request: SyncGroupRequest, context: RequestContext) -> Message | Later[Message]:
-        if context.version >= _NAMES_PROTOCOL_FROM and (request.protocol_type is None or request.protocol_name is None):
-            return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        return self._groups.ask(request.group_id, request, context)
+def handle(groups: GroupCoordinator, request: SyncGroupRequest, context: RequestContext) -> Message | Later[Message]:
+    if context.version >= _NAMES_PROTOCOL_FROM and (request.protocol_type is None or request.protocol_name is None):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    return groups.ask(request.group_id, request, context)

@@ -30,31 +30,28 @@ API = Api(key=ApiKey.WRITE_TXN_MARKERS, versions=(1, 2), permissions=(CLUSTER_AC
 Outcomes = dict[TopicPartition, AppendedMarker]
 
 
-class WriteTxnMarkersHandler:
-    def __init__(self, *, marker_appends: MarkerAppends) -> None:
-        self._marker_appends = marker_appends
+def handle(
+    marker_appends: MarkerAppends, request: WriteTxnMarkersRequest, context: RequestContext
+) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
+    written = [(marker.producer_id, _write(marker_appends, marker)) for marker in request.markers]
+    at_once = [
+        (producer_id, codes) for producer_id, outcomes in written if (codes := known_at_once(outcomes)) is not None
+    ]
+    if len(at_once) == len(written):
+        return _response(at_once)
+    return Later.run(_response_later(written))
 
-    def handle(
-        self, request: WriteTxnMarkersRequest, context: RequestContext
-    ) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
-        written = [(marker.producer_id, self._write(marker)) for marker in request.markers]
-        at_once = [
-            (producer_id, codes) for producer_id, outcomes in written if (codes := known_at_once(outcomes)) is not None
-        ]
-        if len(at_once) == len(written):
-            return _response(at_once)
-        return Later.run(_response_later(written))
 
-    def _write(self, marker: WritableTxnMarker) -> Outcomes:
-        producer = ProducerIdentity(marker.producer_id, marker.producer_epoch)
-        end = EndTransactionMarker(commit=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch)
-        return {
-            TopicPartition(topic.name, number): self._marker_appends.append(
-                TopicPartition(topic.name, number), producer, end, transaction_version=marker.transaction_version
-            )
-            for topic in marker.topics
-            for number in topic.partition_indexes
-        }
+def _write(marker_appends: MarkerAppends, marker: WritableTxnMarker) -> Outcomes:
+    producer = ProducerIdentity(marker.producer_id, marker.producer_epoch)
+    end = EndTransactionMarker(commit=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch)
+    return {
+        TopicPartition(topic.name, number): marker_appends.append(
+            TopicPartition(topic.name, number), producer, end, transaction_version=marker.transaction_version
+        )
+        for topic in marker.topics
+        for number in topic.partition_indexes
+    }
 
 
 async def _response_later(written: list[tuple[int, Outcomes]]) -> WriteTxnMarkersResponse:

@@ -2,8 +2,6 @@
 
 | file | what is in it |
 |---|---|
-| `description.py` | answers DescribeConfigs from an image and the node's own properties |
-| `alteration.py` | the part of IncrementalAlterConfigs and AlterConfigs that the asked node answers itself |
 | `live.py` | the configuration as it is now: the file's properties under the dynamic ones |
 | `log_levels.py` | the levels of this process's loggers (BROKER_LOGGER) |
 | `topic_settings.py` | a topic's configuration as the log and the checks on produce need it |

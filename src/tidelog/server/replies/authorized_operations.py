@@ -10,9 +10,6 @@ from tidelog.server.declaration import Operation
 # The reply's default: the question was not asked.
 NOT_ASKED = -(1 << 31)
 
-# What those who ask for access control lists are answered.
-NO_AUTHORIZER = "No Authorizer is configured."
-
 
 def _bits(*operations: Operation) -> int:
     return sum(1 << operation for operation in operations)
