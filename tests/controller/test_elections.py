@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 from tidelog.config.topic import TopicConfig
 from tidelog.controller.brokers import begin_controlled_shutdown, fence_broker, unfence_broker
 from tidelog.controller.elections import Elected, Election, can_lead, elect, plan_change, unclean_allowed
-from tidelog.metadata.image import LOST_DIRECTORY, NO_LEADER, ClusterImage, LeaderRecovery, PartitionImage
+from tidelog.metadata.image import (
+    LOST_DIRECTORY,
+    NO_LEADER,
+    BrokerImage,
+    ClusterImage,
+    LeaderRecovery,
+    PartitionImage,
+    TopicImage,
+)
 from tidelog.metadata.records import ConfigRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from tidelog.metadata.replay import apply, merge_partition
-from tidelog.model.ids import Uuid
+from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.protocol.schema import Message
 
 TOPIC_ID = Uuid(b"t" * 16)
@@ -54,7 +62,9 @@ def test_elections(leader: int, isr: tuple[int, ...], alive: set[int], election:
 def changed(
     current: PartitionImage, isr: tuple[int, ...], alive: set[int], election: Election = Election.ONLINE
 ) -> PartitionImage:
-    record = plan_change(TOPIC_ID, 0, current, isr=isr, acceptable=alive.__contains__, election=election)
+    brokers = {each: BrokerImage(id=each, epoch=1, incarnation_id=ZERO_UUID, fenced=False) for each in alive}
+    topic = TopicImage(name="t", id=TOPIC_ID, partitions={0: current})
+    record = plan_change(ClusterImage(cluster_id="c", brokers=brokers), topic, 0, isr=isr, election=election)
     return current if record is None else merge_partition(current, record)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tidelog.controller.eligible_leaders import MIN_IN_SYNC
+from tidelog.controller.eligible_leaders import DEFAULT_MIN_IN_SYNC, MIN_IN_SYNC
 from tidelog.metadata.image import ResourceType
 from tidelog.metadata.records import (
     ELIGIBLE_LEADER_REPLICAS,
@@ -32,7 +32,9 @@ INITIAL_FEATURES: Mapping[str, int] = MappingProxyType(
 )
 
 
-def bootstrap_records(features: Mapping[str, int] = INITIAL_FEATURES, *, min_in_sync: int = 1) -> tuple[Message, ...]:
+def bootstrap_records(
+    features: Mapping[str, int] = INITIAL_FEATURES, *, min_in_sync: int = DEFAULT_MIN_IN_SYNC
+) -> tuple[Message, ...]:
     """What the first controller writes into an empty metadata log. `min_in_sync` is its own min.insync.replicas: with
     eligible leaders all nodes must have the same value.
     """

@@ -13,8 +13,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from tidelog.controller.decision import Decision
-from tidelog.controller.elections import Election, UncleanAllowed, can_lead, plan_change
-from tidelog.controller.eligible_leaders import eligible_rules
+from tidelog.controller.elections import Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import (
     LOST_DIRECTORY,
     MIGRATING_DIRECTORY,
@@ -94,31 +93,26 @@ class _Assigning:
         own = self._broker.id
         online = directory in self._broker.directories
         replaced = not self._image.has_online_directory(partition, own)
-        emptied = online and replaced and own in (*partition.isr, *partition.eligible_leaders, *_last_known(partition))
+        emptied = (
+            online
+            and replaced
+            and own in (*partition.isr, *partition.eligible_leaders, *partition.last_known_eligible_leaders)
+        )
         if emptied and not _others(partition, own) and not self._unclean(topic.name):
             return ErrorCode.KAFKA_STORAGE_ERROR
-        directories = tuple(
-            directory if broker == own else partition.directory_of(broker) for broker in partition.replicas
-        )
-        after = dataclasses.replace(partition, directories=directories)
         leaves = emptied or not online
         record = plan_change(
-            topic.id,
+            self._image,
+            topic,
             number,
-            partition,
-            isr=tuple(broker for broker in partition.isr if broker != own) if leaves else partition.isr,
-            acceptable=lambda broker: can_lead(self._image, after, broker),
+            isr=tuple(broker for broker in partition.isr if broker != own) if leaves else None,
             election=Election.UNCLEAN if self._unclean(topic.name) else Election.ONLINE,
-            directory_of=after.directory_of,
-            rules=eligible_rules(self._image, topic.name, lost=frozenset({own} if leaves else ())),
+            directory_of=lambda broker: directory if broker == own else partition.directory_of(broker),
+            lost=frozenset({own} if leaves else ()),
         )
         if record is not None:
             self.records.append(record)
         return ErrorCode.NONE
-
-
-def _last_known(partition: PartitionImage) -> tuple[int, ...]:
-    return partition.last_known_eligible_leaders
 
 
 def _others(partition: PartitionImage, broker: int) -> bool:
@@ -148,26 +142,17 @@ def without_directories(
     for topic, number, partition in image.all_partitions():
         concerned = broker in partition.isr or broker == partition.leader
         if concerned and partition.directory_of(broker) in offline:
-            records.extend(_without_replica(afterwards, topic, number, broker=broker, unclean=unclean))
+            record = plan_change(
+                afterwards,
+                topic,
+                number,
+                isr=tuple(each for each in partition.isr if each != broker),
+                election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
+            )
+            if record is not None:
+                records.append(record)
     records.append(BrokerRegistrationChangeRecord(broker_id=broker, broker_epoch=registered.epoch, log_dirs=remaining))
     return tuple(records)
-
-
-def _without_replica(
-    image: ClusterImage, topic: TopicImage, number: int, *, broker: int, unclean: UncleanAllowed
-) -> Iterator[PartitionChangeRecord]:
-    partition = topic.partitions[number]
-    record = plan_change(
-        topic.id,
-        number,
-        partition,
-        isr=tuple(each for each in partition.isr if each != broker),
-        acceptable=lambda each: can_lead(image, partition, each),
-        election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
-        rules=eligible_rules(image, topic.name),
-    )
-    if record is not None:
-        yield record
 
 
 def lost_replicas(
@@ -179,7 +164,7 @@ def lost_replicas(
     if set(existing.directories) <= {Uuid(bytes(directory)) for directory in directories}:
         return
     for topic, number, partition in image.all_partitions():
-        holders = (*partition.isr, *partition.eligible_leaders, *_last_known(partition))
+        holders = (*partition.isr, *partition.eligible_leaders, *partition.last_known_eligible_leaders)
         if existing.id in holders and partition.directory_of(existing.id) in _NOT_KNOWN:
             yield PartitionChangeRecord(
                 partition_id=number,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.config.topic import TopicConfig
-from tidelog.controller.eligible_leaders import EligibleRules, eligible_rules, last_leader, next_eligible
+from tidelog.controller.eligible_leaders import eligible_rules, last_leader, next_eligible
 from tidelog.metadata.image import (
     NO_LEADER,
     UNASSIGNED_DIRECTORY,
@@ -114,25 +114,36 @@ def elect(
 
 
 def plan_change(
-    topic_id: Uuid,
+    image: ClusterImage,
+    topic: TopicImage,
     number: int,
-    partition: PartitionImage,
     *,
-    isr: tuple[int, ...],
-    acceptable: Callable[[int], bool],
     election: Election,
+    isr: tuple[int, ...] | None = None,
     assignment: Assignment | None = None,
     directory_of: Callable[[int], Uuid] | None = None,
     recovered: bool = False,
-    rules: EligibleRules | None = None,
-    bereft: Callable[[int], bool] = nobody,
+    lost: frozenset[int] = frozenset(),
+    bereft_may_lead: bool = False,
 ) -> PartitionChangeRecord | None:
     """The record that brings the partition to the new in-sync set, assignment and leader; None if nothing changes.
 
-    `directory_of` is needed for replicas that are new or are in another directory than before. `recovered` says that
-    the leader has repaired what an unclean election left behind. With `rules` the last in-sync replica may go, and
-    others stay eligible. For `bereft` see `elect`.
+    The image says which brokers are able to lead. `directory_of` is needed for replicas that are new or are in another
+    directory than before. `recovered` says that the leader has repaired what an unclean election left behind, `lost`
+    are brokers that have come back from a crash (`tidelog.controller.eligible_leaders`). With `bereft_may_lead` an
+    unclean election also takes a broker that has lost the directory of its replica.
     """
+    partition = topic.partitions[number]
+    if isr is None:
+        isr = partition.isr
+    located = partition
+    if directory_of is not None:
+        located = dataclasses.replace(partition, directories=tuple(map(directory_of, partition.replicas)))
+
+    def acceptable(broker: int) -> bool:
+        return can_lead(image, located, broker)
+
+    rules = eligible_rules(image, topic.name, lost=lost)
     before = Assignment.of(partition)
     after = (before if assignment is None else assignment).completed(isr)
     if after.replicas != before.replicas:
@@ -147,7 +158,7 @@ def plan_change(
         replicas=after.replicas,
         eligible=eligible,
         last_leader=last_known[0] if rules is not None and len(last_known) == 1 else NO_LEADER,
-        bereft=bereft,
+        bereft=(lambda broker: is_bereft(image, partition, broker)) if bereft_may_lead else nobody,
     )
     new_isr, eligible, recovery = _consequences(
         partition, elected, isr=isr, eligible=eligible, recovered=recovered, may_be_empty=rules is not None
@@ -162,7 +173,7 @@ def plan_change(
         directories[elected.leader] = UNASSIGNED_DIRECTORY
     record = PartitionChangeRecord(
         partition_id=number,
-        topic_id=topic_id,
+        topic_id=topic.id,
         isr=new_isr,
         leader=_leader_change(partition, elected, after),
         leader_recovery_state=recovery,
@@ -173,7 +184,7 @@ def plan_change(
         eligible_leader_replicas=_changed(eligible, partition.eligible_leaders),
         last_known_elr=_changed(last_known, partition.last_known_eligible_leaders),
     )
-    return record if record != PartitionChangeRecord(partition_id=number, topic_id=topic_id) else None
+    return record if record != PartitionChangeRecord(partition_id=number, topic_id=topic.id) else None
 
 
 def _changed(after: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -261,16 +272,14 @@ def _replan(
     unclean: UncleanAllowed,
     lost: frozenset[int] = frozenset(),
 ) -> Iterator[PartitionChangeRecord]:
-    partition = topic.partitions[number]
     record = plan_change(
-        topic.id,
+        image,
+        topic,
         number,
-        partition,
         isr=isr,
-        acceptable=lambda broker: can_lead(image, partition, broker),
         election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
-        rules=eligible_rules(image, topic.name, lost=lost),
-        bereft=lambda broker: is_bereft(image, partition, broker),
+        lost=lost,
+        bereft_may_lead=True,
     )
     if record is not None:
         yield record

@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tidelog.config.topic import TopicConfig
 from tidelog.metadata.image import NO_LEADER, ClusterImage, ConfiguredResource, PartitionImage, ResourceType
 from tidelog.metadata.records import ELIGIBLE_LEADER_REPLICAS_FEATURE, ClearElrRecord
 
 MIN_IN_SYNC = "min.insync.replicas"
+DEFAULT_MIN_IN_SYNC = TopicConfig().min_insync_replicas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +35,8 @@ def eligible_rules(image: ClusterImage, topic: str, *, lost: frozenset[int] = fr
     """None where the feature is off. Where it is on, the image says what min.insync.replicas is by default."""
     if not image.features.get(ELIGIBLE_LEADER_REPLICAS_FEATURE, 0):
         return None
-    value = image.topic_config(topic).get(MIN_IN_SYNC) or image.cluster_config().get(MIN_IN_SYNC) or "1"
-    return EligibleRules(min_in_sync=int(value), lost=lost)
+    value = image.topic_config(topic).get(MIN_IN_SYNC) or image.cluster_config().get(MIN_IN_SYNC)
+    return EligibleRules(min_in_sync=int(value or DEFAULT_MIN_IN_SYNC), lost=lost)
 
 
 def next_eligible(

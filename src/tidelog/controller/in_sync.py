@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidelog.controller.decision import Decision
-from tidelog.controller.elections import Election, UncleanAllowed, can_lead, plan_change
-from tidelog.controller.eligible_leaders import eligible_rules
+from tidelog.controller.elections import Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import ClusterImage, LeaderRecovery, PartitionImage, TopicImage
 from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.metadata.replay import merge_partition
@@ -71,14 +70,12 @@ def _alter(
     if problem:
         return _refused(change, problem)
     record = plan_change(
-        topic.id,
+        image,
+        topic,
         change.partition_index,
-        current,
         isr=tuple(state.broker_id for state in _wanted(change)),
-        acceptable=lambda broker: can_lead(image, current, broker),
         election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
         recovered=change.leader_recovery_state == LeaderRecovery.RECOVERED,
-        rules=eligible_rules(image, topic.name),
     )
     partition = current
     if record is not None:

@@ -7,11 +7,10 @@ a topic must allow it or a person must ask for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
-from tidelog.controller.elections import Election, UncleanAllowed, can_lead, is_bereft, plan_change
-from tidelog.controller.eligible_leaders import eligible_rules
+from tidelog.controller.elections import Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ErrorCode
@@ -97,7 +96,7 @@ def _elect(
     if room <= 0:
         return too_many_records(MAX_RECORDS_PER_REQUEST + 1)
     election = Election.PREFERRED if election_type == PREFERRED else Election.UNCLEAN
-    record = _plan(image, topic, number, partition, election)
+    record = plan_change(image, topic, number, election=election, bereft_may_lead=True)
     if record is not None:
         return record
     if election_type == PREFERRED:
@@ -117,21 +116,6 @@ def _satisfied(partition: PartitionImage, election_type: int) -> bool:
     return partition.leader != NO_LEADER
 
 
-def _plan(
-    image: ClusterImage, topic: TopicImage, number: int, partition: PartitionImage, election: Election
-) -> PartitionChangeRecord | None:
-    return plan_change(
-        topic.id,
-        number,
-        partition,
-        isr=partition.isr,
-        acceptable=lambda broker: can_lead(image, partition, broker),
-        election=election,
-        rules=eligible_rules(image, topic.name),
-        bereft=lambda broker: is_bereft(image, partition, broker),
-    )
-
-
 def _result(number: int, refusal: Refusal | None) -> PartitionResult:
     if refusal is None:
         return PartitionResult(partition_id=number, error_message=None)
@@ -143,16 +127,9 @@ def balance_leaders(image: ClusterImage, *, limit: int = MAX_ELECTIONS_PER_ROUND
 
     The reply says that there may be more to do than `limit` allowed.
     """
-    records: list[PartitionChangeRecord] = []
-    for topic, number, partition in image.all_partitions():
-        if len(records) >= limit:
-            return Decision(records=tuple(records), reply=True)
-        if partition.leader == partition.preferred_leader:
-            continue
-        record = _plan(image, topic, number, partition, Election.PREFERRED)
-        if record is not None:
-            records.append(record)
-    return Decision(records=tuple(records), reply=False)
+    return _hold_elections(
+        image, Election.PREFERRED, lambda topic, partition: partition.leader != partition.preferred_leader, limit
+    )
 
 
 def elect_uncleanly(
@@ -164,13 +141,20 @@ def elect_uncleanly(
 
     The reply says that there may be more to do than `limit` allowed.
     """
+    return _hold_elections(
+        image, Election.UNCLEAN, lambda topic, partition: partition.leader == NO_LEADER and unclean(topic.name), limit
+    )
+
+
+def _hold_elections(
+    image: ClusterImage, election: Election, needed: Callable[[TopicImage, PartitionImage], bool], limit: int
+) -> Decision[bool]:
     records: list[PartitionChangeRecord] = []
     for topic, number, partition in image.all_partitions():
         if len(records) >= limit:
             return Decision(records=tuple(records), reply=True)
-        if partition.leader != NO_LEADER or not unclean(topic.name):
-            continue
-        record = _plan(image, topic, number, partition, Election.UNCLEAN)
-        if record is not None:
-            records.append(record)
+        if needed(topic, partition):
+            record = plan_change(image, topic, number, election=election, bereft_may_lead=True)
+            if record is not None:
+                records.append(record)
     return Decision(records=tuple(records), reply=False)

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from tidelog.controller.assignment import check_manual, default_directory
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
-from tidelog.controller.elections import Assignment, Election, UncleanAllowed, can_lead, plan_change
-from tidelog.controller.eligible_leaders import eligible_rules
+from tidelog.controller.elections import Assignment, Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
 from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ErrorCode
@@ -111,11 +110,9 @@ def _change(
     original = _original(partition)
     replicas = (*target, *removing)
     return plan_change(
-        topic.id,
+        image,
+        topic,
         number,
-        partition,
-        isr=partition.isr,
-        acceptable=lambda broker: can_lead(image, partition, broker),
         election=Election.ONLINE,
         assignment=Assignment(
             replicas=replicas,
@@ -123,7 +120,6 @@ def _change(
             removing=removing,
         ),
         directory_of=lambda broker: _directory(image, partition, broker),
-        rules=eligible_rules(image, topic.name),
     )
 
 
@@ -146,14 +142,12 @@ def _cancel(
             )
         isr = replicas[:1]
     return plan_change(
-        topic.id,
+        image,
+        topic,
         number,
-        partition,
         isr=isr,
-        acceptable=lambda broker: can_lead(image, partition, broker),
         election=Election.UNCLEAN if unclean(topic.name) else Election.ONLINE,
         assignment=Assignment(replicas=replicas),
-        rules=eligible_rules(image, topic.name),
     )
 
 
