@@ -9,8 +9,10 @@ import pytest
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.image import ClusterImage
-from tidelog.metadata.records import PartitionRecord, RegisterBrokerRecord, TopicRecord
 from tidelog.metadata.replay import apply
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
 
 MakeCluster = Callable[..., ClusterImage]

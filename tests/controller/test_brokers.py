@@ -14,13 +14,14 @@ from tidelog.controller.brokers import register_broker, unfence_broker, unregist
 from tidelog.controller.decision import Decision
 from tidelog.controller.producer_ids import allocate_producer_ids
 from tidelog.metadata.image import NO_LEADER, ClusterImage, Endpoint
-from tidelog.metadata.records import METADATA_VERSION, ProducerIdsRecord
+from tidelog.metadata.records import METADATA_VERSION
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import format_uuid
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest, Feature, Listener
 from tidelog.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
 from tidelog.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 
 MakeCluster = Callable[..., ClusterImage]

@@ -9,10 +9,10 @@ import pytest
 from tidelog.config.broker import BrokerConfig
 from tidelog.controller.configs import alter_configs, incremental_alter_configs
 from tidelog.metadata.image import ClusterImage
-from tidelog.metadata.records import ConfigRecord
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages import alter_configs_request, incremental_alter_configs_request
+from tidelog.protocol.messages.config_record import ConfigRecord
 
 MakeCluster = Callable[..., ClusterImage]
 

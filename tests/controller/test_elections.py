@@ -20,9 +20,12 @@ from tidelog.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from tidelog.metadata.records import ConfigRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from tidelog.metadata.replay import apply, merge_partition
 from tidelog.model.ids import ZERO_UUID, Uuid
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
 
 TOPIC_ID = Uuid(b"t" * 16)

@@ -14,11 +14,7 @@ from tidelog.controller.configs import incremental_alter_configs
 from tidelog.controller.features import SAFE_DOWNGRADE, UPGRADE, update_features
 from tidelog.controller.in_sync import alter_partition
 from tidelog.metadata.image import NO_LEADER, ClusterImage, ConfiguredResource, LeaderRecovery, PartitionImage
-from tidelog.metadata.records import (
-    ELIGIBLE_LEADER_REPLICAS_FEATURE,
-    ConfigRecord,
-    FeatureLevelRecord,
-)
+from tidelog.metadata.records import ELIGIBLE_LEADER_REPLICAS_FEATURE
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.alter_partition_request import (
@@ -28,6 +24,8 @@ from tidelog.protocol.messages.alter_partition_request import (
     TopicData,
 )
 from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest, Feature
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
 from tidelog.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,

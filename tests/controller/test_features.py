@@ -9,9 +9,9 @@ import pytest
 from tidelog.controller.bootstrap import bootstrap_records
 from tidelog.controller.features import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE, update_features
 from tidelog.metadata.image import ClusterImage
-from tidelog.metadata.records import FeatureLevelRecord
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tidelog.protocol.messages.update_features_response import UpdateFeaturesResponse
 from tidelog.protocol.schema import Message

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tidelog.controller.in_sync import alter_partition
 from tidelog.controller.reassignment import alter_partition_reassignments, list_partition_reassignments
 from tidelog.metadata.image import ClusterImage, PartitionImage
-from tidelog.metadata.records import PartitionChangeRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.alter_partition_reassignments_request import (
@@ -29,6 +28,10 @@ from tidelog.protocol.messages.list_partition_reassignments_request import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
 
 TOPIC_ID = b"t" * 16
 

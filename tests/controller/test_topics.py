@@ -15,11 +15,11 @@ from tidelog.controller.automatic import automatic_topic
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST
 from tidelog.controller.topics import create_topics, delete_topics
 from tidelog.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage
-from tidelog.metadata.records import ConfigRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from tidelog.protocol.messages.config_record import ConfigRecord
 from tidelog.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -28,6 +28,9 @@ from tidelog.protocol.messages.create_topics_request import (
 )
 from tidelog.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
 
 MakeCluster = Callable[..., ClusterImage]

@@ -8,22 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidelog.metadata.records import (
-    BrokerRegistrationChangeRecord,
-    ConfigRecord,
-    FeatureLevelRecord,
-    InvalidMetadataRecord,
-    NoOpRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
-    TopicRecord,
-    decode_record,
-    encode_record,
-    record_version,
-)
-from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature
+from tidelog.metadata.records import InvalidMetadataRecord, decode_record, encode_record, record_version
+from tidelog.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
+from tidelog.protocol.messages.no_op_record import NoOpRecord
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
+from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
 
 TOPIC_ID = bytes(range(16))

@@ -19,34 +19,29 @@ from tidelog.metadata.image import (
     PartitionImage,
     VersionRange,
 )
-from tidelog.metadata.records import (
-    AbortTransactionRecord,
-    AccessControlEntryRecord,
-    BeginTransactionRecord,
-    BrokerRegistrationChangeRecord,
-    ClearElrRecord,
-    ClientQuotaRecord,
-    ConfigRecord,
-    FeatureLevelRecord,
-    FenceBrokerRecord,
-    NoOpRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
-    RegisterControllerRecord,
-    RemoveTopicRecord,
-    TopicRecord,
-    UnfenceBrokerRecord,
-    UnregisterBrokerRecord,
-    decode_record,
-    encode_record,
-)
+from tidelog.metadata.records import decode_record, encode_record
 from tidelog.metadata.replay import FENCE, START_CONTROLLED_SHUTDOWN, UNFENCE, apply
 from tidelog.metadata.snapshot import image_records
 from tidelog.model.ids import Uuid
-from tidelog.protocol.messages.client_quota_record import EntityData
-from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature
+from tidelog.protocol.messages.abort_transaction_record import AbortTransactionRecord
+from tidelog.protocol.messages.access_control_entry_record import AccessControlEntryRecord
+from tidelog.protocol.messages.begin_transaction_record import BeginTransactionRecord
+from tidelog.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from tidelog.protocol.messages.clear_elr_record import ClearElrRecord
+from tidelog.protocol.messages.client_quota_record import ClientQuotaRecord, EntityData
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
+from tidelog.protocol.messages.fence_broker_record import FenceBrokerRecord
+from tidelog.protocol.messages.no_op_record import NoOpRecord
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
+from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from tidelog.protocol.messages.register_controller_record import RegisterControllerRecord
+from tidelog.protocol.messages.remove_topic_record import RemoveTopicRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
+from tidelog.protocol.messages.unfence_broker_record import UnfenceBrokerRecord
+from tidelog.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from tidelog.protocol.schema import Message
 
 EMPTY = ClusterImage(cluster_id="cluster")

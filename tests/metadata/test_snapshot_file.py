@@ -8,16 +8,6 @@ import pytest
 
 from tidelog.metadata.difference import difference
 from tidelog.metadata.image import ClusterImage
-from tidelog.metadata.records import (
-    ConfigRecord,
-    FeatureLevelRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
-    RemoveTopicRecord,
-    TopicRecord,
-)
 from tidelog.metadata.replay import apply
 from tidelog.metadata.snapshot import image_records
 from tidelog.metadata.snapshot_file import (
@@ -27,6 +17,14 @@ from tidelog.metadata.snapshot_file import (
     encode_snapshot,
     read_timestamp_ms,
 )
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
+from tidelog.protocol.messages.remove_topic_record import RemoveTopicRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.records.batch import iterate_headers
 
 A = b"a" * 16

@@ -20,9 +20,9 @@ from support.wire import Wire
 
 import tidelog
 from tidelog.consensus.effects import Leadership
-from tidelog.metadata.records import ConfigRecord
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.partition.producers import AppendOrigin
+from tidelog.protocol.messages.config_record import ConfigRecord
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.schema import Message
 from tidelog.records.batch import parse_header

@@ -12,10 +12,10 @@ from tidelog.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from tidelog.metadata.records import PartitionRecord
 from tidelog.metadata.snapshot import partition_record
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import Uuid
+from tidelog.protocol.messages.partition_record import PartitionRecord
 
 
 def check_manual(image: ClusterImage, replicas: Sequence[int], replication_factor: int | None) -> Refusal | None:

@@ -16,10 +16,10 @@ from tidelog.metadata.records import (
     METADATA_VERSION_FEATURE,
     TRANSACTION_VERSION,
     TRANSACTION_VERSION_FEATURE,
-    ConfigRecord,
-    FeatureLevelRecord,
 )
 from tidelog.model.ids import Uuid
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
 from tidelog.protocol.schema import Message
 
 INITIAL_FEATURES: Mapping[str, int] = MappingProxyType(

@@ -12,19 +12,15 @@ from tidelog.controller.decision import Decision
 from tidelog.controller.directories import lost_replicas
 from tidelog.controller.elections import UncleanAllowed, with_broker, without_broker
 from tidelog.metadata.image import BrokerImage, ClusterImage
-from tidelog.metadata.records import (
-    ELIGIBLE_LEADER_REPLICAS_FEATURE,
-    METADATA_VERSION_FEATURE,
-    BrokerRegistrationChangeRecord,
-    RegisterBrokerRecord,
-    UnregisterBrokerRecord,
-)
+from tidelog.metadata.records import ELIGIBLE_LEADER_REPLICAS_FEATURE, METADATA_VERSION_FEATURE
 from tidelog.metadata.replay import FENCE, START_CONTROLLED_SHUTDOWN, UNFENCE, apply
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import Uuid
+from tidelog.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest
 from tidelog.protocol.messages.broker_registration_response import BrokerRegistrationResponse
-from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature
+from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from tidelog.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from tidelog.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from tidelog.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from tidelog.protocol.schema import Message

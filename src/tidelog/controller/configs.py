@@ -18,12 +18,12 @@ from tidelog.config.topic import TOPIC_DEFINITIONS, topic_problems
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.eligible_leaders import eligibility_problems, forget_eligible
 from tidelog.metadata.image import ClusterImage, ConfiguredResource, ResourceType
-from tidelog.metadata.records import ConfigRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.model.topics import topic_name_problem
 from tidelog.protocol.messages import alter_configs_response, incremental_alter_configs_response
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_configs_response import AlterConfigsResponse
+from tidelog.protocol.messages.config_record import ConfigRecord
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from tidelog.protocol.schema import Message

@@ -23,7 +23,6 @@ from tidelog.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from tidelog.metadata.records import BrokerRegistrationChangeRecord, PartitionChangeRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import Uuid
 from tidelog.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest, DirectoryData
@@ -31,6 +30,8 @@ from tidelog.protocol.messages.assign_replicas_to_dirs_response import AssignRep
 from tidelog.protocol.messages.assign_replicas_to_dirs_response import DirectoryData as DirectoryAnswer
 from tidelog.protocol.messages.assign_replicas_to_dirs_response import PartitionData as PartitionAnswer
 from tidelog.protocol.messages.assign_replicas_to_dirs_response import TopicData as TopicAnswer
+from tidelog.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
 from tidelog.protocol.schema import Message
 
 _NOT_KNOWN = (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY)

@@ -26,9 +26,9 @@ from tidelog.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.metadata.replay import NO_LEADER_CHANGE
 from tidelog.model.ids import Uuid
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
 
 UncleanAllowed = Callable[[str], bool]
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from tidelog.config.topic import TopicConfig
 from tidelog.metadata.image import NO_LEADER, ClusterImage, ConfiguredResource, PartitionImage, ResourceType
-from tidelog.metadata.records import ELIGIBLE_LEADER_REPLICAS_FEATURE, ClearElrRecord
+from tidelog.metadata.records import ELIGIBLE_LEADER_REPLICAS_FEATURE
+from tidelog.protocol.messages.clear_elr_record import ClearElrRecord
 
 MIN_IN_SYNC = "min.insync.replicas"
 DEFAULT_MIN_IN_SYNC = TopicConfig().min_insync_replicas

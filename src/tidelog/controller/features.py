@@ -18,12 +18,12 @@ from tidelog.metadata.records import (
     MINIMUM_METADATA_VERSION,
     TRANSACTION_VERSION,
     TRANSACTION_VERSION_FEATURE,
-    ClearElrRecord,
-    ConfigRecord,
-    FeatureLevelRecord,
     metadata_version,
 )
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.clear_elr_record import ClearElrRecord
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tidelog.protocol.messages.update_features_response import UpdatableFeatureResult, UpdateFeaturesResponse
 from tidelog.protocol.schema import Message

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from tidelog.controller.decision import Decision
 from tidelog.controller.elections import Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import ClusterImage, LeaderRecovery, PartitionImage, TopicImage
-from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.metadata.replay import merge_partition
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import Uuid
@@ -24,6 +23,7 @@ from tidelog.protocol.messages.alter_partition_request import (
 from tidelog.protocol.messages.alter_partition_response import AlterPartitionResponse
 from tidelog.protocol.messages.alter_partition_response import PartitionData as PartitionAnswer
 from tidelog.protocol.messages.alter_partition_response import TopicData as TopicAnswer
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
 
 # A leader that has not heard from a replica yet cannot tell its epoch; the partition epoch protects such a change.
 UNKNOWN_BROKER_EPOCH = -1

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.elections import Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
-from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from tidelog.protocol.messages.elect_leaders_response import (
@@ -20,6 +19,7 @@ from tidelog.protocol.messages.elect_leaders_response import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
 
 # The values of ElectLeaders' election type.
 PREFERRED = 0

@@ -8,13 +8,13 @@ from tidelog.controller.assignment import check_manual, new_partition_record
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.placement import candidates, place
 from tidelog.metadata.image import ClusterImage, TopicImage
-from tidelog.metadata.records import PartitionRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from tidelog.protocol.messages.create_partitions_response import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
+from tidelog.protocol.messages.partition_record import PartitionRecord
 from tidelog.protocol.schema import Message
 
 

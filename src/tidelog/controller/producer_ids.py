@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tidelog.controller.decision import Decision
 from tidelog.metadata.image import ClusterImage
-from tidelog.metadata.records import ProducerIdsRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
+from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
 
 PRODUCER_IDS_PER_BLOCK = 1000
 _MAX_PRODUCER_ID = (1 << 63) - 1

@@ -14,7 +14,6 @@ from tidelog.controller.assignment import check_manual, default_directory
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.elections import Assignment, Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
-from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import Uuid
 from tidelog.protocol.messages.alter_partition_reassignments_request import (
@@ -32,6 +31,7 @@ from tidelog.protocol.messages.list_partition_reassignments_response import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
 
 
 def alter_partition_reassignments(

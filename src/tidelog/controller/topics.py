@@ -17,10 +17,10 @@ from tidelog.controller.assignment import check_manual, new_partition_record
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
 from tidelog.controller.placement import candidates, place
 from tidelog.metadata.image import ClusterImage, ResourceType, TopicImage
-from tidelog.metadata.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid, format_uuid
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC, colliding_name, topic_name_problem
+from tidelog.protocol.messages.config_record import ConfigRecord
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from tidelog.protocol.messages.create_topics_response import (
     CreatableTopicConfigs,
@@ -29,6 +29,9 @@ from tidelog.protocol.messages.create_topics_response import (
 )
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.remove_topic_record import RemoveTopicRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
 
 # What a client sends for "take the broker's default" (KIP-464).

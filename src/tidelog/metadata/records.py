@@ -2,7 +2,7 @@
 
 A frame is what Apache Kafka's controllers write as the value of a record of `__cluster_metadata`: the number of the
 frame's version, of the record's type and of its version, as variable-length integers, then the message. What the
-records mean is in `tidelog.metadata.replay`. The classes of all records can be imported from here.
+records mean is in `tidelog.metadata.replay`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tidelog.protocol.api import message_class
 from tidelog.protocol.codec import (
     Buffer,
     ProtocolError,
@@ -18,72 +19,12 @@ from tidelog.protocol.codec import (
     encode,
     encode_uvarint,
 )
-from tidelog.protocol.messages.abort_transaction_record import AbortTransactionRecord
-from tidelog.protocol.messages.access_control_entry_record import AccessControlEntryRecord
-from tidelog.protocol.messages.begin_transaction_record import BeginTransactionRecord
+from tidelog.protocol.messages import METADATA_RECORDS
 from tidelog.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
-from tidelog.protocol.messages.clear_elr_record import ClearElrRecord
-from tidelog.protocol.messages.client_quota_record import ClientQuotaRecord
-from tidelog.protocol.messages.config_record import ConfigRecord
-from tidelog.protocol.messages.end_transaction_record import EndTransactionRecord
-from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
-from tidelog.protocol.messages.fence_broker_record import FenceBrokerRecord
-from tidelog.protocol.messages.no_op_record import NoOpRecord
 from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
 from tidelog.protocol.messages.partition_record import PartitionRecord
-from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
 from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
-from tidelog.protocol.messages.register_controller_record import RegisterControllerRecord
-from tidelog.protocol.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
-from tidelog.protocol.messages.remove_topic_record import RemoveTopicRecord
-from tidelog.protocol.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
-from tidelog.protocol.messages.topic_record import TopicRecord
-from tidelog.protocol.messages.unfence_broker_record import UnfenceBrokerRecord
-from tidelog.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
-from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from tidelog.protocol.schema import Message
-
-__all__ = [
-    "ELIGIBLE_LEADER_REPLICAS",
-    "ELIGIBLE_LEADER_REPLICAS_FEATURE",
-    "FRAME_VERSION",
-    "GROUP_VERSION",
-    "GROUP_VERSION_FEATURE",
-    "METADATA_VERSION",
-    "METADATA_VERSION_FEATURE",
-    "MINIMUM_METADATA_VERSION",
-    "TRANSACTION_VERSION",
-    "TRANSACTION_VERSION_FEATURE",
-    "AbortTransactionRecord",
-    "AccessControlEntryRecord",
-    "BeginTransactionRecord",
-    "BrokerRegistrationChangeRecord",
-    "ClearElrRecord",
-    "ClientQuotaRecord",
-    "ConfigRecord",
-    "EndTransactionRecord",
-    "FeatureLevelRecord",
-    "FenceBrokerRecord",
-    "FramedRecord",
-    "InvalidMetadataRecord",
-    "NoOpRecord",
-    "PartitionChangeRecord",
-    "PartitionRecord",
-    "ProducerIdsRecord",
-    "RegisterBrokerRecord",
-    "RegisterControllerRecord",
-    "RemoveAccessControlEntryRecord",
-    "RemoveTopicRecord",
-    "RemoveUserScramCredentialRecord",
-    "TopicRecord",
-    "UnfenceBrokerRecord",
-    "UnregisterBrokerRecord",
-    "UserScramCredentialRecord",
-    "decode_record",
-    "encode_record",
-    "metadata_version",
-    "record_version",
-]
 
 FRAME_VERSION = 1
 
@@ -117,33 +58,8 @@ _VERSIONS_BY_LEVEL: dict[type[Message], tuple[tuple[int, int], ...]] = {
     BrokerRegistrationChangeRecord: ((_CORDONED, 3), (_DIRECTORIES, 2), (0, 1)),
 }
 
-_WRITTEN_VERSIONS: dict[type[Message], int] = {
-    RegisterBrokerRecord: 4,
-    UnregisterBrokerRecord: 0,
-    TopicRecord: 0,
-    PartitionRecord: 2,
-    ConfigRecord: 0,
-    PartitionChangeRecord: 2,
-    AccessControlEntryRecord: 0,
-    FenceBrokerRecord: 0,
-    UnfenceBrokerRecord: 0,
-    RemoveTopicRecord: 0,
-    UserScramCredentialRecord: 0,
-    FeatureLevelRecord: 0,
-    ClientQuotaRecord: 0,
-    ProducerIdsRecord: 0,
-    BrokerRegistrationChangeRecord: 3,
-    RemoveAccessControlEntryRecord: 0,
-    NoOpRecord: 0,
-    RemoveUserScramCredentialRecord: 0,
-    BeginTransactionRecord: 0,
-    EndTransactionRecord: 0,
-    AbortTransactionRecord: 0,
-    RegisterControllerRecord: 0,
-    ClearElrRecord: 0,
-}
-
-_BY_KEY: dict[int, type[Message]] = {kind.SCHEMA.api_key: kind for kind in _WRITTEN_VERSIONS}
+# Type to class.
+_RECORDS = {record_type: message_class(name) for record_type, name in METADATA_RECORDS.items()}
 
 
 class InvalidMetadataRecord(Exception):
@@ -167,7 +83,7 @@ def record_version(kind: type[Message], metadata_version: int) -> int:
     for level, version in _VERSIONS_BY_LEVEL.get(kind, ()):
         if metadata_version >= level:
             return version
-    return _WRITTEN_VERSIONS[kind]
+    return 0
 
 
 def encode_record(message: Message, metadata_version: int = METADATA_VERSION) -> bytes:
@@ -193,7 +109,7 @@ def decode_record(value: Buffer) -> FramedRecord:
         raise InvalidMetadataRecord(f"the header of a metadata record is truncated: {bytes(value[:16])!r}") from error
     if frame_version != FRAME_VERSION:
         raise InvalidMetadataRecord(f"a metadata record has the frame version {frame_version}, not {FRAME_VERSION}")
-    kind = _BY_KEY.get(api_key)
+    kind = _RECORDS.get(api_key)
     if kind is None:
         raise InvalidMetadataRecord(f"a metadata record has the unknown type {api_key}")
     try:

@@ -26,32 +26,30 @@ from tidelog.metadata.image import (
     TopicImage,
     VersionRange,
 )
-from tidelog.metadata.records import (
-    AbortTransactionRecord,
-    AccessControlEntryRecord,
-    BeginTransactionRecord,
-    BrokerRegistrationChangeRecord,
-    ClearElrRecord,
-    ClientQuotaRecord,
-    ConfigRecord,
-    EndTransactionRecord,
-    FeatureLevelRecord,
-    FenceBrokerRecord,
-    NoOpRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
-    RegisterControllerRecord,
-    RemoveAccessControlEntryRecord,
-    RemoveTopicRecord,
-    RemoveUserScramCredentialRecord,
-    TopicRecord,
-    UnfenceBrokerRecord,
-    UnregisterBrokerRecord,
-    UserScramCredentialRecord,
-)
 from tidelog.model.ids import Uuid
+from tidelog.protocol.messages.abort_transaction_record import AbortTransactionRecord
+from tidelog.protocol.messages.access_control_entry_record import AccessControlEntryRecord
+from tidelog.protocol.messages.begin_transaction_record import BeginTransactionRecord
+from tidelog.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from tidelog.protocol.messages.clear_elr_record import ClearElrRecord
+from tidelog.protocol.messages.client_quota_record import ClientQuotaRecord
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.end_transaction_record import EndTransactionRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
+from tidelog.protocol.messages.fence_broker_record import FenceBrokerRecord
+from tidelog.protocol.messages.no_op_record import NoOpRecord
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
+from tidelog.protocol.messages.register_controller_record import RegisterControllerRecord
+from tidelog.protocol.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from tidelog.protocol.messages.remove_topic_record import RemoveTopicRecord
+from tidelog.protocol.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
+from tidelog.protocol.messages.unfence_broker_record import UnfenceBrokerRecord
+from tidelog.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
+from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from tidelog.protocol.schema import Message
 
 NO_LEADER_CHANGE = -2

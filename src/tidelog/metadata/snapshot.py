@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidelog.metadata.image import BrokerImage, ClusterImage, ControllerImage, PartitionImage, TopicImage
-from tidelog.metadata.records import (
-    ClientQuotaRecord,
-    ConfigRecord,
-    FeatureLevelRecord,
-    PartitionRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
+from tidelog.protocol.messages.client_quota_record import ClientQuotaRecord, EntityData
+from tidelog.protocol.messages.config_record import ConfigRecord
+from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.producer_ids_record import ProducerIdsRecord
+from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from tidelog.protocol.messages.register_controller_record import (
+    ControllerEndpoint,
+    ControllerFeature,
     RegisterControllerRecord,
-    TopicRecord,
 )
-from tidelog.protocol.messages.client_quota_record import EntityData
-from tidelog.protocol.messages.register_broker_record import BrokerEndpoint, BrokerFeature
-from tidelog.protocol.messages.register_controller_record import ControllerEndpoint, ControllerFeature
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
 
 

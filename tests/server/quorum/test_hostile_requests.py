@@ -12,7 +12,6 @@ from support.extreme_values import Hostile
 from tidelog.config.broker import BrokerConfig
 from tidelog.controller.bootstrap import INITIAL_FEATURES, bootstrap_records
 from tidelog.metadata.image import ClusterImage
-from tidelog.metadata.records import PartitionRecord, RegisterBrokerRecord, TopicRecord
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.port import AsyncioNetwork
@@ -20,6 +19,9 @@ from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.protocol.codec import encode
 from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from tidelog.protocol.messages.partition_record import PartitionRecord
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
 from tidelog.server.quorum.active_controller import ActiveController
 

@@ -9,8 +9,9 @@ from server.conftest import create_topic
 from support.raw_client import RawClient, raw_client
 
 import tidelog
-from tidelog.metadata.records import RegisterBrokerRecord, decode_record
+from tidelog.metadata.records import decode_record
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
+from tidelog.protocol.messages.register_broker_record import RegisterBrokerRecord
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tidelog.records.batch import iterate_headers
 from tidelog.records.record import decode_batch

@@ -10,9 +10,9 @@ from support.nodes_in_process import Nodes, nodes
 from support.raw_client import raw_client
 
 from tidelog.metadata.draft import BrokenMetadata
-from tidelog.metadata.records import PartitionChangeRecord
 from tidelog.model.errors import ApiError
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
+from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
 from tidelog.server.failures import StartFailure
 
 BOTH = "broker,controller"

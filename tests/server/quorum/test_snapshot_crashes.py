@@ -18,10 +18,10 @@ from tidelog.consensus.effects import FetchedAppend, SnapshotChunk
 from tidelog.consensus.messages import SnapshotId
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage
-from tidelog.metadata.records import TopicRecord
 from tidelog.metadata.replay import apply
 from tidelog.metadata.snapshot import image_records
 from tidelog.metadata.snapshot_file import encode_snapshot
+from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.storage.directories.log_directory import LogDirectory

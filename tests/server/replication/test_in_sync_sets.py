@@ -11,8 +11,9 @@ from support.raw_client import RawClient
 from support.replica_cluster import ReplicaCluster, fetch, read_values, replica_cluster, values
 
 from tidelog.controller.decision import Decision
-from tidelog.metadata.records import BrokerRegistrationChangeRecord, ConfigRecord
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from tidelog.protocol.messages.config_record import ConfigRecord
 from tidelog.protocol.messages.list_offsets_request import (
     ListOffsetsPartition,
     ListOffsetsRequest,

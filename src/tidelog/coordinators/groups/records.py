@@ -5,30 +5,7 @@ from __future__ import annotations
 from tidelog.coordinators.decision import CoordinatorRecord
 from tidelog.coordinators.record_format import RecordFormat
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
-from tidelog.protocol.messages.consumer_group_current_member_assignment_key import (
-    ConsumerGroupCurrentMemberAssignmentKey,
-)
-from tidelog.protocol.messages.consumer_group_current_member_assignment_value import (
-    ConsumerGroupCurrentMemberAssignmentValue,
-)
-from tidelog.protocol.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
-from tidelog.protocol.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
-from tidelog.protocol.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
-from tidelog.protocol.messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
-from tidelog.protocol.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
-from tidelog.protocol.messages.consumer_group_partition_metadata_value import ConsumerGroupPartitionMetadataValue
-from tidelog.protocol.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
-from tidelog.protocol.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
-from tidelog.protocol.messages.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
-from tidelog.protocol.messages.consumer_group_target_assignment_member_value import (
-    ConsumerGroupTargetAssignmentMemberValue,
-)
-from tidelog.protocol.messages.consumer_group_target_assignment_metadata_key import (
-    ConsumerGroupTargetAssignmentMetadataKey,
-)
-from tidelog.protocol.messages.consumer_group_target_assignment_metadata_value import (
-    ConsumerGroupTargetAssignmentMetadataValue,
-)
+from tidelog.protocol.api import message_class
 from tidelog.protocol.messages.group_metadata_key import GroupMetadataKey
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
 from tidelog.protocol.messages.offset_commit_key import OffsetCommitKey
@@ -38,15 +15,18 @@ from tidelog.protocol.schema import Message
 # What very old brokers wrote for offsets; the layout is that of today's type.
 _LEGACY_OFFSET_COMMIT_TYPE = 0
 
-_CONSUMER_GROUP_RECORDS: tuple[tuple[type[Message], type[Message]], ...] = (
-    (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
-    (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
-    (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
-    (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
-    (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
-    (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
-    (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
-)
+_CONSUMER_GROUP_RECORDS = [
+    (message_class(f"ConsumerGroup{name}Key"), message_class(f"ConsumerGroup{name}Value"))
+    for name in (
+        "Metadata",
+        "PartitionMetadata",
+        "MemberMetadata",
+        "TargetAssignmentMetadata",
+        "TargetAssignmentMember",
+        "CurrentMemberAssignment",
+        "RegularExpression",
+    )
+]
 
 # Type to the classes of key and value.
 RECORD_TYPES: dict[int, tuple[type[Message], type[Message]]] = {
