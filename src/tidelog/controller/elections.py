@@ -136,9 +136,8 @@ def plan_change(
     partition = topic.partitions[number]
     if isr is None:
         isr = partition.isr
-    located = partition
-    if directory_of is not None:
-        located = dataclasses.replace(partition, directories=tuple(map(directory_of, partition.replicas)))
+    directory_of = directory_of or partition.directory_of
+    located = dataclasses.replace(partition, directories=tuple(map(directory_of, partition.replicas)))
 
     def acceptable(broker: int) -> bool:
         return can_lead(image, located, broker)
@@ -167,7 +166,7 @@ def plan_change(
         last_known = ()
     elif new_isr == ():
         last_known = (last_leader(partition),)
-    directories = {broker: (directory_of or partition.directory_of)(broker) for broker in after.replicas}
+    directories = {broker: directory_of(broker) for broker in after.replicas}
     if elected.leader != partition.leader and elected.unclean and not acceptable(elected.leader):
         # Its directory is gone. It begins again, empty, in another one, which it chooses itself.
         directories[elected.leader] = UNASSIGNED_DIRECTORY
