@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.config.topic import TopicConfig
-from tidelog.controller.eligible_leaders import eligible_rules, last_leader, next_eligible
+from tidelog.controller.eligible_leaders import EligibleRules, eligible_rules, last_leader, next_eligible
 from tidelog.metadata.image import (
     NO_LEADER,
     UNASSIGNED_DIRECTORY,
@@ -162,10 +162,6 @@ def plan_change(
     new_isr, eligible, recovery = _consequences(
         partition, elected, isr=isr, eligible=eligible, recovered=recovered, may_be_empty=rules is not None
     )
-    if elected.leader != NO_LEADER or rules is None:
-        last_known = ()
-    elif new_isr == ():
-        last_known = (last_leader(partition),)
     directories = {broker: directory_of(broker) for broker in after.replicas}
     if elected.leader != partition.leader and elected.unclean and not acceptable(elected.leader):
         # Its directory is gone. It begins again, empty, in another one, which it chooses itself.
@@ -181,9 +177,17 @@ def plan_change(
         removing_replicas=_changed(after.removing, before.removing),
         directories=_directory_change(partition, directories),
         eligible_leader_replicas=_changed(eligible, partition.eligible_leaders),
-        last_known_elr=_changed(last_known, partition.last_known_eligible_leaders),
+        last_known_elr=_changed(_last_known(partition, elected, new_isr, rules), last_known),
     )
     return record if record != PartitionChangeRecord(partition_id=number, topic_id=topic.id) else None
+
+
+def _last_known(
+    partition: PartitionImage, elected: Elected, new_isr: tuple[int, ...] | None, rules: EligibleRules | None
+) -> tuple[int, ...]:
+    if elected.leader != NO_LEADER or rules is None:
+        return ()
+    return (last_leader(partition),) if new_isr == () else partition.last_known_eligible_leaders
 
 
 def _changed(after: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...] | None:
