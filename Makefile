@@ -26,7 +26,7 @@ SOAK_ROUNDS ?= 200
 # The lines of Spark that tidelog works with, each in an environment of its own inside of .venv.
 SPARK_VERSIONS ?= 3.5 4.0 4.1 4.2 4.3
 
-.PHONY: help setup run tour test test-fast coverage test-spark-versions soak soak-spark check format diagrams docs-pages bench clean
+.PHONY: help setup run tour test test-fast coverage test-spark-versions soak soak-spark check format diagrams docs-pages bench bench-quick clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -95,8 +95,11 @@ docs-pages: setup  ## write the pages under docs/reference that come from tables
 	$(BIN)/python tools/generate_configuration.py
 	$(BIN)/python tools/generate_compatibility.py
 
-bench: setup  ## measure speed, start-up time and memory
+bench: setup  ## measure speed and memory beside Apache Kafka, and write docs/benchmarks/full.md (about an hour)
 	$(BIN)/python -m benchmarks
+
+bench-quick: setup  ## the main figures beside Apache Kafka in three minutes: docs/benchmarks/quick.md
+	$(BIN)/python -m benchmarks --quick
 
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist htmlcov

@@ -40,9 +40,15 @@ class MeasuredBroker:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that nobody uses, nor the two after it, which a cluster takes as well."""
+    while True:
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
+            first = stack.enter_context(socket.socket())
+            first.bind(("127.0.0.1", 0))
+            port = int(first.getsockname()[1])
+            for following in (port + 1, port + 2):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", following))
+            return port
 
 
 @contextlib.contextmanager
@@ -67,6 +73,18 @@ def broker(data_dir: Path | None = None, *options: str) -> Iterator[MeasuredBrok
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def wait_for_nodes(target: MeasuredBroker, count: int) -> None:
+    """Until every broker is registered."""
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
+    deadline = time.monotonic() + 60
+    while len(admin.list_topics(timeout=30).brokers) < count:
+        if time.monotonic() > deadline:
+            raise TimeoutError("the nodes have not found each other within 60 s")
+        time.sleep(0.1)
 
 
 def wait_for_port(process: subprocess.Popen[bytes], port: int) -> None:

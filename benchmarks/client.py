@@ -14,9 +14,8 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from benchmarks.broker_process import broker
+from benchmarks.broker_process import broker, wait_for_nodes
 from benchmarks.client_work import VALUE
-from benchmarks.cluster import wait_for_nodes
 
 Row = tuple[str, str, str]
 
@@ -52,7 +51,7 @@ TO_REACH = ("kafka-python", "aiokafka")
 def run() -> Iterator[Row]:
     yield from _codec()
     with broker(None, "--nodes", str(NODES)) as target:
-        wait_for_nodes(target)
+        wait_for_nodes(target, NODES)
         yield from _sticky(target.bootstrap_servers)
     with broker() as target:
         servers = target.bootstrap_servers

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import psutil
 
-from benchmarks.broker_process import MeasuredBroker, broker
-from benchmarks.cluster import NODES, Row, wait_for_nodes
+from benchmarks.broker_process import MeasuredBroker, broker, wait_for_nodes
 
+NODES = 3
 ROUNDS = 3
 # A client asks for metadata again after a pause of its own, which is part of what is measured.
 LEADER_SECONDS = 2.0
@@ -26,6 +26,8 @@ SESSION_SECONDS = 9.0
 WITHOUT = ("--override", "tidelog.broker.refusal.timeout.ms=-1")
 GIVE_UP_SECONDS = 60.0
 PAUSE_SECONDS = 0.02
+
+Row = tuple[str, str, str]
 
 
 def run() -> Iterator[Row]:
@@ -43,7 +45,7 @@ def run() -> Iterator[Row]:
 
 def _silence(*options: str, is_controller: bool) -> float:
     with broker(None, "--nodes", str(NODES), *options) as target:
-        wait_for_nodes(target)
+        wait_for_nodes(target, NODES)
         return _measure(target, is_controller=is_controller)
 
 

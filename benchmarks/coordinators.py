@@ -7,33 +7,26 @@ committed by a member. The restart is timed from outside, until the broker answe
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import statistics
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import tidelog
 from benchmarks.broker_process import MeasuredBroker, broker
+from benchmarks.group_members import connections, find_coordinator, form_group
 from tidelog.model.errors import ErrorCode
-from tidelog.network.client_connection import ClientConnection, ConnectionSettings, open_connection
-from tidelog.network.port import AsyncioNetwork
+from tidelog.network.client_connection import ClientConnection
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from tidelog.protocol.messages.describe_groups_response import DescribeGroupsResponse
-from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
-from tidelog.protocol.messages.find_coordinator_response import FindCoordinatorResponse
-from tidelog.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
-from tidelog.protocol.messages.join_group_response import JoinGroupResponse
 from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
 from tidelog.protocol.messages.offset_commit_response import OffsetCommitResponse
-from tidelog.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
-from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 GROUPS = 1000
 MEMBERS = 10
@@ -41,7 +34,6 @@ OFFSETS_PER_GROUP = 100
 # Groups that form at the same time; each needs a connection per member.
 LANES = 8
 TOPIC = "measured"
-SESSION_TIMEOUT_MS = 300_000
 MAX_RESTART_SECONDS = 5.0
 MAX_REBALANCE_MS = 200.0
 REBALANCES = 20
@@ -77,122 +69,34 @@ def run() -> Iterator[Row]:
     yield from _transactions()
 
 
-@contextlib.asynccontextmanager
-async def _connections(target: MeasuredBroker, count: int) -> AsyncIterator[list[ClientConnection]]:
-    network = AsyncioNetwork()
-    settings = ConnectionSettings(client_id="benchmark", connect_timeout_ms=10_000, request_timeout_ms=60_000)
-    opened = [await open_connection(network, "127.0.0.1", target.port, settings) for _ in range(count)]
-    try:
-        yield opened
-    finally:
-        for connection in opened:
-            connection.close()
-
-
 async def _create_topic(target: MeasuredBroker) -> None:
     from tidelog.client.admin import Admin, NewTopic
 
     async with Admin(bootstrap_servers=target.bootstrap_servers) as admin:
         await admin.create_topics([NewTopic(name=TOPIC, partitions=OFFSETS_PER_GROUP, replication_factor=1)])
-    async with _connections(target, 1) as (connection,):
-        # The first question creates the coordinator's topic.
-        request = FindCoordinatorRequest(key_type=0, coordinator_keys=["group-0"])
-        while True:
-            response = await connection.request(request, FindCoordinatorResponse)
-            if response.coordinators[0].error_code == ErrorCode.NONE:
-                return
-            await asyncio.sleep(0.1)
+    await find_coordinator(target.bootstrap_servers, "group-0")
 
 
 async def _fill(target: MeasuredBroker) -> list[float]:
     """Form all groups and commit their offsets; how long single rebalances took, with nothing else to do."""
-    async with _connections(target, LANES * MEMBERS) as connections:
-        lanes = [connections[lane * MEMBERS : (lane + 1) * MEMBERS] for lane in range(LANES)]
+    async with connections(target.bootstrap_servers, LANES * MEMBERS) as opened:
+        lanes = [opened[lane * MEMBERS : (lane + 1) * MEMBERS] for lane in range(LANES)]
 
         async def work(lane: int) -> None:
             for number in range(lane, GROUPS, LANES):
-                await _form_group(lanes[lane], f"group-{number}", commit=True)
+                formed = await form_group(lanes[lane], f"group-{number}")
+                await _commit(lanes[lane][0], f"group-{number}", formed.members[0], formed.generation)
 
         await asyncio.gather(*(work(lane) for lane in range(LANES)))
         took = []
         for number in range(REBALANCES):
             group_id = f"rebalanced-{number}"
-            members = await _form_group(lanes[0], group_id, commit=False)
+            members = (await form_group(lanes[0], group_id)).members
             # All members have another subscription now: that is the rebalance.
             started = time.perf_counter()
-            await _form_group(lanes[0], group_id, commit=False, members=members, subscription=b"other")
+            await form_group(lanes[0], group_id, members=members, subscription=b"other")
             took.append((time.perf_counter() - started) * 1000)
         return took
-
-
-async def _form_group(
-    connections: list[ClientConnection],
-    group_id: str,
-    *,
-    commit: bool,
-    members: list[str] | None = None,
-    subscription: bytes = b"first",
-) -> list[str]:
-    """One member after the other gets its id; then all join at once, until they are in one generation."""
-    if members is None:
-        members = [(await _join(connection, group_id, "")).member_id for connection in connections]
-    while True:
-        joined = await asyncio.gather(
-            *(
-                _join(connection, group_id, member, subscription)
-                for connection, member in zip(connections, members, strict=True)
-            )
-        )
-        leaders = [each for each in joined if each.leader == each.member_id]
-        generations = {each.generation_id for each in joined}
-        if len(generations) == 1 and len(leaders) == 1 and len(leaders[0].members) == len(members):
-            break
-    generation = generations.pop()
-    await asyncio.gather(
-        *(
-            _sync(connection, group_id, each, generation, members)
-            for connection, each in zip(connections, joined, strict=True)
-        )
-    )
-    if commit:
-        await _commit(connections[0], group_id, members[0], generation)
-    return members
-
-
-async def _join(
-    connection: ClientConnection, group_id: str, member_id: str, subscription: bytes = b"first"
-) -> JoinGroupResponse:
-    request = JoinGroupRequest(
-        group_id=group_id,
-        session_timeout_ms=SESSION_TIMEOUT_MS,
-        rebalance_timeout_ms=SESSION_TIMEOUT_MS,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=subscription)],
-    )
-    response = await connection.request(request, JoinGroupResponse)
-    if response.error_code not in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
-        raise RuntimeError(f"JoinGroup: {ErrorCode(response.error_code).name}")
-    return response
-
-
-async def _sync(
-    connection: ClientConnection, group_id: str, joined: JoinGroupResponse, generation: int, members: list[str]
-) -> None:
-    leads = joined.leader == joined.member_id
-    request = SyncGroupRequest(
-        group_id=group_id,
-        generation_id=generation,
-        member_id=joined.member_id,
-        protocol_type="consumer",
-        protocol_name="range",
-        assignments=[SyncGroupRequestAssignment(member_id=each, assignment=b"y" * 32) for each in members]
-        if leads
-        else [],
-    )
-    response = await connection.request(request, SyncGroupResponse)
-    if response.error_code:
-        raise RuntimeError(f"SyncGroup: {ErrorCode(response.error_code).name}")
 
 
 async def _commit(connection: ClientConnection, group_id: str, member_id: str, generation: int) -> None:
@@ -215,7 +119,7 @@ async def _commit(connection: ClientConnection, group_id: str, member_id: str, g
 
 async def _wait_for_groups(target: MeasuredBroker) -> None:
     request = DescribeGroupsRequest(groups=[f"group-{number}" for number in range(GROUPS)])
-    async with _connections(target, 1) as (connection,):
+    async with connections(target.bootstrap_servers, 1) as (connection,):
         while True:
             response = await connection.request(request, DescribeGroupsResponse)
             if all(group.error_code == ErrorCode.NONE for group in response.groups):

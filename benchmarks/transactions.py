@@ -26,8 +26,8 @@ from typing import NamedTuple
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from benchmarks.apache_kafka import Unavailable, apache_kafka, kafka_jars
-from benchmarks.broker_process import broker
+from benchmarks.comparison.contestants import ApacheKafka, Contestant, Tidelog, Unavailable
+from benchmarks.comparison.figures import APACHE_KAFKA, TIDELOG
 
 RECORDS = 100
 VALUE = b"x" * 100
@@ -42,7 +42,7 @@ COUNTED_TRANSACTIONS = 60
 MOST_TIMES_ONE_NODE = 10.0
 LEAST_OF_KAFKA = 1.0
 
-OURS, THEIRS = "tidelog", "Apache Kafka"
+OURS, THEIRS = TIDELOG, APACHE_KAFKA
 _RUN_TIMEOUT_SECONDS = 300
 _RETRY = "CONCURRENT_TRANSACTIONS"
 # librdkafka tells the error by its text.
@@ -85,21 +85,22 @@ Client = Callable[[Cluster, str, int, bool], Measured]
 
 
 def run() -> Iterator[Row]:
-    jars: Path | None = None
+    theirs: ApacheKafka | None = None
     try:
-        jars = kafka_jars()
+        theirs = ApacheKafka.from_maven()
     except Unavailable as problem:
         yield ("Apache Kafka and the Java client", f"cannot be had: {problem}", "")
     with contextlib.ExitStack() as stack:
+        sides: list[Contestant] = [Tidelog(), *([theirs] if theirs else [])]
         clusters = [
-            Cluster(OURS, 1, stack.enter_context(broker()).bootstrap_servers),
-            Cluster(OURS, NODES, stack.enter_context(broker(None, "--nodes", str(NODES))).bootstrap_servers),
+            Cluster(side.name, nodes, stack.enter_context(side.running(nodes=nodes)).bootstrap_servers)
+            for side in sides
+            for nodes in (1, NODES)
         ]
         clients: dict[str, Client] = {"librdkafka": librdkafka}
-        if jars is not None:
-            clusters += [Cluster(THEIRS, nodes, stack.enter_context(apache_kafka(jars, nodes))) for nodes in (1, NODES)]
+        if theirs is not None:
             if shutil.which("javac"):
-                clients["Java client"] = stack.enter_context(java_client(jars))
+                clients["Java client"] = stack.enter_context(java_client(theirs.jars))
             else:
                 yield ("Java client", "left out: there is no javac", "")
         topics = {cluster: _create_topic(cluster) for cluster in clusters}

@@ -1,0 +1,107 @@
+"""One measurement, and the turns in which the sides take it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from confluent_kafka import KafkaException
+
+from benchmarks.comparison.contestants import Contestant, Server
+from benchmarks.comparison.figures import Figure, Result
+
+Measured = Mapping[str, float]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one side gets when it is its turn."""
+
+    contestant: Contestant
+    # The running server; scenarios that start their own get none.
+    _server: Server | None
+    # Tells topics and groups of the rounds apart.
+    label: str
+    # 1 for the full measurement; counts are multiplied by it.
+    scale: float
+
+    @property
+    def server(self) -> Server:
+        if self._server is None:
+            raise RuntimeError("this scenario starts its servers itself")
+        return self._server
+
+    def scaled(self, count: int) -> int:
+        return max(1, int(count * self.scale))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """`measure` takes one sample of every figure on one side."""
+
+    name: str
+    figures: tuple[Figure, ...]
+    measure: Callable[[Turn], Measured]
+    # 0: it starts and stops servers by itself.
+    nodes: int = 1
+    properties: Mapping[str, str] = field(default_factory=dict)
+    rounds: int = 3
+    # Rounds that are not counted: code is compiled, files and connections are opened.
+    warm_up_rounds: int = 1
+    # Part of `make bench-quick`.
+    quick: bool = False
+    # Measured without the compiled parts as well.
+    plain: bool = False
+
+
+def run_together(
+    scenarios: Sequence[Scenario], contestants: Sequence[Contestant], *, scale: float, most_rounds: int, say: Say
+) -> Iterator[tuple[Scenario, list[Result] | Exception]]:
+    """All of them on the same servers, which run side by side; scenarios need equal nodes and properties.
+
+    A scenario that cannot be measured gives the reason, and does not keep the others from it.
+    """
+    nodes, properties = scenarios[0].nodes, scenarios[0].properties
+    with contextlib.ExitStack() as stack:
+        servers: dict[str, Server | None] = {side.name: None for side in contestants}
+        if nodes:
+            for side in contestants:
+                say(f"starting {side.name}, {nodes} node{'s' if nodes > 1 else ''}")
+                servers[side.name] = stack.enter_context(side.running(nodes=nodes, properties=properties))
+        for scenario in scenarios:
+            try:
+                results = _in_turns(scenario, contestants, servers, scale=scale, most_rounds=most_rounds, say=say)
+            except (RuntimeError, OSError, KafkaException) as problem:
+                yield scenario, problem
+            else:
+                yield scenario, results
+
+
+def _in_turns(
+    scenario: Scenario,
+    contestants: Sequence[Contestant],
+    servers: Mapping[str, Server | None],
+    *,
+    scale: float,
+    most_rounds: int,
+    say: Say,
+) -> list[Result]:
+    samples: dict[str, dict[str, list[float]]] = {figure.name: {} for figure in scenario.figures}
+    for number in range(scenario.warm_up_rounds + min(scenario.rounds, most_rounds)):
+        is_counted = number >= scenario.warm_up_rounds
+        # Every other round goes the other way round, so that nobody is always first.
+        for side in contestants if number % 2 else reversed(contestants):
+            turn = Turn(contestant=side, _server=servers[side.name], label=f"{scenario.name}-{number}", scale=scale)
+            measured = scenario.measure(turn)
+            say(f"{scenario.name}, round {number}, {side.name}: {_described(measured)}")
+            if measured.keys() - samples.keys():
+                raise RuntimeError(f"{scenario.name} measures {sorted(measured.keys() - samples.keys())} undeclared")
+            for name, value in measured.items() if is_counted else ():
+                samples[name].setdefault(side.name, []).append(value)
+    return [Result(figure=figure, samples=samples[figure.name]) for figure in scenario.figures]
+
+
+def _described(measured: Measured) -> str:
+    return ", ".join(f"{name} {value:,.4g}" for name, value in measured.items())

@@ -1,0 +1,111 @@
+"""`make bench`: its figures, its page, and a small run of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.comparison.catalogue import all_scenarios
+from benchmarks.comparison.figures import APACHE_KAFKA, PLAIN, TIDELOG, Figure, Result
+from benchmarks.comparison.plots import ratio_bars
+from benchmarks.comparison.report import Run, render, write
+
+ROOT = Path(__file__).parents[2]
+RATE = Figure(name="produce", unit="MB/s", goal=1.5)
+CPU = Figure(name="CPU", unit="s", more_is_better=False, goal=0.7)
+FREE = Figure(name="pause", unit="s", more_is_better=False)
+
+
+def run(taken_at: str, *results: Result) -> Run:
+    return Run(taken_at=taken_at, kind="full", machine={"memory": "24 GB"}, results=results, rows=[("a", "b", "c")])
+
+
+def result(figure: Figure, **samples: list[float]) -> Result:
+    names = {"ours": TIDELOG, "theirs": APACHE_KAFKA, "plain": PLAIN}
+    return Result(figure=figure, samples={names[side]: values for side, values in samples.items()})
+
+
+def test_a_ratio_is_that_of_the_medians() -> None:
+    assert result(RATE, ours=[1, 30, 100], theirs=[10, 20, 10]).ratio() == 3
+    assert result(RATE, ours=[1], theirs=[2], plain=[4]).ratio(PLAIN) == 2
+    assert result(RATE, ours=[1]).ratio() is None
+
+
+@pytest.mark.parametrize(
+    ("figure", "ratio", "is_reached"),
+    [(RATE, 1.5, True), (RATE, 1.49, False), (CPU, 0.7, True), (CPU, 0.71, False), (FREE, 100, True)],
+)
+def test_a_goal_bounds_the_ratio_on_the_side_that_is_worse(figure: Figure, ratio: float, is_reached: bool) -> None:
+    assert figure.is_reached_by(ratio) is is_reached
+
+
+def test_the_page_has_the_newest_run_and_the_ratios_of_those_before(tmp_path: Path) -> None:
+    write(
+        run("2026-01-01 10:00 UTC", result(RATE, ours=[10], theirs=[10]), result(CPU, ours=[1], theirs=[1])), tmp_path
+    )
+    newest = run(
+        "2026-01-02 10:00 UTC", result(RATE, ours=[30], theirs=[10], plain=[5]), result(CPU, ours=[1], theirs=[1])
+    )
+    text = write(newest, tmp_path).read_text()
+    assert "| produce | MB/s | 30 | 10 | 3 | ≥ 1.5 | 5 | 0.5 |" in text
+    assert "| CPU | s | 1 | 1 | **1** | ≤ 0.7 | – | – |" in text, "a goal that is not reached is bold"
+    assert "| produce | 1 | 3 |" in text
+    assert "| a | b | c |" in text
+    assert len(list((tmp_path / "history").glob("*.json"))) == 2
+
+
+def test_a_page_without_apache_kafka_shows_no_ratio() -> None:
+    alone = run("2026-01-01 10:00 UTC", result(RATE, ours=[10]))
+    assert "| produce | MB/s | 10 | – | – | ≥ 1.5 |" in render(alone, [alone], drawing="full.svg")
+
+
+def test_the_drawing_has_a_bar_for_each_ratio() -> None:
+    drawing = ElementTree.fromstring(ratio_bars([result(RATE, ours=[3], theirs=[1]), result(FREE, ours=[1])]))
+    titles = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == ["produce: 3.00"]
+
+
+def test_a_quick_run_has_the_main_figures() -> None:
+    quick = {figure.name for scenario in all_scenarios() if scenario.quick for figure in scenario.figures}
+    assert {"produce, 100 B", "broker CPU per small request", "start to first produce"} <= quick
+
+
+@pytest.mark.slow
+def test_a_small_run_of_tidelog_alone() -> None:
+    command = [sys.executable, "-m", "benchmarks", "--alone", "--quick", "--scale", "0.005"]
+    done = subprocess.run(
+        [*command, "throughput-1024B-16partitions", "small-requests"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    measured = [line for line in done.stdout.splitlines() if line.startswith("| ") and " | – | – | " in line]
+    assert [line.split(" | ")[0] for line in measured] == [
+        "| produce, 1024 B, 16 partitions",
+        "| broker CPU per GB in, 1024 B, 16 partitions",
+        "| consume, 1024 B, 16 partitions",
+        "| broker CPU per GB out, 1024 B, 16 partitions",
+        "| small requests, 16 connections, one in flight each",
+        "| broker CPU per small request",
+    ]
+
+
+def test_an_unknown_name_is_refused_with_those_that_exist() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "thruput"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "unknown: thruput; known: throughput-100B" in done.stderr
