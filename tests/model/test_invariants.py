@@ -30,7 +30,7 @@ from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.records.batch import parse_header
 from tidelog.records.record import encode_batch
 from tidelog.server.fetching.sessions import FetchPlan, FetchSession, FetchSessions
-from tidelog.server.replicas.replica import PartitionLeadership, Replica
+from tidelog.server.replicas.replica import Replica
 from tidelog.simulation.machines.clock import SeededRandomness
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.local_filesystem import LocalFileSystem
@@ -63,7 +63,7 @@ def replica(tmp_path: Path) -> Replica:
         clock=StoppedClock(),
         flush_wanted=lambda _: None,
     )
-    leader.become_leader(PartitionLeadership(leader=1, leader_epoch=0, replicas=(1, 2), in_sync=(1, 2)), leader_rules())
+    leader.become_leader(PartitionImage(leader=1, leader_epoch=0, replicas=(1, 2), isr=(1, 2)), leader_rules())
     for number in range(3):
         batch = encode_batch(
             [(NOW, None, b"value", ())],

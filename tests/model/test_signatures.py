@@ -18,8 +18,8 @@ _PAIR = "the two columns of an index, whatever they mean"
 _CALLABLE = "an implementation of `Eligible`, which is called for every follower at every append"
 EXCEPTIONS = {
     "partition.progress.everybody_eligible": _CALLABLE,
-    "server.replicas.registry.Replicas._eligible": _CALLABLE,
-    "server.replicas.registry.is_current": _CALLABLE,
+    "server.replicas.reconciling.Reconciler._eligible": _CALLABLE,
+    "server.replicas.reconciling.is_current": _CALLABLE,
     "storage.files.filesystem.Readable.read": _AS_PREAD,
     "storage.files.local_filesystem.LocalFile.read": _AS_PREAD,
     "storage.files.local_filesystem._read": _AS_PREAD,

@@ -158,12 +158,12 @@ async def test_a_controller_deposed_in_the_turn_of_its_append_is_told_so(
     quorum = broker.running.node.control.quorum
 
     async def deposed_before_the_commit() -> None:
-        quorum._lead(Leadership(epoch=quorum.epoch + 1, leader_id=None))
+        quorum._lead(Leadership(epoch=quorum.replica.epoch + 1, leader_id=None))
 
     monkeypatch.setattr(quorum, "_flush_and_report", deposed_before_the_commit)
     record = ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1")
     with pytest.raises(ApiError, match="controller"):
-        await asyncio.wait_for(quorum.append([record], quorum.epoch), 10)
+        await asyncio.wait_for(quorum.append([record], quorum.replica.epoch), 10)
 
 
 # -- nothing is left behind ------------------------------------------------------------------------------------------

@@ -153,11 +153,11 @@ def test_a_voter_that_alone_is_refused_by_the_leader_does_not_disturb_the_others
         lonely = next(number for number in (1, 2, 3) if number != controller)
         running = cluster.node(controller).running
         assert running is not None
-        epoch = running.node.control.quorum.epoch
+        epoch = running.node.control.quorum.replica.epoch
         cluster.world.fabric.link(f"node-{lonely}", f"node-{controller}").rejects = True
         cluster.world.fabric.break_connections(f"node-{lonely}", share=1.0)
         await asyncio.sleep(5.0)
         assert cluster.controller() == controller
-        assert running.node.control.quorum.epoch == epoch
+        assert running.node.control.quorum.replica.epoch == epoch
 
     play(script, seed=seed, properties=DEFAULTS)

@@ -17,6 +17,7 @@ import pytest
 from tidelog.controller import in_sync
 from tidelog.controller.departures import Departures
 from tidelog.coordinators.groups import offset_commit
+from tidelog.metadata.image import PartitionImage
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.progress import PartitionProgress
 from tidelog.protocol.api import response_class
@@ -26,8 +27,8 @@ from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.shard_runtime import ShardRuntime
 from tidelog.server.declaration import Api
 from tidelog.server.replicas import replica as replica_module
-from tidelog.server.replicas.registry import Replicas, is_current
-from tidelog.server.replicas.replica import LeaderRules, PartitionLeadership, Replica
+from tidelog.server.replicas.reconciling import Reconciler, is_current
+from tidelog.server.replicas.replica import LeaderRules, Replica
 from tidelog.server.replicas.waits import FetchWait, FetchWaits
 from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.routing.context import RequestContext
@@ -124,10 +125,10 @@ def serve_beyond_the_watermark(patch: pytest.MonkeyPatch) -> None:
 def cut_at_the_watermark(patch: pytest.MonkeyPatch) -> None:
     """What Kafka did before KIP-101."""
 
-    def become_follower(original: Any, self: Replica, leadership: PartitionLeadership) -> None:
-        if leadership.leader_epoch != self.leader_epoch:
+    def become_follower(original: Any, self: Replica, partition: PartitionImage) -> None:
+        if partition.leader_epoch != self.leader_epoch:
             self.log.truncate_to(self.log.high_watermark, now_ms=NOW_MS)
-        original(self, leadership)
+        original(self, partition)
 
     wrap(patch, Replica, "become_follower", become_follower)
 
@@ -160,9 +161,9 @@ def count_an_in_sync_set_that_was_not_granted(patch: pytest.MonkeyPatch) -> None
 
 
 def forget_producers_on_fail_over(patch: pytest.MonkeyPatch) -> None:
-    def begin(original: Any, self: Replica, leadership: PartitionLeadership, rules: LeaderRules) -> PartitionProgress:
+    def begin(original: Any, self: Replica, partition: PartitionImage, rules: LeaderRules) -> PartitionProgress:
         self.log.producer_states.reset(self.log.log_end_offset)
-        progress: PartitionProgress = original(self, leadership, rules)
+        progress: PartitionProgress = original(self, partition, rules)
         return progress
 
     wrap(patch, Replica, "_begin_to_lead", begin)
@@ -187,7 +188,7 @@ def keep_offsets_of_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
 
 def keep_the_directory_of_a_replaced_disk(patch: pytest.MonkeyPatch) -> None:
     """The replica is in sync again, but may not be elected: the metadata still names a directory that is gone."""
-    patch.setattr(DirectoryAssignments, "compare", lambda self, image, topics: None)
+    patch.setattr(DirectoryAssignments, "compare", lambda self, topics: None)
     wrap(
         patch,
         in_sync,
@@ -196,7 +197,7 @@ def keep_the_directory_of_a_replaced_disk(patch: pytest.MonkeyPatch) -> None:
             image.is_active(state.broker_id) and state.broker_epoch in (-1, image.brokers[state.broker_id].epoch)
         ),
     )
-    patch.setattr(Replicas, "_eligible", lambda self, at, *broker: is_current(self._image, *broker))
+    patch.setattr(Reconciler, "_eligible", lambda self, at, *broker: is_current(self.image(), *broker))
 
 
 # -- mistakes between nodes ------------------------------------------------------------------------------------------

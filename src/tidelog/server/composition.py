@@ -45,8 +45,12 @@ from tidelog.server.quorum.peers import Peers
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.server.quorum.runtime import QuorumRuntime
 from tidelog.server.quorum.snapshots import SnapshotTaker
+from tidelog.server.quorum.talks import QuorumTalks
+from tidelog.server.replicas.damage import Damage
 from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.moves import ReplicaMoves
+from tidelog.server.replicas.placement import ReplicaPlacement
+from tidelog.server.replicas.reconciling import Reconciler
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.storage_failures import StorageFailures
@@ -87,11 +91,12 @@ def compose_control(
     heard: Notice[[int]] = Notice()
     log = QuorumLog.open(directory, ports.filesystem, ports.clock, settings.metadata_log_config(config))
     metadata = MetadataFollower(log, directory.meta.cluster_id, acting_failed)
+    wire = settings.quorum_wire(config, directory.meta, voters)
+    peers = Peers(ports.network, voters.get, settings.connection_settings(config))
     quorum = QuorumRuntime(
-        settings=quorum_settings,
         log=log,
-        wire=settings.quorum_wire(config, directory.meta, voters),
-        peers=Peers(ports.network, voters.get, settings.connection_settings(config)),
+        wire=wire,
+        talks=QuorumTalks(settings=quorum_settings, wire=wire, peers=peers),
         clock=ports.clock,
         randomness=ports.randomness,
         memory=ElectionMemory(settings=quorum_settings, log=log, filesystem=ports.filesystem),
@@ -143,7 +148,7 @@ def _control_plane(
 
     def connection_lost(node_id: int) -> None:
         """A controller that has lost a broker's connection wonders whether the broker is alive: say so at once."""
-        if node_id == quorum.leader_id:
+        if node_id == quorum.replica.leader_id:
             controller_changed()
 
     leadership_changed.listen(elected)
@@ -230,28 +235,39 @@ def compose_broker(
     flush_wanted: Notice[[Replica]] = Notice()
     replicas = Replicas(
         broker_id=config.node_id,
-        directories=list(directories),
+        image=image,
+        directories=directories,
         clock=ports.clock,
+        damage=Damage(config.node_id),
         storage_failing=storage_failing,
         shortage=shortage,
+    )
+    reconciler = Reconciler(
+        live=basis.live,
+        image=image,
+        replicas=replicas,
+        placement=ReplicaPlacement(live=basis.live, replicas=replicas),
+        clock=ports.clock,
         flush_wanted=flush_wanted,
     )
     flusher = ReplicaFlusher(ports.clock, replicas.storage_failed)
     flush_wanted.listen(flusher.begin)
-    replication = _replication(basis, replicas, flusher, authority or QuorumAuthority(control.channel))
+    replication = _replication(basis, reconciler.placement, flusher, authority or QuorumAuthority(control.channel))
     storage_failures = StorageFailures(
         image=image,
         metrics=basis.metrics,
-        directories=replication.directories,
+        compare_directories=replication.directories.compare,
         directory_failed=lifecycle.directory_failed,
     )
     storage_failing.listen(storage_failures.failing)
     shortage.listen(storage_failures.shortage)
-    return _node(basis, replicas, flusher, replication)
+    return _node(basis, reconciler, flusher, replication)
 
 
-def _replication(basis: _Basis, replicas: Replicas, flusher: ReplicaFlusher, authority: InSyncAuthority) -> Replication:
-    ports = basis.ports
+def _replication(
+    basis: _Basis, placement: ReplicaPlacement, flusher: ReplicaFlusher, authority: InSyncAuthority
+) -> Replication:
+    ports, replicas = basis.ports, placement.replicas
     throttles = ReplicationThrottles(broker_id=basis.broker_id, clock=ports.clock, config=basis.live.config)
     following = Following(
         broker_id=basis.broker_id,
@@ -272,9 +288,9 @@ def _replication(basis: _Basis, replicas: Replicas, flusher: ReplicaFlusher, aut
         fetchers=Fetchers(following),
         in_sync=InSyncSets(broker_id=basis.broker_id, broker_epoch=basis.broker_epoch, authority=authority),
         directories=DirectoryAssignments(
-            broker_id=basis.broker_id,
             broker_epoch=basis.broker_epoch,
-            replicas=replicas,
+            image=basis.image,
+            placement=placement,
             channel=basis.control.channel,
         ),
         throttles=throttles,
@@ -314,15 +330,15 @@ def _coordinators(basis: _Basis, replicas: Replicas) -> _Coordinators:
     )
 
 
-def _node(basis: _Basis, replicas: Replicas, flusher: ReplicaFlusher, replication: Replication) -> Node:
+def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replication: Replication) -> Node:
     live, image, ports, control, metrics = basis.live, basis.image, basis.ports, basis.control, basis.metrics
-    config = live.config
+    config, replicas = live.config, reconciler.replicas
     cleaning = Cleaning(live=live, replicas=replicas, clock=ports.clock)
     moves = ReplicaMoves(
-        broker_id=basis.broker_id,
         replicas=replicas,
+        placement=reconciler.placement,
         image=image,
-        directories=replication.directories,
+        compare_directories=replication.directories.compare,
         throttle=replication.throttles.moving,
         is_compacted=cleaning.is_compacted,
         clock=ports.clock,
@@ -330,8 +346,8 @@ def _node(basis: _Basis, replicas: Replicas, flusher: ReplicaFlusher, replicatio
     coordinators = _coordinators(basis, replicas)
     image_follower = ImageFollower(
         live=live,
-        image=image,
         replicas=replicas,
+        reconciler=reconciler,
         replication=replication,
         groups=coordinators.groups,
         transactions=coordinators.transactions,
@@ -361,7 +377,7 @@ def _node(basis: _Basis, replicas: Replicas, flusher: ReplicaFlusher, replicatio
             flusher=flusher,
             cleaning=cleaning,
             connections=connections,
-            follow_topics=image_follower.follow_topics,
+            follow_postponed=image_follower.follow_postponed,
             clock=ports.clock,
             filesystem=ports.filesystem,
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
@@ -14,7 +14,9 @@ from tidelog.network.later import Later
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.transactions import TransactionCoordinator
-from tidelog.server.replicas.registry import MissingLogs, Replicas
+from tidelog.server.replicas.placement import MissingLogs
+from tidelog.server.replicas.reconciling import Reconciler
+from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replication.runtime import Replication
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.files.filesystem import StorageFailure
@@ -26,22 +28,22 @@ TOPICS_PER_STEP = 50
 
 
 class ImageFollower:
-    """The `ImageActor` of a broker. `image` is the one that clients see."""
+    """The `ImageActor` of a broker."""
 
     def __init__(
         self,
         *,
         live: LiveConfig,
-        image: Callable[[], ClusterImage],
         replicas: Replicas,
+        reconciler: Reconciler,
         replication: Replication,
         groups: GroupCoordinator,
         transactions: TransactionCoordinator,
         clock: Clock,
     ) -> None:
         self._live = live
-        self._image = image
         self._replicas = replicas
+        self._reconciler = reconciler
         self._replication = replication
         self._groups = groups
         self._transactions = transactions
@@ -54,22 +56,26 @@ class ImageFollower:
 
     def follow_topics(self, topics: Iterable[str]) -> None:
         """Bring the replicas of these topics in step with the image, and tell the controller where they are."""
-        image = self._image()
         names = list(topics)
-        max_lag_ms = self._live.config.replica_lag_time_max_ms
-        self._replicas.reconcile(image, self._live.settings_of, max_lag_ms, names)
-        self._replication.directories.compare(image, names)
+        self._reconciler.reconcile(names)
+        self._replication.directories.compare(names)
+
+    def follow_postponed(self) -> None:
+        """Replicas that could not be opened for want of descriptors."""
+        topics = self._reconciler.take_postponed()
+        if topics:
+            self.follow_topics(topics)
 
     def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         """Have a thread make the logs of new partitions, before anybody learns of them."""
         topics = dict.fromkeys(topic.name for topic in delta.topics_created)
         topics.update(dict.fromkeys(change.topic for change in delta.partitions if change.after is not None))
-        wanted = self._replicas.missing(image, lambda topic: self._live.settings_of(topic, image), topics)
+        wanted = self._reconciler.placement.missing(image, topics)
         return Later.run(self._make_logs(wanted)) if wanted else None
 
     async def _make_logs(self, wanted: MissingLogs) -> None:
         loop = asyncio.get_running_loop()
-        for directory, logs in wanted:
+        for directory, logs in wanted.items():
             for start in range(0, len(logs), LOGS_PER_JOB):
                 chunk = logs[start : start + LOGS_PER_JOB]
                 job = loop.run_in_executor(None, directory.create_logs, chunk, self._clock.now_ms())

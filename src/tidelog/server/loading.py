@@ -73,8 +73,7 @@ class LogLoading:
             reports[directory] = report
             interrupted.extend((each, directory) for each in report.moving)
         unusable = replicas.damage.after_loading(self._image(), reports, self._log_config, self._clock.now_ms())
-        for topic_partition, topic_id in unusable.items():
-            replicas.set_unusable(topic_partition, topic_id)
+        replicas.unusable.update(unusable)
         return interrupted
 
     def _log_config(self, topic: str) -> LogConfig:

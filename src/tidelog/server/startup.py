@@ -41,6 +41,7 @@ from tidelog.server.opening import (
 from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.election_memory import DamagedQuorumState
+from tidelog.server.replicas.strays import set_aside_duplicates, set_aside_strays
 from tidelog.server.routing.router import Router
 from tidelog.server.signals import asked_to_stop
 from tidelog.server.wiring import broker_router, controller_router
@@ -123,7 +124,7 @@ class RunningNode:
     @property
     def knows_its_past(self) -> bool:
         """Whether this node votes: not while its disk is new and it has not caught up with the other controllers."""
-        return self._control is not None and not self._control.quorum.is_forgetful
+        return self._control is not None and not self._control.quorum.replica.is_forgetful
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
@@ -241,8 +242,8 @@ class RunningNode:
             metadata_directory=metadata_directory(self._config, self._directories),
         )
         interrupted_moves = await loading.load()
-        replicas.set_aside_strays(node.image)
-        replicas.set_aside_duplicates(node.image)
+        set_aside_strays(replicas, node.image)
+        set_aside_duplicates(replicas, node.image)
         node.control.metadata.publisher.begin(follower)
         follower.follow_topics(node.image.topics)
         node.replication.start()

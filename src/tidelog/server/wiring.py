@@ -259,7 +259,7 @@ def controller_router(
         ApiKey.ENVELOPE: open_envelope,
         ApiKey.BROKER_HEARTBEAT: partial(broker_heartbeat.handle, controller.absent_brokers.heartbeat_came, here),
         ApiKey.DESCRIBE_CLUSTER: partial(
-            describe_cluster.describe_controllers, config, metadata, lambda: quorum.leader_id
+            describe_cluster.describe_controllers, config, metadata, lambda: quorum.replica.leader_id
         ),
         ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, metadata, configuration),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: AlterConfigsHandler(

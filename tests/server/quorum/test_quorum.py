@@ -117,6 +117,6 @@ async def test_a_node_whose_metadata_contradicts_itself_gives_up(tmp_path: Path)
         # No decision of a controller says this. Every node finds out when it applies it.
         nonsense = PartitionChangeRecord(topic_id=b"no such topic id", partition_id=0, isr=[1])
         with pytest.raises(ApiError, match="active controller"):
-            await quorum.append([nonsense], quorum.epoch)
+            await quorum.append([nonsense], quorum.replica.epoch)
         await cluster.until(cluster.running[controller].failed.is_set, "that the node gives up")
         assert isinstance(cluster.running[controller].failure, BrokenMetadata)

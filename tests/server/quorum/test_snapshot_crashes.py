@@ -80,7 +80,7 @@ class History:
 
     def take_snapshot(self, epoch: int = 1) -> None:
         snapshot_id = SnapshotId(self.log.end_offset, epoch)
-        self.log.write_snapshot(snapshot_id, pieces(snapshot_id))
+        self.log.snapshots.write(snapshot_id, pieces(snapshot_id))
         self.log.snapshot_written(snapshot_id, KEEP_NOTHING)
 
     def least_end(self, point: int) -> int:
@@ -178,7 +178,7 @@ async def test_a_crash_while_several_segments_are_dropped_leaves_no_gap() -> Non
 
     history, start = begin(prepare)
     snapshot_id = SnapshotId(history.log.end_offset, 1)
-    history.log.write_snapshot(snapshot_id, pieces(snapshot_id))
+    history.log.snapshots.write(snapshot_id, pieces(snapshot_id))
     # What is committed while the snapshot is written is in the log alone.
     history.append(2)
     history.log.snapshot_written(snapshot_id, KEEP_NOTHING)

@@ -13,12 +13,13 @@ from support.default_settings import leader_rules, log_config
 from support.log_harness import NOW, PARTITION, TOPIC_ID, Harness, UnsyncedFileSystem
 from support.transcripts import Scripted
 
+from tidelog.metadata.image import PartitionImage
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.divergence import diverging_epoch, truncation_offset
 from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.record import decode_all
-from tidelog.server.replicas.replica import PartitionLeadership, Replica
+from tidelog.server.replicas.replica import Replica
 from tidelog.storage.log.results import AppendRefusal, ReadResult
 
 
@@ -61,7 +62,7 @@ class ScriptedReplicas(Scripted):
         super().__init__()
         self._directory = directory
         self._brokers: dict[int, _Broker] = {}
-        self._leadership: PartitionLeadership | None = None
+        self._leadership: PartitionImage | None = None
 
     def close(self) -> None:
         for broker in self._brokers.values():
@@ -77,11 +78,11 @@ class ScriptedReplicas(Scripted):
 
     def do_lead(self, leader: str, epoch: str, *in_sync: str) -> None:
         """The controller has decided who leads in which epoch, and who is in sync. All that run learn of it."""
-        self._leadership = PartitionLeadership(
+        self._leadership = PartitionImage(
             leader=int(leader),
             leader_epoch=int(epoch),
             replicas=tuple(self._brokers),
-            in_sync=tuple(map(int, in_sync)),
+            isr=tuple(map(int, in_sync)),
             partition_epoch=int(epoch),
         )
         for broker in self._brokers.values():

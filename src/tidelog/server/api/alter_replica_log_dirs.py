@@ -60,7 +60,7 @@ class AlterReplicaLogDirsHandler:
             return ErrorCode.KAFKA_STORAGE_ERROR
         replica = self._replicas.get(*topic_partition)
         if replica is None:
-            self._replicas.preferred_directories[topic_partition] = target
+            self._moves.prefer(topic_partition, target)
             known = self._metadata.image.partition(*topic_partition) is not None
             return ErrorCode.REPLICA_NOT_AVAILABLE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if replica.offline:

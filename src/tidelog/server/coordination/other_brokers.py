@@ -28,14 +28,14 @@ from tidelog.protocol.messages.write_txn_markers_request import (
 )
 from tidelog.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.quorum.peers import Peers, UnknownPeer
+from tidelog.server.quorum.peers import Peers
 
 logger = logging.getLogger(__name__)
 
 # So many markers go in one request; each is one append on the other side.
 MARKERS_PER_REQUEST = 500
 
-_UNREACHABLE = (ConnectionProblem, UnsupportedByBroker, UnknownPeer, OSError, TimeoutError)
+_UNREACHABLE = (ConnectionProblem, UnsupportedByBroker, OSError, TimeoutError)
 
 
 @dataclass(slots=True)

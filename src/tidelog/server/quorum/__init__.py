@@ -3,6 +3,9 @@
 control_plane.py      all of it put together: log, replica, image, controller
 settings.py           what the configuration comes to for the quorum
 runtime.py            drives a `QuorumReplica`: one event at a time
+talks.py              what it asks other nodes, and which of them answer
+commit_waits.py       those who wait until the leader's records are committed
+patience.py           work on the log that waits for a descriptor instead of failing
 election_memory.py    what a voter must remember: its last vote
 quorum_log.py         the metadata log as the quorum sees it
 snapshots.py          takes snapshots when they are due, and drops old ones

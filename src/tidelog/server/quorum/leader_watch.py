@@ -69,7 +69,7 @@ class LeaderWatch:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            leader_id = self._quorum.attached_leader_id
-            said = self._absence.look(leader_id, self._clock.monotonic_ms(), self._quorum.silent_voters())
+            leader_id = self._quorum.replica.attached_leader_id
+            said = self._absence.look(leader_id, self._clock.monotonic_ms(), self._quorum.talks.silent_voters())
             if said is not None:
                 logger.log(logging.WARNING if leader_id is None else logging.INFO, "%s", said)

@@ -22,7 +22,6 @@ from tidelog.protocol.messages.broker_registration_request import BrokerRegistra
 from tidelog.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from tidelog.server.quorum.channel import ControllerChannel
 from tidelog.server.quorum.metadata import MetadataFollower
-from tidelog.server.quorum.peers import UnknownPeer
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +154,7 @@ class BrokerLifecycle:
         timeout = self._config.broker_heartbeat_interval_ms / 1000
         try:
             response = await self._channel.try_once(request, BrokerHeartbeatResponse, timeout)
-        except (ApiError, ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
+        except (ApiError, ConnectionProblem, UnsupportedByBroker) as problem:
             logger.debug("heartbeat: %s", problem)
             return None
         if response.error_code in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):

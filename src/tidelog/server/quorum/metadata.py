@@ -39,7 +39,7 @@ class MetadataFollower:
         self.applied: Notice[[]] = Notice()
         latest = log.latest_snapshot
         if latest is not None:
-            self._restore(latest, log.load_snapshot(latest))
+            self._restore(latest, log.snapshots.load(latest))
         self.publisher = ImagePublisher(self.latest, finished=self._wake, failed=failed)
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tidelog.config.listeners import HostPort
-from tidelog.network.client_connection import ClientConnection, ConnectionSettings, open_connection
+from tidelog.network.client_connection import CannotConnect, ClientConnection, ConnectionSettings, open_connection
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import Network
 from tidelog.protocol.schema import Message
@@ -17,13 +18,8 @@ R = TypeVar("R", bound=Message)
 # On a host that is there the answer comes at once; one that says nothing is not waited for.
 REFUSAL_SECONDS = 0.3
 
-Address = Callable[[int], HostPort | None]
 
-
-class UnknownPeer(Exception):
-    """Nobody knows where the node is."""
-
-
+@dataclass(slots=True, eq=False)
 class Peers:
     """One connection to each node, shared by all who talk to it.
 
@@ -31,47 +27,40 @@ class Peers:
     own.
     """
 
-    def __init__(
-        self,
-        network: Network,
-        address_of: Address,
-        settings: ConnectionSettings,
-        lost: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._network = network
-        self._address_of = address_of
-        self._settings = settings
-        self._staging = StagingArea()
-        self._connections: dict[int, tuple[HostPort, ClientConnection]] = {}
-        self._opening: dict[int, asyncio.Lock] = {}
-        # Called when a connection has ended, whoever ended it.
-        self._lost = lost
+    network: Network
+    address_of: Callable[[int], HostPort | None]
+    settings: ConnectionSettings
+    # Called when a connection has ended, whoever ended it.
+    lost: Callable[[int], None] = lambda _: None
+    _staging: StagingArea = field(default_factory=StagingArea, init=False)
+    _connections: dict[int, tuple[HostPort, ClientConnection]] = field(default_factory=dict, init=False)
+    _opening: dict[int, asyncio.Lock] = field(default_factory=dict, init=False)
 
     async def ask(self, node_id: int, request: Message, expected: type[R], timeout_ms: float | None = None) -> R:
-        """Raises UnknownPeer, ConnectionProblem or UnsupportedByBroker."""
+        """Raises ConnectionProblem or UnsupportedByBroker."""
         connection = await self._connection(node_id)
         return await connection.request(request, expected, timeout_ms=timeout_ms)
 
     async def _connection(self, node_id: int) -> ClientConnection:
         lock = self._opening.setdefault(node_id, asyncio.Lock())
         async with lock:
-            address = self._address_of(node_id)
+            address = self.address_of(node_id)
             if address is None:
-                raise UnknownPeer(f"there is no address for node {node_id}")
+                raise CannotConnect(f"there is no address for node {node_id}")
             known = self._connections.get(node_id)
             if known is not None and not known[1].closed and known[0] == address:
                 return known[1]
             if known is not None:
                 known[1].close()
-            connection = await open_connection(self._network, address.host, address.port, self._settings, self._staging)
+            connection = await open_connection(self.network, address.host, address.port, self.settings, self._staging)
             self._connections[node_id] = (address, connection)
-            connection.ended.add_done_callback(lambda _: self._lost(node_id))
+            connection.ended.add_done_callback(lambda _: self.lost(node_id))
             return connection
 
     async def refuses(self, node_id: int) -> bool:
         """Whether no process listens any more where the node does: its process is gone."""
-        address = self._address_of(node_id)
-        return address is not None and await self._network.refuses(address.host, address.port, REFUSAL_SECONDS)
+        address = self.address_of(node_id)
+        return address is not None and await self.network.refuses(address.host, address.port, REFUSAL_SECONDS)
 
     def close(self) -> None:
         for _, connection in self._connections.values():

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from tidelog.consensus.effects import FetchedAppend, LeaderChangeAppend, SnapshotChunk
-from tidelog.consensus.messages import SnapshotId
+from tidelog.consensus.messages import Answer, FetchAnswer, FetchSnapshotAnswer, SnapshotId
 from tidelog.consensus.snapshots import RestartLog, SnapshotRules, next_log_start, plan_opening
 from tidelog.metadata.records import METADATA_VERSION, decode_record, encode_record
 from tidelog.metadata.snapshot_file import SnapshotContent
+from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
@@ -41,6 +43,8 @@ METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
 METADATA_PARTITION = TopicPartition(CLUSTER_METADATA_TOPIC, 0)
 
 READ_CHUNK_BYTES = 1 << 20
+# However much a follower asks for, an answer must fit into a frame.
+MAX_PIECE_BYTES = 8 * 1024 * 1024
 # Bounds the batch that a replica has to take whole.
 MAX_RECORDS_PER_BATCH = 2_000
 
@@ -68,7 +72,8 @@ class QuorumLog:
         self._filesystem = filesystem
         self._directory = directory
         self._clock = clock
-        self._snapshots = snapshots
+        # One that is written in a thread is counted on with `snapshot_written`.
+        self.snapshots = snapshots
 
     @classmethod
     def open(cls, directory: LogDirectory, filesystem: FileSystem, clock: Clock, config: LogConfig) -> QuorumLog:
@@ -87,7 +92,7 @@ class QuorumLog:
         """Finish what a crash has interrupted, so that the log begins where a snapshot ends."""
         log = self._log
         plan = plan_opening(
-            self._snapshots.ids,
+            self.snapshots.ids,
             start_offset=log.log_start_offset,
             end_offset=log.log_end_offset,
             epoch_at=log.leader_epochs.epoch_for_offset,
@@ -129,11 +134,11 @@ class QuorumLog:
     @property
     def earliest_snapshot(self) -> SnapshotId | None:
         start_offset = self._log.log_start_offset
-        return next((each for each in self._snapshots.ids if each.end_offset == start_offset), None)
+        return next((each for each in self.snapshots.ids if each.end_offset == start_offset), None)
 
     @property
     def latest_snapshot(self) -> SnapshotId | None:
-        return self._snapshots.stored[-1].id if self._snapshots.stored else None
+        return self.snapshots.stored[-1].id if self.snapshots.stored else None
 
     # -- effects -------------------------------------------------------------------------------------------------
 
@@ -193,46 +198,34 @@ class QuorumLog:
 
     # -- snapshots -----------------------------------------------------------------------------------------------
 
-    def write_snapshot(self, snapshot_id: SnapshotId, pieces: Iterable[bytes]) -> None:
-        """In a thread; then `snapshot_written`. Raises StorageFailure."""
-        self._snapshots.write(snapshot_id, pieces)
-
     def snapshot_written(self, snapshot_id: SnapshotId, rules: SnapshotRules) -> None:
         """Count on it from now on, and drop what the rules allow. Raises StorageFailure."""
         try:
-            self._snapshots.add(snapshot_id)
+            self.snapshots.add(snapshot_id)
         except OSError as error:
             raise StorageFailure(f"reading the snapshot {snapshot_id}", error) from error
         # Only whole segments can be dropped: the one that is written now ends with what the snapshot contains.
         self._log.roll(self._clock.now_ms())
         while start := next_log_start(
-            rules, self._snapshots.stored, log_bytes=self._log.size, now_ms=self._clock.now_ms()
+            rules, self.snapshots.stored, log_bytes=self._log.size, now_ms=self._clock.now_ms()
         ):
             logger.info("dropping the metadata log before offset %d", start.end_offset)
             self._start_at(start)
 
-    def load_snapshot(self, snapshot_id: SnapshotId) -> SnapshotContent:
-        """Raises CorruptSnapshot, StorageFailure."""
-        return self._snapshots.load(snapshot_id)
-
-    def read_snapshot(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes] | None:
-        """(size, bytes) for a follower; None if there is no such snapshot. Raises StorageFailure."""
-        return self._snapshots.read(snapshot_id, position, max_bytes)
-
     def store_chunk(self, chunk: SnapshotChunk) -> SnapshotContent | None:
         """Keep a piece of a fetched snapshot. After the last one the log goes on, empty, where the snapshot ends, and
         the content is returned. Raises CorruptSnapshot if the pieces make no snapshot, StorageFailure."""
-        self._snapshots.write_fetched(chunk)
+        self.snapshots.write_fetched(chunk)
         if not chunk.is_last:
             return None
-        content = self._snapshots.finish_fetched(chunk.snapshot_id)
+        content = self.snapshots.finish_fetched(chunk.snapshot_id)
         self._restart_at(chunk.snapshot_id)
         return content
 
     def _restart_at(self, snapshot_id: SnapshotId) -> None:
         now_ms = self._clock.now_ms()
         self._remove(self._directory.truncate_fully(METADATA_PARTITION, snapshot_id.end_offset, now_ms=now_ms))
-        self._snapshots.remove_before(snapshot_id)
+        self.snapshots.remove_before(snapshot_id)
 
     def _start_at(self, snapshot_id: SnapshotId) -> None:
         """Drop what the snapshot contains. First the log, then older snapshots: one that fits is always there.
@@ -247,7 +240,7 @@ class QuorumLog:
             log.advance_log_start(segment.base_offset)
             self._remove(log.delete_old_segments(now_ms))
         log.advance_log_start(snapshot_id.end_offset)
-        self._snapshots.remove_before(snapshot_id)
+        self.snapshots.remove_before(snapshot_id)
 
     def _remove(self, removals: Sequence[FileRemoval]) -> None:
         """At once: nobody else reads these files. They have other names already, which must survive a crash."""
@@ -269,10 +262,25 @@ class QuorumLog:
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def read_bytes(self, offset: int, max_bytes: int) -> bytes:
-        """Undecoded batches for a follower, at least one if there is any."""
-        result = self._log.read(offset, max_bytes=max_bytes, min_one_batch=True)
-        return b"" if isinstance(result, OffsetOutOfRange) else result.records
+    def with_bytes(self, answer: Answer) -> Answer:
+        """The answer with what a follower is to get of the log, or of a snapshot. Raises StorageFailure."""
+        if isinstance(answer, FetchAnswer) and answer.read_from is not None:
+            # At least one batch if there is any.
+            result = self._log.read(answer.read_from, max_bytes=answer.max_bytes, min_one_batch=True)
+            return replace(answer, records=b"" if isinstance(result, OffsetOutOfRange) else result.records)
+        if isinstance(answer, FetchSnapshotAnswer) and answer.to_be_read:
+            return self._with_piece(answer)
+        return answer
+
+    def _with_piece(self, answer: FetchSnapshotAnswer) -> FetchSnapshotAnswer:
+        max_bytes = min(answer.max_bytes, MAX_PIECE_BYTES)
+        found = self.snapshots.read(answer.snapshot_id, answer.position, max_bytes)
+        if found is None:
+            return replace(answer, error=ErrorCode.SNAPSHOT_NOT_FOUND, to_be_read=False)
+        size, data = found
+        if answer.position >= size:
+            return replace(answer, error=ErrorCode.POSITION_OUT_OF_RANGE, to_be_read=False)
+        return replace(answer, size=size, data=data, to_be_read=False)
 
     def read_records(self, first_offset: int, end_offset: int) -> Iterator[MetadataBatch]:
         """Each batch in between."""

@@ -69,7 +69,7 @@ class SnapshotTaker:
             metadata_version=metadata_version(image.features),
         )
         loop = asyncio.get_running_loop()
-        self._writing = loop.run_in_executor(None, self._log.write_snapshot, snapshot_id, pieces)
+        self._writing = loop.run_in_executor(None, self._log.snapshots.write, snapshot_id, pieces)
         await asyncio.shield(self._writing)
         await self._quorum.between_steps(lambda: self._log.snapshot_written(snapshot_id, self._rules))
         logger.info("took a snapshot of the metadata up to offset %d", snapshot_id.end_offset)

@@ -1,6 +1,9 @@
 """The replicas of a broker: their logs, who waits for them, and what happens when a disk fails.
 
-registry.py          all of them, kept in step with the cluster image
+registry.py          all of them: where requests find them, and what happens to them
+reconciling.py       makes them what the cluster image says
+placement.py         in which log directory each is made, and which the controller has to know of
+strays.py            logs on disk that are no replicas of this broker
 replica.py           one replica: the log, and what is known about the others
 waits.py             producers wait for the high watermark, readers for bytes
 flusher.py           brings logs to the device in a thread

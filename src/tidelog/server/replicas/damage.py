@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
@@ -21,12 +22,12 @@ from tidelog.storage.recovery.damage import DamagedLog, remedy_for
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
 class Damage:
     """`partitions` are those of which a part, or everything, cannot be read."""
 
-    def __init__(self, broker_id: int) -> None:
-        self._broker_id = broker_id
-        self.partitions: set[TopicPartition] = set()
+    broker_id: int
+    partitions: set[TopicPartition] = field(default_factory=set, init=False)
 
     def after_loading(
         self,
@@ -45,7 +46,7 @@ class Damage:
             for topic_partition, problem in (report.failures | report.damaged).items():
                 topic = image.topics.get(topic_partition.topic)
                 partition = None if topic is None else topic.partitions.get(topic_partition.partition)
-                if topic is None or partition is None or self._broker_id not in partition.replicas:
+                if topic is None or partition is None or self.broker_id not in partition.replicas:
                     continue
                 if any(topic_partition in other.logs for other in reports if other is not directory):
                     # It has moved there, or is to be found there as well.
@@ -78,7 +79,7 @@ class Damage:
         """
         log = directory.logs[topic_partition]
         partition = topic.partitions.get(topic_partition.partition)
-        if partition is None or log.log_end_offset == 0 or self._broker_id not in partition.replicas:
+        if partition is None or log.log_end_offset == 0 or self.broker_id not in partition.replicas:
             return True
         if self._others_have(partition):
             return True
@@ -92,7 +93,7 @@ class Damage:
 
     def _others_have(self, partition: PartitionImage) -> bool:
         """Whether others are in sync and nobody counts on this replica."""
-        return bool(partition.isr) and self._broker_id not in (*partition.isr, *partition.eligible_leaders)
+        return bool(partition.isr) and self.broker_id not in (*partition.isr, *partition.eligible_leaders)
 
     def _tell(self, topic_partition: TopicPartition, problem: str) -> None:
         self.partitions.add(topic_partition)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
 
 from tidelog.metadata.image import ClusterImage
-from tidelog.model.ids import Uuid
+from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.partition.throttle import RateLimit
+from tidelog.server.replicas.placement import ReplicaPlacement, directory_id
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
@@ -43,36 +43,23 @@ class Move:
     task: asyncio.Task[None] | None = None
 
 
-class DirectoryComparison(Protocol):
-    """Tells the controller about replicas that are in another directory than the metadata says."""
-
-    def compare(self, image: ClusterImage, topics: Iterable[str]) -> None: ...
-
-
+@dataclass(slots=True, kw_only=True, eq=False)
 class ReplicaMoves:
     """At most one for each replica."""
 
-    def __init__(
-        self,
-        *,
-        broker_id: int,
-        replicas: Replicas,
-        image: Callable[[], ClusterImage],
-        directories: DirectoryComparison,
-        throttle: RateLimit,
-        is_compacted: Callable[[Log], bool],
-        clock: Clock,
-    ) -> None:
-        self._broker_id = broker_id
-        self._replicas = replicas
-        self._image = image
-        self._directories = directories
-        self._throttle = throttle
-        self._is_compacted = is_compacted
-        self._clock = clock
-        self._moves: dict[Replica, Move] = {}
-        replicas.log_changed.listen(self._log_changed)
-        replicas.role_changed.listen(self._role_changed)
+    replicas: Replicas
+    placement: ReplicaPlacement
+    image: Callable[[], ClusterImage]
+    # Tells the controller which replicas of these topics are in another directory than the metadata says.
+    compare_directories: Callable[[Iterable[str]], None]
+    throttle: RateLimit
+    is_compacted: Callable[[Log], bool]
+    clock: Clock
+    _moves: dict[Replica, Move] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.replicas.log_changed.listen(self._log_changed)
+        self.replicas.role_changed.listen(self._role_changed)
 
     def under_way(self) -> list[Move]:
         return list(self._moves.values())
@@ -83,10 +70,14 @@ class ReplicaMoves:
         if current is not None and current.target is target:
             return
         self.cancel(replica)
-        if self._replicas.directory_of(replica) is target:
+        if self.replicas.directory_of(replica) is target:
             return
         move = self._moves[replica] = Move(replica=replica, target=target)
         move.task = asyncio.get_running_loop().create_task(self._run(move), name=f"move {replica.topic_partition}")
+
+    def prefer(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
+        """Make the replica there if it comes to this broker."""
+        self.placement.preferred[topic_partition] = directory
 
     def cancel(self, replica: Replica) -> None:
         move = self._moves.pop(replica, None)
@@ -95,14 +86,14 @@ class ReplicaMoves:
         if move.task is not None and move.task is not asyncio.current_task():
             move.task.cancel()
         self._drop(move)
-        if self._replicas.promised_directories.pop(replica, None) is not None:
+        if self.placement.promised.pop(replica, None) is not None:
             # The metadata may name the other directory already.
             self._compare(replica)
 
     async def stop(self) -> None:
         """The copies stay; the next start begins those moves again."""
         moves, self._moves = list(self._moves.values()), {}
-        self._replicas.promised_directories.clear()
+        self.placement.promised.clear()
         for move in moves:
             if move.task is not None:
                 move.task.cancel()
@@ -116,7 +107,7 @@ class ReplicaMoves:
         move = self._moves.get(replica)
         if move is not None:
             self.cancel(replica)
-            if self._replicas.get(*replica.topic_partition) is replica:
+            if self.replicas.get(*replica.topic_partition) is replica:
                 self.begin(replica, move.target)
 
     def _role_changed(self, replica: Replica) -> None:
@@ -127,8 +118,8 @@ class ReplicaMoves:
         if move.future is None:
             return
         try:
-            now_ms = self._clock.now_ms()
-            self._replicas.removals.append(move.target.futures.drop(move.replica.topic_partition, now_ms))
+            now_ms = self.clock.now_ms()
+            self.replicas.removals.append(move.target.futures.drop(move.replica.topic_partition, now_ms))
         except StorageFailure as failure:
             logger.warning("the copy of %s is left behind: %s", move.replica.topic_partition, failure)
         move.future = None
@@ -150,9 +141,9 @@ class ReplicaMoves:
         except StorageFailure as failure:
             self._forget(replica)
             if move.target.failure is not None:
-                self._replicas.directory_failed(move.target, failure)
+                self.replicas.directory_failed(move.target, failure)
             else:
-                self._replicas.storage_failed(replica, failure)
+                self.replicas.storage_failed(replica, failure)
             self._compare(replica)
         except CorruptCheckpoint as problem:
             logger.error("%s is not moved: %s", replica.topic_partition, problem)
@@ -165,12 +156,13 @@ class ReplicaMoves:
 
     def _promise(self, move: Move) -> None:
         """From now on the controller is asked to name the new directory."""
-        if move.target.meta is not None and move.target.meta.directory_id is not None:
-            self._replicas.promised_directories[move.replica] = move.target.meta.directory_id
+        target = directory_id(move.target)
+        if target is not None:
+            self.placement.promised[move.replica] = target
 
     def _forget(self, replica: Replica) -> None:
         self._moves.pop(replica, None)
-        self._replicas.promised_directories.pop(replica, None)
+        self.placement.promised.pop(replica, None)
 
     async def _make_copy(self, move: Move) -> None:
         replica = move.replica
@@ -181,12 +173,12 @@ class ReplicaMoves:
             replica.topic_partition,
             Uuid(replica.topic_id),
             replica.log.config,
-            self._clock.now_ms(),
+            self.clock.now_ms(),
         )
 
     async def _catch_up(self, move: Move) -> None:
         assert move.future is not None
-        throttle, monotonic_ms = self._throttle, self._clock.monotonic_ms
+        throttle, monotonic_ms = self.throttle, self.clock.monotonic_ms
         while move.future.log_end_offset < move.replica.log.log_end_offset:
             if not throttle.exceeded(monotonic_ms()):
                 throttle.record(self._copy_piece(move), monotonic_ms())
@@ -195,7 +187,7 @@ class ReplicaMoves:
 
     def _copy_piece(self, move: Move) -> int:
         """The bytes that were copied."""
-        source, future, now_ms = move.replica.log, move.future, self._clock.now_ms()
+        source, future, now_ms = move.replica.log, move.future, self.clock.now_ms()
         assert future is not None
         result = source.read(max(future.log_end_offset, source.log_start_offset), max_bytes=PIECE_BYTES)
         if isinstance(result, OffsetOutOfRange):
@@ -204,14 +196,13 @@ class ReplicaMoves:
             future.append_as_follower(bytearray(result.records), now_ms)
         except UnexpectedOffset as problem:
             # Nothing is there yet, or retention has removed what would come next.
-            self._replicas.removals.extend(future.truncate_fully_and_start_at(problem.first_offset, now_ms=now_ms))
+            self.replicas.removals.extend(future.truncate_fully_and_start_at(problem.first_offset, now_ms=now_ms))
             future.append_as_follower(bytearray(result.records), now_ms)
         return len(result.records)
 
     def _named_by_the_metadata(self, move: Move) -> bool:
-        partition = self._image().partition(*move.replica.topic_partition)
-        own = None if move.target.meta is None else move.target.meta.directory_id
-        return partition is not None and partition.directory_of(self._broker_id) == own
+        partition = self.image().partition(*move.replica.topic_partition)
+        return partition is not None and partition.directory_of(self.replicas.broker_id) == directory_id(move.target)
 
     async def _take_over(self, move: Move) -> None:
         replica = move.replica
@@ -219,14 +210,14 @@ class ReplicaMoves:
         loop = asyncio.get_running_loop()
         # From here on the copy has the name of the replica, in its own directory.
         move.future = await loop.run_in_executor(
-            None, move.target.futures.name, replica.topic_partition, replica.log.config, self._clock.now_ms()
+            None, move.target.futures.name, replica.topic_partition, replica.log.config, self.clock.now_ms()
         )
         await self._catch_up(move)
-        busy = self._is_compacted(replica.log)
+        busy = self.is_compacted(replica.log)
         while busy:
             await asyncio.sleep(LOOK_SECONDS)
             await self._catch_up(move)
-            busy = self._is_compacted(replica.log)
+            busy = self.is_compacted(replica.log)
         # Nothing is awaited any more: no record can be appended in between.
         future, source = move.future, replica.log
         if source.latest_epoch > future.latest_epoch:
@@ -235,8 +226,8 @@ class ReplicaMoves:
         future.update_high_watermark(source.high_watermark)
         future.reconfigure(source.config)
         self._forget(replica)
-        self._replicas.exchange_log(replica, move.target, future)
+        self.replicas.exchange_log(replica, move.target, future)
         logger.info("%s has moved to %s", replica.topic_partition, move.target.path)
 
     def _compare(self, replica: Replica) -> None:
-        self._directories.compare(self._image(), [replica.topic_partition.topic])
+        self.compare_directories([replica.topic_partition.topic])

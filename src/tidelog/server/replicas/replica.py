@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tidelog.metadata.image import PartitionImage
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, TopicPartition
 from tidelog.model.invariants import require
@@ -43,19 +44,6 @@ _UNKNOWN_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionLeadership:
-    """What the controller has decided about a partition."""
-
-    leader: int
-    leader_epoch: int
-    replicas: tuple[int, ...]
-    in_sync: tuple[int, ...]
-    partition_epoch: int = 0
-    adding: tuple[int, ...] = ()
-    removing: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderRules:
     """What a leader has to obey: min.insync.replicas, replica.lag.time.max.ms, and who may be in sync at all."""
 
@@ -75,42 +63,32 @@ class InSyncProposal:
     partition_epoch: int
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Replica:
     """Lives as long as the partition's directory is in use. `offline` once the disk under it has failed."""
 
-    def __init__(
-        self,
-        *,
-        topic_partition: TopicPartition,
-        topic_id: bytes,
-        broker_id: int,
-        log: Log,
-        settings: TopicSettings,
-        clock: Clock,
-        flush_wanted: Callable[[Replica], None],
-    ) -> None:
-        self.topic_partition = topic_partition
-        self.topic_id = topic_id
-        self.log = log
-        self.settings = settings
-        self.leader_epoch: int = NO_LEADER_EPOCH
-        self.partition_epoch: int = _NO_PARTITION_EPOCH
-        self.leader_id = NOBODY
-        self.progress: PartitionProgress | None = None
-        self.proposal: InSyncProposal | None = None
-        # Producers with acks=all, and those who delete records.
-        self.commit_waits = OffsetWaits()
-        self.deletion_waits = OffsetWaits()
-        # Consumers wait for the high watermark, or for the last stable offset if they read what is committed; followers
-        # wait for the end of the log.
-        self.fetch_waits: FetchWaits = {}
-        self.stable_waits: FetchWaits = {}
-        self.follower_waits: FetchWaits = {}
-        self.offline = False
-        # The log has to be brought to the device before the watermark may move (flush.messages).
-        self._flush_wanted = flush_wanted
-        self._broker_id = broker_id
-        self._clock = clock
+    topic_partition: TopicPartition
+    topic_id: bytes
+    broker_id: int
+    log: Log
+    settings: TopicSettings
+    clock: Clock
+    # Called when the log has to be brought to the device before the watermark may move (flush.messages).
+    flush_wanted: Callable[[Replica], None]
+    leader_epoch: int = field(default=NO_LEADER_EPOCH, init=False)
+    partition_epoch: int = field(default=_NO_PARTITION_EPOCH, init=False)
+    leader_id: int = field(default=NOBODY, init=False)
+    progress: PartitionProgress | None = field(default=None, init=False)
+    proposal: InSyncProposal | None = field(default=None, init=False)
+    # Producers with acks=all, and those who delete records.
+    commit_waits: OffsetWaits = field(default_factory=OffsetWaits, init=False)
+    deletion_waits: OffsetWaits = field(default_factory=OffsetWaits, init=False)
+    # Consumers wait for the high watermark, or for the last stable offset if they read what is committed; followers
+    # wait for the end of the log.
+    fetch_waits: FetchWaits = field(default_factory=dict, init=False)
+    stable_waits: FetchWaits = field(default_factory=dict, init=False)
+    follower_waits: FetchWaits = field(default_factory=dict, init=False)
+    offline: bool = field(default=False, init=False)
 
     # -- leading and following -----------------------------------------------------------------------------------
 
@@ -120,36 +98,36 @@ class Replica:
 
     @property
     def is_follower(self) -> bool:
-        return self.leader_id not in (NOBODY, self._broker_id) and not self.offline
+        return self.leader_id not in (NOBODY, self.broker_id) and not self.offline
 
     def follows(self, leader: int, *, leader_epoch: int) -> bool:
         """Whether the replica still is what it was when something was asked of this leader."""
         return self.is_follower and self.leader_id == leader and self.leader_epoch == leader_epoch
 
-    def become_leader(self, leadership: PartitionLeadership, rules: LeaderRules) -> None:
+    def become_leader(self, partition: PartitionImage, rules: LeaderRules) -> None:
         """Lead, or go on leading with what is new: another in-sync set, other replicas, other rules."""
         progress = self.progress
-        if progress is None or leadership.leader_epoch != self.leader_epoch:
-            progress = self._begin_to_lead(leadership, rules)
+        if progress is None or partition.leader_epoch != self.leader_epoch:
+            progress = self._begin_to_lead(partition, rules)
         else:
             progress.change_rules(min_in_sync=rules.min_in_sync, max_lag_ms=rules.max_lag_ms)
             # The reply to a proposal may have told more than the image that is looked at here. And the same epoch
             # says nothing new: as long as a proposal is not decided, it may be in force already.
-            if leadership.partition_epoch > self.partition_epoch:
-                progress.change_replicas(leadership.replicas)
-                self.confirm_in_sync(leadership.in_sync, leadership.partition_epoch)
+            if partition.partition_epoch > self.partition_epoch:
+                progress.change_replicas(partition.replicas)
+                self.confirm_in_sync(partition.isr, partition.partition_epoch)
         if progress.record_append(self.log.flushed_end_offset, now_ms=self._now_ms()):
             self._watermark_moved()
         if self.log.flushed_end_offset < self.log.log_end_offset:
-            self._flush_wanted(self)
+            self.flush_wanted(self)
 
-    def _begin_to_lead(self, leadership: PartitionLeadership, rules: LeaderRules) -> PartitionProgress:
+    def _begin_to_lead(self, partition: PartitionImage, rules: LeaderRules) -> PartitionProgress:
         end = self.log.log_end_offset
         # Whoever waits for a commit goes on waiting if this broker led before: its log is still the one that counts.
         self.progress = PartitionProgress(
-            local_id=self._broker_id,
-            replicas=leadership.replicas,
-            in_sync=leadership.in_sync,
+            local_id=self.broker_id,
+            replicas=partition.replicas,
+            in_sync=partition.isr,
             log_end_offset=end,
             high_watermark=min(self.log.high_watermark, end),
             now_ms=self._now_ms(),
@@ -158,42 +136,42 @@ class Replica:
             eligible=rules.eligible,
         )
         # From here on every record is of the new epoch, which is what followers find divergence with (KIP-101).
-        self.log.assign_leader_epoch(leadership.leader_epoch)
+        self.log.assign_leader_epoch(partition.leader_epoch)
         state_change_logger.info(
             "[Broker id=%d] Leader %s starts at leader epoch %d from offset %d with high watermark %d ISR [%s] "
             "addingReplicas [%s] removingReplicas [%s]. Previous leader epoch was %d.",
-            self._broker_id,
+            self.broker_id,
             self.topic_partition,
-            leadership.leader_epoch,
+            partition.leader_epoch,
             end,
             self.log.high_watermark,
-            ",".join(map(str, leadership.in_sync)),
-            ",".join(map(str, leadership.adding)),
-            ",".join(map(str, leadership.removing)),
+            ",".join(map(str, partition.isr)),
+            ",".join(map(str, partition.adding_replicas)),
+            ",".join(map(str, partition.removing_replicas)),
             self.leader_epoch,
         )
-        self._take_over(leadership)
+        self._take_over(partition)
         # Followers of the epoch before learn of the new one.
         self.wake_readers()
         return self.progress
 
-    def become_follower(self, leadership: PartitionLeadership) -> None:
+    def become_follower(self, partition: PartitionImage) -> None:
         """Another broker leads, or nobody does."""
-        if leadership.leader_epoch == self.leader_epoch and leadership.leader == self.leader_id:
-            self.partition_epoch = leadership.partition_epoch
+        if partition.leader_epoch == self.leader_epoch and partition.leader == self.leader_id:
+            self.partition_epoch = partition.partition_epoch
             return
-        if leadership.leader_epoch != self.leader_epoch:
+        if partition.leader_epoch != self.leader_epoch:
             state_change_logger.info(
                 "[Broker id=%d] Follower %s starts at leader epoch %d from offset %d with high watermark %d. "
                 "Previous leader epoch was %d.",
-                self._broker_id,
+                self.broker_id,
                 self.topic_partition,
-                leadership.leader_epoch,
+                partition.leader_epoch,
                 self.log.log_end_offset,
                 self.log.high_watermark,
                 self.leader_epoch,
             )
-        self._take_over(leadership)
+        self._take_over(partition)
         self._stop_leading(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def stop(self, reason: ErrorCode) -> None:
@@ -214,10 +192,10 @@ class Replica:
         """Go on with a copy of the log in another directory."""
         self.log = log
 
-    def _take_over(self, leadership: PartitionLeadership) -> None:
-        self.leader_id = leadership.leader
-        self.leader_epoch = leadership.leader_epoch
-        self.partition_epoch = leadership.partition_epoch
+    def _take_over(self, partition: PartitionImage) -> None:
+        self.leader_id = partition.leader
+        self.leader_epoch = partition.leader_epoch
+        self.partition_epoch = partition.partition_epoch
         self.proposal = None
 
     def _stop_leading(self, reason: ErrorCode) -> None:
@@ -351,7 +329,7 @@ class Replica:
             writable,
             headers,
             self.leader_epoch,
-            now_ms=self._clock.now_ms(),
+            now_ms=self.clock.now_ms(),
             origin=origin,
             guard=guard,
             transaction_version=transaction_version,
@@ -361,7 +339,7 @@ class Replica:
             if progress.record_append(flushed, now_ms=self._now_ms()):
                 self._watermark_moved(len(data))
             if flushed != self.log.log_end_offset:
-                self._flush_wanted(self)
+                self.flush_wanted(self)
             if self.follower_waits:
                 for waiting in list(self.follower_waits):
                     waiting.grown(len(data))
@@ -377,7 +355,7 @@ class Replica:
         """Append what the leader has sent, as a follower. Raises UnexpectedOffset, CorruptBatch, StorageFailure."""
         log = self.log
         if len(records):
-            log.append_as_follower(records, self._clock.now_ms())
+            log.append_as_follower(records, self.clock.now_ms())
         before = log.high_watermark
         stable_before = log.last_stable_offset if self.stable_waits else None
         log.update_high_watermark(
@@ -487,11 +465,11 @@ class Replica:
         require(within, log, "the last stable offset lies below the high watermark", stable=stable, mark=high_watermark)
         require(log.latest_epoch <= self.leader_epoch, log, "no record is of a later leader", epoch=self.leader_epoch)
         if progress is not None:
-            require(self.leader_id == self._broker_id, log, "who leads knows that it does", leader=self.leader_id)
+            require(self.leader_id == self.broker_id, log, "who leads knows that it does", leader=self.leader_id)
             progress.check_invariants()
             ends = progress.high_watermark <= high_watermark and progress.log_end_offset <= log.log_end_offset
             require(ends, log, "the leader promises no more than its log has", mark=progress.high_watermark)
 
     def _now_ms(self) -> int:
         """For lags: a clock that is set must not make all followers look late."""
-        return int(self._clock.monotonic_ms())
+        return int(self.clock.monotonic_ms())

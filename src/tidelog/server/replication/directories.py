@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ApiError, ErrorCode
@@ -24,8 +25,7 @@ from tidelog.protocol.messages.assign_replicas_to_dirs_request import (
 )
 from tidelog.protocol.messages.assign_replicas_to_dirs_response import AssignReplicasToDirsResponse
 from tidelog.server.quorum.channel import ControllerChannel
-from tidelog.server.quorum.peers import UnknownPeer
-from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replicas.placement import ReplicaPlacement
 
 logger = logging.getLogger(__name__)
 
@@ -38,27 +38,26 @@ LONGEST_RETRY_SECONDS = 10.0
 Key = tuple[bytes, int]
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class DirectoryAssignments:
     """`compare` finds what the controller has to be told; `run` tells it."""
 
-    def __init__(
-        self, *, broker_id: int, broker_epoch: Callable[[], int], replicas: Replicas, channel: ControllerChannel
-    ) -> None:
-        self._broker_id = broker_id
-        self._broker_epoch = broker_epoch
-        self._replicas = replicas
-        self._channel = channel
-        self._open: dict[TopicPartition, tuple[Key, Uuid]] = {}
-        # What the controller has refused, so that a log has one line about it.
-        self._refused: set[tuple[TopicPartition, Uuid]] = set()
-        self._work = asyncio.Event()
+    broker_epoch: Callable[[], int]
+    image: Callable[[], ClusterImage]
+    placement: ReplicaPlacement
+    channel: ControllerChannel
+    _open: dict[TopicPartition, tuple[Key, Uuid]] = field(default_factory=dict, init=False)
+    # What the controller has refused, so that a log has one line about it.
+    _refused: set[tuple[TopicPartition, Uuid]] = field(default_factory=set, init=False)
+    _work: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __len__(self) -> int:
         """How many replicas the controller still has to be told about."""
         return len(self._open)
 
-    def compare(self, image: ClusterImage, topics: Iterable[str]) -> None:
+    def compare(self, topics: Iterable[str]) -> None:
         """Whether the metadata is right about our replicas of these topics."""
+        image, broker_id = self.image(), self.placement.replicas.broker_id
         for name in topics:
             topic = image.topics.get(name)
             if topic is None:
@@ -68,8 +67,8 @@ class DirectoryAssignments:
             for number, partition in topic.partitions.items():
                 at = TopicPartition(name, number)
                 reported = None
-                if self._broker_id in partition.replicas:
-                    reported = self._replicas.reported_directory(at, partition.directory_of(self._broker_id))
+                if broker_id in partition.replicas:
+                    reported = self.placement.reported(at, partition.directory_of(broker_id))
                 if reported is None:
                     self._open.pop(at, None)
                 else:
@@ -105,11 +104,13 @@ class DirectoryAssignments:
         """Whether the controller has recorded all that it was told."""
         sent = dict(list(self._open.items())[:MAX_PER_REQUEST])
         request = AssignReplicasToDirsRequest(
-            broker_id=self._broker_id, broker_epoch=self._broker_epoch(), directories=_by_directory(sent)
+            broker_id=self.placement.replicas.broker_id,
+            broker_epoch=self.broker_epoch(),
+            directories=_by_directory(sent),
         )
         try:
-            response = await self._channel.try_once(request, AssignReplicasToDirsResponse, ATTEMPT_SECONDS)
-        except (ApiError, ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
+            response = await self.channel.try_once(request, AssignReplicasToDirsResponse, ATTEMPT_SECONDS)
+        except (ApiError, ConnectionProblem, UnsupportedByBroker) as problem:
             logger.debug("the controller was not told about %d replicas: %s", len(sent), problem)
             return False
         if response.error_code:

@@ -23,7 +23,6 @@ from tidelog.protocol.messages.alter_partition_request import (
 )
 from tidelog.protocol.messages.alter_partition_response import AlterPartitionResponse
 from tidelog.protocol.messages.alter_partition_response import PartitionData as PartitionAnswer
-from tidelog.server.quorum.peers import UnknownPeer
 from tidelog.server.replicas.replica import InSyncProposal, Replica
 from tidelog.server.replication.authority import InSyncAuthority
 
@@ -120,7 +119,7 @@ class InSyncSets:
         sent = {key: self._open[replica] for key, replica in asked.items()}
         try:
             response = await self.authority.alter_partition(request)
-        except (ApiError, ConnectionProblem, UnsupportedByBroker, UnknownPeer) as problem:
+        except (ApiError, ConnectionProblem, UnsupportedByBroker) as problem:
             logger.warning("the controller did not answer about %d in-sync sets: %s", len(asked), problem)
             return False
         if response.error_code:

@@ -8,11 +8,11 @@ from typing import Protocol
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.frames import LENGTH_SIZE, request_frame
-from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
 from tidelog.server.declaration import Api
 from tidelog.server.quorum.answers import ControllerAnswers
+from tidelog.server.quorum.channel import ControllerChannel
 from tidelog.server.quorum.envelope import seal, unseal_reply
 from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.context import RequestContext
@@ -21,12 +21,6 @@ logger = logging.getLogger(__name__)
 
 MINIMUM_TIMEOUT_SECONDS = 5.0
 DEFAULT_TIMEOUT_MS = 30_000
-
-
-class ControllerLink(Protocol):
-    async def forward(self, envelope: EnvelopeRequest, timeout_seconds: float) -> EnvelopeResponse:
-        """Raises ApiError if no controller answers in time."""
-        ...
 
 
 class ToController(Protocol):
@@ -52,7 +46,7 @@ class AnsweredHere:
 class Forwarder:
     """On the listener of a broker: passes requests on, and the controller's replies back."""
 
-    def __init__(self, controller: ControllerLink) -> None:
+    def __init__(self, controller: ControllerChannel) -> None:
         self.controller = controller
 
     async def forward(self, api: Api, request: Message, context: RequestContext) -> Message:
@@ -72,7 +66,9 @@ class Forwarder:
         timeout_ms = max(0, getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS))
         envelope = seal(request_data, context.principal, context.connection.peer_host)
         try:
-            reply = await self.controller.forward(envelope, max(MINIMUM_TIMEOUT_SECONDS, timeout_ms / 1000))
+            reply = await self.controller.ask(
+                envelope, EnvelopeResponse, max(MINIMUM_TIMEOUT_SECONDS, timeout_ms / 1000)
+            )
         except ApiError as error:
             return refused(api, request, context.version, error)
         try:

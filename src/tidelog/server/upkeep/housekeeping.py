@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 
 from tidelog.model.ports import Clock
 from tidelog.server.configuration.live import LiveConfig
@@ -28,33 +29,23 @@ POSTPONED_CHECK_MS = 1000
 LOGS_PER_STEP = 50
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Housekeeping:
     """Starts its loops in `start` and ends them in `stop`."""
 
-    def __init__(
-        self,
-        *,
-        live: LiveConfig,
-        replicas: Replicas,
-        flusher: ReplicaFlusher,
-        cleaning: Cleaning,
-        connections: Connections,
-        follow_topics: Callable[[Iterable[str]], None],
-        clock: Clock,
-        filesystem: FileSystem,
-    ) -> None:
-        self._live = live
-        self._replicas = replicas
-        self._flusher = flusher
-        self._cleaning = cleaning
-        self._connections = connections
-        self._follow_topics = follow_topics
-        self._clock = clock
-        self._filesystem = filesystem
-        self._tasks: list[asyncio.Task[None]] = []
+    live: LiveConfig
+    replicas: Replicas
+    flusher: ReplicaFlusher
+    cleaning: Cleaning
+    connections: Connections
+    # Opens replicas that could not be opened for want of descriptors.
+    follow_postponed: Callable[[], None]
+    clock: Clock
+    filesystem: FileSystem
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
 
     def start(self) -> None:
-        config = self._live.config
+        config = self.live.config
         self._every(config.replica_high_watermark_checkpoint_interval_ms, self._checkpoint_high_watermarks)
         self._every(config.log_flush_offset_checkpoint_interval_ms, self._checkpoint_recovery_points)
         self._every(config.log_flush_start_offset_checkpoint_interval_ms, self._checkpoint_log_starts)
@@ -63,11 +54,11 @@ class Housekeeping:
         self._every(FLUSH_CHECK_MS, self._flush)
         self._every(REMOVAL_CHECK_MS, self._remove_files)
         self._every(POSTPONED_CHECK_MS, self._open_postponed)
-        self._tasks.append(asyncio.create_task(self._connections.close_idle_ones()))
-        self._cleaning.start()
+        self._tasks.append(asyncio.create_task(self.connections.close_idle_ones()))
+        self.cleaning.start()
 
     async def stop(self) -> None:
-        await self._cleaning.stop()
+        await self.cleaning.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -104,42 +95,39 @@ class Housekeeping:
                 self._directory_failed(directory, failure)
 
     def _healthy(self) -> Iterator[LogDirectory]:
-        return (directory for directory in self._replicas.directories if directory.failure is None)
+        return (directory for directory in self.replicas.directories if directory.failure is None)
 
     def _directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
-        for replica in self._replicas.in_directory(directory)[:1]:
-            self._replicas.storage_failed(replica, failure)
+        for replica in self.replicas.in_directory(directory)[:1]:
+            self.replicas.storage_failed(replica, failure)
 
     # -- logs ----------------------------------------------------------------------------------------------------
 
     async def _flush(self) -> None:
-        await self._flusher.flush_due_ones(self._replicas)
+        await self.flusher.flush_due_ones(self.replicas)
 
     async def apply_retention(self) -> None:
         """Delete segments that are too old, or that make their partition too large, or that lie before its start."""
-        for number, replica in enumerate(self._replicas):
+        for number, replica in enumerate(self.replicas):
             if number % LOGS_PER_STEP == LOGS_PER_STEP - 1:
                 await asyncio.sleep(0)
             if replica.offline:
                 continue
-            delete_old_segments(self._replicas, replica, self._clock.now_ms())
+            delete_old_segments(self.replicas, replica, self.clock.now_ms())
 
     async def _open_postponed(self) -> None:
-        """Replicas that could not be opened for want of descriptors."""
-        topics = self._replicas.take_postponed()
-        if topics:
-            self._follow_topics(topics)
+        self.follow_postponed()
 
     async def _remove_files(self) -> None:
-        for removal in self._replicas.take_removals(self._clock.now_ms()):
+        for removal in self.replicas.take_removals(self.clock.now_ms()):
             try:
-                await asyncio.get_running_loop().run_in_executor(None, removal.run, self._filesystem)
+                await asyncio.get_running_loop().run_in_executor(None, removal.run, self.filesystem)
             except OSError as error:
                 logger.warning("files that are out of use stay behind: %s", error)
 
     async def _expire_producers(self) -> None:
-        now_ms = self._clock.now_ms()
-        for number, replica in enumerate(self._replicas):
+        now_ms = self.clock.now_ms()
+        for number, replica in enumerate(self.replicas):
             if number % LOGS_PER_STEP == LOGS_PER_STEP - 1:
                 await asyncio.sleep(0)
             replica.log.producer_states.expire(now_ms)

@@ -1,0 +1,151 @@
+"""Makes the replicas of this broker what the cluster image says.
+
+The image says which partitions there are and who leads them; here that becomes directories, open logs and `Replica`
+objects. Reconciling compares the image with what exists instead of following single changes, so that it also repairs
+what a crash between two steps left behind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from tidelog.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, PartitionImage, TopicImage
+from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.model.ports import Clock
+from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.configuration.topic_settings import TopicSettings
+from tidelog.server.notice import Notice
+from tidelog.server.replicas.placement import ReplicaPlacement
+from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replicas.replica import LeaderRules, Replica
+from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.recovery.damage import DamagedLog
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Reconciler:
+    """Of all replicas of this broker with the image that clients see."""
+
+    live: LiveConfig
+    image: Callable[[], ClusterImage]
+    replicas: Replicas
+    placement: ReplicaPlacement
+    clock: Clock
+    flush_wanted: Notice[[Replica]]
+    # Topics of which a replica could not be opened for want of descriptors or of room.
+    _postponed: dict[str, None] = field(default_factory=dict, init=False)
+
+    def reconcile(self, topics: Iterable[str]) -> None:
+        """Make the replicas of these topics what the image says: created, led, reconfigured or deleted."""
+        image = self.image()
+        names = list(topics)
+        self.replicas.delete([each for name in names for each in self._foreign(name, image.topics.get(name))])
+        for name in names:
+            topic = image.topics.get(name)
+            if topic is not None:
+                self._follow(topic, self.live.settings_of(name))
+
+    def take_postponed(self) -> dict[str, None]:
+        """The topics of replicas that could not be opened; whoever takes them tries again."""
+        topics, self._postponed = self._postponed, {}
+        return topics
+
+    def _foreign(self, name: str, topic: TopicImage | None) -> list[Replica]:
+        """Replicas that do not belong to the topic of this name, or not to this broker any more."""
+        replicas = self.replicas.of_topic(name)
+        if topic is None:
+            return replicas
+        ours = {number for number, each in topic.partitions.items() if self.replicas.broker_id in each.replicas}
+        return [each for each in replicas if each.topic_id != topic.id or each.topic_partition.partition not in ours]
+
+    def _follow(self, topic: TopicImage, settings: TopicSettings) -> None:
+        broker_id = self.replicas.broker_id
+        for number, partition in topic.partitions.items():
+            if broker_id not in partition.replicas:
+                continue
+            at = TopicPartition(topic.name, number)
+            if self._begins_again(partition, at):
+                self.replicas.forget(at)
+            replica = self.replicas.get(*at) or self._create(at, topic.id, settings, partition.directory_of(broker_id))
+            if replica is None:
+                continue
+            replica.reconfigure(settings)
+            if not replica.offline:
+                self._lead_or_follow(replica, partition, settings)
+
+    def _begins_again(self, partition: PartitionImage, at: TopicPartition) -> bool:
+        """Whether this broker has been elected uncleanly although the directory of its replica is offline: then the
+        controller no longer names that directory, and the partition begins again in another one."""
+        broker_id = self.replicas.broker_id
+        replica = self.replicas.get(*at)
+        gone = at in self.replicas.unusable if replica is None else replica.offline
+        return gone and partition.leader == broker_id and partition.directory_of(broker_id) == UNASSIGNED_DIRECTORY
+
+    def _create(self, at: TopicPartition, topic_id: Uuid, settings: TopicSettings, recorded: Uuid) -> Replica | None:
+        if self.replicas.unusable.get(at) == topic_id:
+            return None
+        directory = self.placement.place(at, recorded)
+        if directory is None or directory.failure is not None:
+            self.replicas.unusable[at] = topic_id
+            logger.error("%s cannot be used: its log directory is offline", at)
+            return None
+        try:
+            log = directory.open_log(at, topic_id, settings.log, self.clock.now_ms())
+        except (StorageFailure, CorruptCheckpoint, DamagedLog) as problem:
+            if isinstance(problem, StorageFailure) and problem.is_shortage:
+                # Made when there is enough again.
+                self._postponed[at.topic] = None
+                logger.warning("%s is not opened yet: %s", at, problem)
+                return None
+            self.replicas.unusable[at] = topic_id
+            logger.error("%s cannot be used: %s", at, problem)
+            return None
+        replica = Replica(
+            topic_partition=at,
+            topic_id=topic_id,
+            broker_id=self.replicas.broker_id,
+            log=log,
+            settings=settings,
+            clock=self.clock,
+            flush_wanted=self.flush_wanted,
+        )
+        self.replicas.add(replica, directory)
+        self.placement.preferred.pop(at, None)
+        return replica
+
+    def _lead_or_follow(self, replica: Replica, partition: PartitionImage, settings: TopicSettings) -> None:
+        before = (replica.leader_id, replica.leader_epoch)
+        led = replica.is_leader
+        if partition.leader == self.replicas.broker_id:
+            rules = LeaderRules(
+                min_in_sync=settings.config.min_insync_replicas,
+                max_lag_ms=self.live.config.replica_lag_time_max_ms,
+                eligible=partial(self._eligible, replica.topic_partition),
+            )
+            replica.become_leader(partition, rules)
+        else:
+            replica.become_follower(partition)
+        if before != (replica.leader_id, replica.leader_epoch):
+            self.replicas.tell_role(replica, stopped_leading=led and not replica.is_leader)
+            if replica.is_leader:
+                self.replicas.became_leader(replica)
+
+    def _eligible(self, topic_partition: TopicPartition, broker_id: int, broker_epoch: int) -> bool:
+        """Whether the controller would let the broker's replica into the in-sync set, as far as the image tells."""
+        image = self.image()
+        partition = image.partition(*topic_partition)
+        if partition is None or not is_current(image, broker_id, broker_epoch):
+            return False
+        return image.has_online_directory(partition, broker_id)
+
+
+def is_current(image: ClusterImage, broker_id: int, broker_epoch: int) -> bool:
+    """Whether this incarnation of the broker is the registered one, and not fenced."""
+    broker = image.brokers.get(broker_id)
+    return broker is not None and broker.active and broker.epoch == broker_epoch
