@@ -22,7 +22,7 @@ from tidelog.server.coordination.assembly import group_coordinator, other_broker
 from tidelog.server.coordination.auto_topics import TopicsOnDemand
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.markers import MarkerAppends
-from tidelog.server.coordination.producer_ids import ProducerIdBlocks, ProducerIds
+from tidelog.server.coordination.producer_ids import ProducerIds
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.fetching.sessions import FetchSessions
 from tidelog.server.image_follower import ImageFollower
@@ -307,20 +307,16 @@ class _Coordinators:
 
 def _coordinators(basis: _Basis, replicas: Replicas) -> _Coordinators:
     live, image, ports = basis.live, basis.image, basis.ports
-    blocks = ProducerIdBlocks(
+    producer_ids = ProducerIds(
         broker_id=basis.broker_id, broker_epoch=basis.broker_epoch, controller=basis.control.channel
     )
-    producer_ids = ProducerIds(blocks.allocate)
-    groups = group_coordinator(
-        live=live, image=image, replicas=replicas, clock=ports.clock, randomness=ports.randomness
-    )
+    groups = group_coordinator(live=live, image=image, replicas=replicas, randomness=ports.randomness)
     # For this broker's own coordinator and for those of other brokers.
-    marker_appends = MarkerAppends(replicas=replicas, clock=ports.clock, offsets=groups)
+    marker_appends = MarkerAppends(replicas=replicas, clock=ports.clock, groups=groups)
     transactions = transaction_coordinator(
         live=live,
         image=image,
         replicas=replicas,
-        clock=ports.clock,
         marker_appends=marker_appends,
         other_brokers=other_brokers(live.config, image, ports.network),
         producer_ids=producer_ids,

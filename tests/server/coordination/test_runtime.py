@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from server.coordination.toy_coordinator import Lease, LeaseCoordinator, LeaseShard
@@ -19,6 +21,7 @@ from tidelog.protocol.schema import Message
 from tidelog.server.coordination import shard_runtime
 from tidelog.server.coordination.lifecycle import SHARD_LIFECYCLE, ShardStage
 from tidelog.server.coordination.shard_runtime import ShardLimits
+from tidelog.server.replicas.replica import Replica
 
 NAME = "printer"
 
@@ -84,22 +87,19 @@ async def test_a_shard_refuses_until_it_is_loaded_and_after_it_is_closed() -> No
 
 
 async def test_only_replicas_of_the_coordinators_topic_count() -> None:
-    class Replica:
-        leader_epoch = 3
-
-        def __init__(self, topic: str) -> None:
-            self.topic_partition = TopicPartition(topic, 0)
+    def replica(topic: str) -> Replica:
+        return cast(Replica, SimpleNamespace(topic_partition=TopicPartition(topic, 0), leader_epoch=3))
 
     coordinator = coordinator_on(MemoryCoordinatorLog())
-    coordinator.became_leader(Replica("orders"))
+    coordinator.became_leader(replica("orders"))
     assert coordinator.runtime_of(NAME) is None
-    coordinator.became_leader(Replica("__leases"))
+    coordinator.became_leader(replica("__leases"))
     runtime = coordinator.runtime_of(NAME)
     assert runtime is not None
     assert runtime.leader_epoch == 3
-    coordinator.stopped_leading(Replica("orders"))
+    coordinator.stopped_leading(replica("orders"))
     assert coordinator.runtime_of(NAME) is runtime
-    coordinator.stopped_leading(Replica("__leases"))
+    coordinator.stopped_leading(replica("__leases"))
     assert runtime.stage is ShardStage.CLOSED
 
 

@@ -38,7 +38,7 @@ REFUNDS = TopicPartition("refunds", 1)
 
 @dataclass(slots=True)
 class Leaders:
-    """A `MarkerWriter`: what each partition answers, in turn; NONE when nothing else was said."""
+    """Writes markers: what each partition answers, in turn; NONE when nothing else was said."""
 
     says: dict[TopicPartition, list[ErrorCode]] = field(default_factory=dict)
     # While True, answers take until `release`.
@@ -97,8 +97,8 @@ class Setting:
     def coordinator(self) -> TransactionCoordinator:
         return TransactionCoordinator(
             self.log,
-            markers=self.leaders,
-            producer_ids=self.producer_ids,
+            write_markers=self.leaders.write,
+            next_producer_id=self.producer_ids.next,
             settings=lambda: self.settings,
             limits=ShardLimits(
                 commit_timeout_ms=self.commit_timeout_ms,

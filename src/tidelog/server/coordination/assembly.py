@@ -13,8 +13,7 @@ from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.transactions.settings import TransactionSettings
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.metadata.records import TRANSACTION_VERSION_FEATURE
-from tidelog.model.ids import TopicPartition
-from tidelog.model.ports import Clock, Randomness
+from tidelog.model.ports import Randomness
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.network.client_connection import ConnectionSettings
 from tidelog.network.port import Network
@@ -30,7 +29,6 @@ from tidelog.server.coordination.topics import TopicsOfImage
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.quorum.peers import Peers
 from tidelog.server.replicas.registry import Replicas
-from tidelog.server.replicas.replica import Replica
 
 
 def group_coordinator(
@@ -38,30 +36,20 @@ def group_coordinator(
     live: LiveConfig,
     image: Callable[[], ClusterImage],
     replicas: Replicas,
-    clock: Clock,
     randomness: Randomness,
 ) -> GroupCoordinator:
     """Coordinates the groups of all partitions of `__consumer_offsets` that this broker leads, from now on."""
     config = live.config
-
-    def partition_count() -> int:
-        topic = image().topics.get(CONSUMER_OFFSETS_TOPIC)
-        return live.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
-
+    compression = Compression(config.offsets_topic_compression_codec)
     groups = GroupCoordinator(
-        CoordinatorReplicaLog(
-            CONSUMER_OFFSETS_TOPIC,
-            replicas=replicas,
-            clock=clock,
-            compression=Compression(config.offsets_topic_compression_codec),
-        ),
+        CoordinatorReplicaLog(topic=CONSUMER_OFFSETS_TOPIC, replicas=replicas, compression=compression),
         settings=lambda: group_settings(live.config, image()),
         limits=ShardLimits(
             commit_timeout_ms=config.offsets_commit_timeout_ms, load_buffer_bytes=config.offsets_load_buffer_size
         ),
         topics=lambda: TopicsOfImage(image()),
-        partition_count=partition_count,
-        clock=clock,
+        partition_count=lambda: _count(image(), CONSUMER_OFFSETS_TOPIC, live.config.offsets_topic_num_partitions),
+        clock=replicas.clock,
         randomness=randomness,
     )
     replicas.became_leader.listen(groups.became_leader)
@@ -109,45 +97,36 @@ def transaction_coordinator(
     live: LiveConfig,
     image: Callable[[], ClusterImage],
     replicas: Replicas,
-    clock: Clock,
     marker_appends: MarkerAppends,
     other_brokers: OtherBrokers,
     producer_ids: ProducerIds,
 ) -> TransactionCoordinator:
     """Coordinates the transactional ids of all partitions of `__transaction_state` that this broker leads."""
     config = live.config
-
-    def partition_count() -> int:
-        topic = image().topics.get(TRANSACTION_STATE_TOPIC)
-        return live.config.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
-
-    def exists(partition: TopicPartition) -> bool:
-        topic = image().topics.get(partition.topic)
-        return topic is not None and partition.partition in topic.partitions
-
     transactions = TransactionCoordinator(
-        CoordinatorReplicaLog(TRANSACTION_STATE_TOPIC, replicas=replicas, clock=clock),
-        markers=Markers(
-            marker_appends,
-            leads=lambda partition: isinstance(replicas.leader(*partition), Replica),
-            exists=exists,
-            remote=other_brokers,
-        ),
-        producer_ids=producer_ids,
+        CoordinatorReplicaLog(topic=TRANSACTION_STATE_TOPIC, replicas=replicas),
+        write_markers=Markers(appends=marker_appends, image=image, other_brokers=other_brokers).write,
+        next_producer_id=producer_ids.next,
         settings=lambda: transaction_settings(live.config, image()),
         limits=ShardLimits(
             commit_timeout_ms=config.request_timeout_ms,
             load_buffer_bytes=config.transaction_state_log_load_buffer_size,
         ),
         completion_wait_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
-        partition_count=partition_count,
-        clock=clock,
+        partition_count=lambda: _count(
+            image(), TRANSACTION_STATE_TOPIC, live.config.transaction_state_log_num_partitions
+        ),
+        clock=replicas.clock,
         others=other_brokers,
     )
-
     replicas.became_leader.listen(transactions.became_leader)
     replicas.stopped_leading.listen(transactions.stopped_leading)
     return transactions
+
+
+def _count(image: ClusterImage, topic: str, before_creation: int) -> int:
+    found = image.topics.get(topic)
+    return before_creation if found is None else len(found.partitions)
 
 
 def other_brokers(config: BrokerConfig, image: Callable[[], ClusterImage], network: Network) -> OtherBrokers:

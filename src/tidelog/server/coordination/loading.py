@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Protocol
 
-from tidelog.records.batch import iterate_headers
+from tidelog.coordinators.decision import CoordinatorShard
+from tidelog.coordinators.record_format import RecordFormat, UnknownRecordType
+from tidelog.records.batch import BatchHeader, iterate_headers
 from tidelog.records.control import EndTransactionMarker, decode_control_record
 from tidelog.records.record import Record, decode_batch
 from tidelog.server.coordination.port import CoordinatorLog
@@ -17,17 +18,9 @@ logger = logging.getLogger(__name__)
 RECORDS_AT_A_TIME = 500
 
 
-class Replayed(Protocol):
-    """What is filled from the log."""
-
-    def record_read(self, record: Record, producer_id: int | None) -> None:
-        """`producer_id` if the record belongs to a transaction."""
-        ...
-
-    def marker_read(self, producer_id: int, *, commit: bool) -> None: ...
-
-
-async def load(log: CoordinatorLog, partition: int, into: Replayed, *, read_bytes: int) -> int:
+async def load(
+    shard: CoordinatorShard, log: CoordinatorLog, partition: int, record_format: RecordFormat, *, read_bytes: int
+) -> int:
     """Replay everything, including what is appended meanwhile; the number of records.
 
     When it returns, nothing has been appended since the last record was replayed. Raises ApiError, CorruptBatch, and
@@ -48,9 +41,11 @@ async def load(log: CoordinatorLog, partition: int, into: Replayed, *, read_byte
                 if record.offset < offset:
                     continue
                 if header.is_control:
-                    _replay_control(into, header.producer_id, record)
+                    marker = decode_control_record(record.key, record.value)
+                    if isinstance(marker, EndTransactionMarker):
+                        shard.replay_marker(header.producer_id, commit=marker.commit)
                 elif record.key is not None:
-                    into.record_read(record, header.producer_id if header.is_transactional else None)
+                    _replay(shard, record_format, partition, record, header)
             offset = header.next_offset
             count += len(records)
             since_pause += len(records)
@@ -63,7 +58,14 @@ async def load(log: CoordinatorLog, partition: int, into: Replayed, *, read_byte
     return count
 
 
-def _replay_control(into: Replayed, producer_id: int, record: Record) -> None:
-    marker = decode_control_record(record.key, record.value)
-    if isinstance(marker, EndTransactionMarker):
-        into.marker_read(producer_id, commit=marker.commit)
+def _replay(
+    shard: CoordinatorShard, record_format: RecordFormat, partition: int, record: Record, header: BatchHeader
+) -> None:
+    assert record.key is not None
+    try:
+        decoded = record_format.decode(record.key, record.value)
+    except UnknownRecordType as unknown:
+        logger.warning("offset %d of %s-%d is skipped: %s", record.offset, record_format.topic, partition, unknown)
+        return
+    producer_id = header.producer_id if header.is_transactional else None
+    shard.replay(decoded, offset=record.offset, producer_id=producer_id)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerOutcome, MarkerWork, marker_outcome
 from tidelog.coordinators.transactions.shard import TransactionShard
@@ -24,19 +24,15 @@ LONGEST_MARKER_RETRY_SECONDS = 1.0
 Partitions = frozenset[TopicPartition]
 
 
-class MarkerWriter(Protocol):
-    """Brings markers to the leaders of partitions, wherever they are."""
-
-    def write(self, work: MarkerWork, partitions: Partitions) -> MarkerCodes | Later[MarkerCodes]:
-        """What became of each; NONE once the marker is committed. At once if nothing has to be waited for."""
-        ...
+# `Markers.write`, wherever the leaders of the partitions are.
+WriteMarkers = Callable[[MarkerWork, Partitions], MarkerCodes | Later[MarkerCodes]]
 
 
+@dataclass(frozen=True, slots=True)
 class MarkerDelivery:
     """For all shards of this broker."""
 
-    def __init__(self, writer: MarkerWriter) -> None:
-        self._writer = writer
+    write: WriteMarkers
 
     def begin(self, shard: ShardRuntime[TransactionShard], due: Iterable[MarkerWork]) -> None:
         """Where nothing has to be waited for, the transaction is complete before its producer gets the answer."""
@@ -74,7 +70,7 @@ class MarkerDelivery:
             return dict.fromkeys(left, ErrorCode.UNKNOWN_SERVER_ERROR)
 
         try:
-            outcome = self._writer.write(work, left)
+            outcome = self.write(work, left)
         except Exception as error:
             return failed(error)
         return outcome if isinstance(outcome, Mapping) else outcome.otherwise(failed)

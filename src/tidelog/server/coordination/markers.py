@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from dataclasses import dataclass
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerWork
+from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
@@ -21,6 +22,8 @@ from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
+from tidelog.server.coordination.groups import GroupCoordinator
+from tidelog.server.coordination.other_brokers import OtherBrokers
 from tidelog.server.replicas.registry import Replicas
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import AppendRefusal
@@ -33,25 +36,13 @@ COMMIT_TIMEOUT_SECONDS = 30.0
 AppendedMarker = ErrorCode | asyncio.Future[ErrorCode]
 
 
-class OffsetsListener(Protocol):
-    """Who must learn of markers in `__consumer_offsets`."""
-
-    def transaction_ended(self, partition: int, producer_id: int, *, commit: bool) -> None: ...
-
-
-class RemoteLeaders(Protocol):
-    """Reaches the leaders of partitions that this broker does not lead."""
-
-    async def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes: ...
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarkerAppends:
     """Appends markers to partitions that this broker leads."""
 
-    def __init__(self, *, replicas: Replicas, clock: Clock, offsets: OffsetsListener) -> None:
-        self._replicas = replicas
-        self._clock = clock
-        self._offsets = offsets
+    replicas: Replicas
+    clock: Clock
+    groups: GroupCoordinator
 
     def append(
         self,
@@ -62,7 +53,7 @@ class MarkerAppends:
         transaction_version: int,
     ) -> AppendedMarker:
         """NONE once the marker is committed, which `when_committed` waits for."""
-        replica = self._replicas.leader(*at)
+        replica = self.replicas.leader(*at)
         if isinstance(replica, ErrorCode):
             return replica
         batch = bytearray(
@@ -70,7 +61,7 @@ class MarkerAppends:
                 marker,
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
-                timestamp=self._clock.now_ms(),
+                timestamp=self.clock.now_ms(),
             )
         )
         try:
@@ -82,13 +73,13 @@ class MarkerAppends:
                 transaction_version=transaction_version,
             )
         except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
+            self.replicas.storage_failed(replica, failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
         if isinstance(result, AppendRefusal):
             logger.info("%s takes no marker of producer %d: %s", at, producer.producer_id, result.message)
             return result.code
         if at.topic == CONSUMER_OFFSETS_TOPIC:
-            self._offsets.transaction_ended(at.partition, producer.producer_id, commit=marker.commit)
+            self.groups.transaction_ended(at.partition, producer.producer_id, commit=marker.commit)
         if replica.all_committed():
             return ErrorCode.NONE
         return replica.when_committed(result.last_offset + 1)
@@ -122,33 +113,28 @@ async def when_committed(outcomes: Mapping[TopicPartition, AppendedMarker]) -> d
     return codes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Markers:
-    """A `MarkerWriter`. `exists` says whether the cluster still has a partition: deleted ones need no marker."""
+    """Brings markers to the leaders of partitions, wherever they are."""
 
-    def __init__(
-        self,
-        appends: MarkerAppends,
-        *,
-        leads: Callable[[TopicPartition], bool],
-        exists: Callable[[TopicPartition], bool],
-        remote: RemoteLeaders | None = None,
-    ) -> None:
-        self._appends = appends
-        self._leads = leads
-        self._exists = exists
-        self._remote = remote
+    appends: MarkerAppends
+    image: Callable[[], ClusterImage]
+    other_brokers: OtherBrokers
 
     def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Later[MarkerCodes]:
+        """What became of each; NONE once the marker is committed. At once if nothing has to be waited for."""
+        image, replicas = self.image(), self.appends.replicas
         marker = EndTransactionMarker(commit=work.commit, coordinator_epoch=work.coordinator_epoch)
         outcomes: dict[TopicPartition, AppendedMarker] = {}
         elsewhere: set[TopicPartition] = set()
         for partition in sorted(partitions):
-            if not self._exists(partition):
+            if image.partition(*partition) is None:
+                # The cluster has deleted it.
                 outcomes[partition] = ErrorCode.NONE
-            elif self._remote is not None and not self._leads(partition):
+            elif isinstance(replicas.leader(*partition), ErrorCode):
                 elsewhere.add(partition)
             else:
-                outcomes[partition] = self._appends.append(
+                outcomes[partition] = self.appends.append(
                     partition, work.producer, marker, transaction_version=work.transaction_version
                 )
         codes = known_at_once(outcomes)
@@ -163,7 +149,7 @@ class Markers:
         elsewhere: frozenset[TopicPartition],
     ) -> MarkerCodes:
         # Both at once: neither the replicas here nor the brokers there have to wait for the other.
-        there = asyncio.ensure_future(self._remote.write(work, elsewhere)) if self._remote and elsewhere else None
+        there = asyncio.ensure_future(self.other_brokers.write(work, elsewhere)) if elsewhere else None
         codes = await when_committed(outcomes)
         if there is not None:
             codes.update(await there)

@@ -46,21 +46,21 @@ class _Queue:
     sender: asyncio.Task[None] | None = None
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class OtherBrokers:
     """Both parts have connections of their own: a marker waits for replicas, a question must not wait behind it."""
 
-    def __init__(self, *, markers: Peers, questions: Peers, image: Callable[[], ClusterImage]) -> None:
-        self._markers = markers
-        self._questions = questions
-        self._image = image
-        self._queues: dict[int, _Queue] = {}
+    markers: Peers
+    questions: Peers
+    image: Callable[[], ClusterImage]
+    _queues: dict[int, _Queue] = field(default_factory=dict, init=False)
 
     def close(self) -> None:
         for queue in self._queues.values():
             if queue.sender is not None:
                 queue.sender.cancel()
-        self._markers.close()
-        self._questions.close()
+        self.markers.close()
+        self.questions.close()
 
     # -- questions to a coordinator ------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class OtherBrokers:
         if leader is None:
             return refused(message, ErrorCode.COORDINATOR_NOT_AVAILABLE, version)
         try:
-            response = await self._questions.ask(leader, message, AddPartitionsToTxnResponse)
+            response = await self.questions.ask(leader, message, AddPartitionsToTxnResponse)
         except _UNREACHABLE as problem:
             logger.info("the transaction coordinator on broker %d cannot be asked: %s", leader, problem)
             return refused(message, ErrorCode.NETWORK_EXCEPTION, version)
@@ -137,7 +137,7 @@ class OtherBrokers:
 
     async def _write(self, leader: int, markers: list[WritableTxnMarker]) -> dict[int, MarkerCodes]:
         try:
-            response = await self._markers.ask(leader, WriteTxnMarkersRequest(markers=markers), WriteTxnMarkersResponse)
+            response = await self.markers.ask(leader, WriteTxnMarkersRequest(markers=markers), WriteTxnMarkersResponse)
         except _UNREACHABLE as problem:
             logger.info("%d markers do not get to broker %d: %s", len(markers), leader, problem)
             return {}
@@ -151,6 +151,5 @@ class OtherBrokers:
         }
 
     def _leader(self, partition: TopicPartition) -> int | None:
-        topic = self._image().topics.get(partition.topic)
-        found = None if topic is None else topic.partitions.get(partition.partition)
+        found = self.image().partition(*partition)
         return None if found is None or found.leader < 0 else found.leader

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.record_format import EncodedRecord
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
@@ -22,29 +22,21 @@ from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import AppendRefusal, OffsetOutOfRange
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorReplicaLog:
     """A `CoordinatorLog`."""
 
-    def __init__(
-        self,
-        topic: str,
-        *,
-        replicas: Replicas,
-        clock: Clock,
-        compression: Compression = Compression.NONE,
-    ) -> None:
-        self._topic = topic
-        self._replicas = replicas
-        self._clock = clock
-        self._compression = compression
+    topic: str
+    replicas: Replicas
+    compression: Compression = Compression.NONE
 
     def append(self, partition: int, records: Sequence[EncodedRecord], producer: ProducerIdentity | None = None) -> int:
         replica = self._leader(partition)
-        now_ms = self._clock.now_ms()
+        now_ms = self.replicas.clock.now_ms()
         batch = bytearray(
             encode_batch(
                 [(now_ms, key, value, ()) for key, value in records],
-                compression=self._compression,
+                compression=self.compression,
                 producer_id=NO_PRODUCER_ID if producer is None else producer.producer_id,
                 producer_epoch=NO_PRODUCER_EPOCH if producer is None else producer.producer_epoch,
                 transactional=producer is not None,
@@ -54,12 +46,12 @@ class CoordinatorReplicaLog:
         if len(batch) > limit:
             raise ApiError(
                 ErrorCode.MESSAGE_TOO_LARGE,
-                f"{len(records)} records take {len(batch)} bytes, max.message.bytes of {self._topic} is {limit}",
+                f"{len(records)} records take {len(batch)} bytes, max.message.bytes of {self.topic} is {limit}",
             )
         try:
             result = replica.append(batch, [parse_header(batch)], origin=AppendOrigin.COORDINATOR, all_in_sync=True)
         except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
+            self.replicas.storage_failed(replica, failure)
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
         if isinstance(result, AppendRefusal):
             raise ApiError(result.code, result.message)
@@ -85,14 +77,14 @@ class CoordinatorReplicaLog:
             # To the end of the log and not only to the watermark: what a leader has it will commit.
             found = replica.log.read(offset, max_bytes=max_bytes)
         except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
+            self.replicas.storage_failed(replica, failure)
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
         if isinstance(found, OffsetOutOfRange):
-            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{self._topic}-{partition} has no offset {offset}")
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{self.topic}-{partition} has no offset {offset}")
         return found.records
 
     def _leader(self, partition: int) -> Replica:
-        replica = self._replicas.leader(self._topic, partition)
+        replica = self.replicas.leader(self.topic, partition)
         if isinstance(replica, ErrorCode):
-            raise ApiError(replica, f"{self._topic}-{partition} is not led by this broker")
+            raise ApiError(replica, f"{self.topic}-{partition} is not led by this broker")
         return replica

@@ -7,28 +7,18 @@ refused; see `ShardOwner`. How one shard is run is in `shard_runtime`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from tidelog.coordinators.decision import ShardRequest, Token
 from tidelog.coordinators.placement import partition_for
 from tidelog.model.errors import ErrorCode
-from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.protocol.schema import Message
 from tidelog.server.coordination.lifecycle import ShardStage
 from tidelog.server.coordination.port import CoordinatorLog
 from tidelog.server.coordination.shard_runtime import S, ShardLimits, ShardOwner, ShardRuntime
-
-
-class LedReplica(Protocol):
-    """A replica that this broker begins or ceases to lead."""
-
-    @property
-    def topic_partition(self) -> TopicPartition: ...
-
-    @property
-    def leader_epoch(self) -> int: ...
+from tidelog.server.replicas.replica import Replica
 
 
 class CoordinatorRuntime(ShardOwner[S]):
@@ -51,11 +41,11 @@ class CoordinatorRuntime(ShardOwner[S]):
 
     # -- leadership ----------------------------------------------------------------------------------------------
 
-    def became_leader(self, replica: LedReplica) -> None:
+    def became_leader(self, replica: Replica) -> None:
         if replica.topic_partition.topic == self.format.topic:
             self.lead(replica.topic_partition.partition, replica.leader_epoch)
 
-    def stopped_leading(self, replica: LedReplica) -> None:
+    def stopped_leading(self, replica: Replica) -> None:
         if replica.topic_partition.topic == self.format.topic:
             self.stop_leading(replica.topic_partition.partition)
 

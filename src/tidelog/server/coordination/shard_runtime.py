@@ -24,14 +24,13 @@ from tidelog.coordinators.decision import (
     Token,
     Undecided,
 )
-from tidelog.coordinators.record_format import EncodedRecord, RecordFormat, UnknownRecordType
+from tidelog.coordinators.record_format import EncodedRecord, RecordFormat
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.schema import Message
 from tidelog.records.batch import CorruptBatch
-from tidelog.records.record import Record
 from tidelog.server.coordination.lifecycle import REFUSAL_AFTER, SHARD_LIFECYCLE, ShardStage, ShardStep
 from tidelog.server.coordination.loading import load
 from tidelog.server.coordination.port import CommitWait, CoordinatorLog, meaning_for_clients
@@ -196,7 +195,8 @@ class ShardRuntime(Generic[S]):
     async def _load(self) -> None:
         started_ms = self._clock.monotonic_ms()
         try:
-            count = await load(self._log, self.partition, self, read_bytes=self._limits.load_buffer_bytes)
+            read_bytes = self._limits.load_buffer_bytes
+            count = await load(self.shard, self._log, self.partition, self._owner.format, read_bytes=read_bytes)
         except Exception as problem:
             if self.stage is ShardStage.CLOSED:
                 # The read has found that the disk fails, and that has ended the leadership before it was raised here.
@@ -211,18 +211,6 @@ class ShardRuntime(Generic[S]):
         duration_ms = self._clock.monotonic_ms() - started_ms
         logger.info("loaded %s from %d records of %s in %.0f ms", self.shard.size(), count, self.name, duration_ms)
         self._act(lambda: self.shard.on_loaded(self._now()))
-
-    def record_read(self, record: Record, producer_id: int | None) -> None:
-        assert record.key is not None
-        try:
-            decoded = self._owner.format.decode(record.key, record.value)
-        except UnknownRecordType as unknown:
-            logger.warning("offset %d of %s is skipped: %s", record.offset, self.name, unknown)
-            return
-        self.shard.replay(decoded, offset=record.offset, producer_id=producer_id)
-
-    def marker_read(self, producer_id: int, *, commit: bool) -> None:
-        self.shard.replay_marker(producer_id, commit=commit)
 
     # -- decisions -----------------------------------------------------------------------------------------------
 

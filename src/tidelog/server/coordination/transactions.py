@@ -4,9 +4,8 @@ from their decisions: markers, and those who wait for the end of a transaction."
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Protocol
 
 from tidelog.coordinators.decision import ShardRequest, Undecided
 from tidelog.coordinators.transactions import records, replies
@@ -22,24 +21,11 @@ from tidelog.protocol.messages.list_transactions_response import ListTransaction
 from tidelog.protocol.schema import Message
 from tidelog.server.coordination.completions import Completions
 from tidelog.server.coordination.lifecycle import ShardStage
-from tidelog.server.coordination.marker_delivery import MarkerDelivery, MarkerWriter
+from tidelog.server.coordination.marker_delivery import MarkerDelivery, WriteMarkers
+from tidelog.server.coordination.other_brokers import OtherBrokers
 from tidelog.server.coordination.port import CoordinatorLog
 from tidelog.server.coordination.runtime import CoordinatorRuntime
 from tidelog.server.coordination.shard_runtime import ShardLimits, ShardRuntime
-
-
-class ProducerIdSource(Protocol):
-    async def next(self) -> int:
-        """Raises ApiError."""
-        ...
-
-
-class OtherCoordinators(Protocol):
-    """The coordinators of other brokers."""
-
-    async def ask_coordinator(self, partition: int, message: AddPartitionsToTxnRequest, version: int) -> Message: ...
-
-    def close(self) -> None: ...
 
 
 class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
@@ -53,19 +39,19 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
         self,
         log: CoordinatorLog,
         *,
-        markers: MarkerWriter,
-        producer_ids: ProducerIdSource,
+        write_markers: WriteMarkers,
+        next_producer_id: Callable[[], Awaitable[int]],
         settings: Callable[[], TransactionSettings],
         limits: ShardLimits,
         completion_wait_ms: int,
         partition_count: Callable[[], int],
         clock: Clock,
-        others: OtherCoordinators | None = None,
+        others: OtherBrokers | None = None,
     ) -> None:
         super().__init__(log, limits=limits, partition_count=partition_count, clock=clock)
         self._others = others
-        self._markers = MarkerDelivery(markers)
-        self._producer_ids = producer_ids
+        self._markers = MarkerDelivery(write_markers)
+        self._next_producer_id = next_producer_id
         self._settings = settings
         self._completion_wait_ms = completion_wait_ms
         self._completions = Completions(self._is_completing)
@@ -86,7 +72,7 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
 
     async def _decide_with_producer_id(self, shard: ShardRuntime[TransactionShard], request: ShardRequest) -> None:
         try:
-            producer_id = await self._producer_ids.next()
+            producer_id = await self._next_producer_id()
         except ApiError as error:
             shard.refuse(request, error.code)
         else:
