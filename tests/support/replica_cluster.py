@@ -45,6 +45,7 @@ from tidelog.protocol.messages.create_topics_request import (
 )
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from tidelog.protocol.schema import Message
 from tidelog.records.record import decode_all
 from tidelog.server.composition import compose_broker
 from tidelog.server.node import Node
@@ -105,21 +106,17 @@ class _Metadata:
         self.image = image
 
 
-class _NobodyToAsk:
-    async def ask(self, *_: object) -> Any:
-        raise ApiError(ErrorCode.NOT_CONTROLLER, "this cluster has no controller to forward to")
-
-
 class _Control:
-    def __init__(self, image: ClusterImage) -> None:
+    def __init__(self, image: ClusterImage, channel: AuthorityLine) -> None:
         self.metadata = _Metadata(image)
-        self.channel = _NobodyToAsk()
+        self.channel = channel
         self.controller_changed: Notice[[]] = Notice()
         self.leader_watch = None
 
 
 class AuthorityLine:
-    """How one leader reaches the controller. Requests and replies can be lost or be made to wait."""
+    """How one leader reaches the controller, which only decides about in-sync sets. Requests and replies can be lost or
+    be made to wait."""
 
     def __init__(self, cluster: ReplicaCluster) -> None:
         self._cluster = cluster
@@ -135,7 +132,11 @@ class AuthorityLine:
     def release_replies(self) -> None:
         self._open.set()
 
-    async def alter_partition(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+    async def ask(self, *_: object) -> Any:
+        raise ApiError(ErrorCode.NOT_CONTROLLER, "this cluster has no controller to forward to")
+
+    async def try_once(self, request: Message, *_: object) -> AlterPartitionResponse:
+        assert isinstance(request, AlterPartitionRequest)
         self.asked.append(request)
         if self.lose_requests:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "the request was lost")
@@ -179,8 +180,8 @@ class Member:
             directory.format(
                 MetaProperties(cluster_id=CLUSTER_ID, node_id=self.number, directory_id=directory_id(self.number))
             )
-        control = cast(ControlPlane, _Control(image))
-        node = compose_broker(self._config, self._ports, [directory], control, Metrics(), self.line)
+        control = cast(ControlPlane, _Control(image, self.line))
+        node = compose_broker(self._config, self._ports, [directory], control, Metrics())
         node.lifecycle.broker_epoch = broker_epoch
         self._node = node
         directory.load(lambda topic: node.live.settings_of(topic).log, self._ports.clock.now_ms())

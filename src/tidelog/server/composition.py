@@ -54,7 +54,6 @@ from tidelog.server.replicas.reconciling import Reconciler
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.storage_failures import StorageFailures
-from tidelog.server.replication.authority import InSyncAuthority, QuorumAuthority
 from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.replication.fetcher import Following
 from tidelog.server.replication.fetchers import Fetchers
@@ -207,10 +206,7 @@ def compose_broker(
     directories: Sequence[LogDirectory],
     control: ControlPlane,
     metrics: Metrics,
-    authority: InSyncAuthority | None = None,
 ) -> Node:
-    """`authority` decides about in-sync sets; the active controller if None."""
-
     def image() -> ClusterImage:
         return control.metadata.image
 
@@ -252,7 +248,7 @@ def compose_broker(
     )
     flusher = ReplicaFlusher(ports.clock, replicas.storage_failed)
     flush_wanted.listen(flusher.begin)
-    replication = _replication(basis, reconciler.placement, flusher, authority or QuorumAuthority(control.channel))
+    replication = _replication(basis, reconciler.placement, flusher)
     storage_failures = StorageFailures(
         image=image,
         metrics=basis.metrics,
@@ -264,9 +260,7 @@ def compose_broker(
     return _node(basis, reconciler, flusher, replication)
 
 
-def _replication(
-    basis: _Basis, placement: ReplicaPlacement, flusher: ReplicaFlusher, authority: InSyncAuthority
-) -> Replication:
+def _replication(basis: _Basis, placement: ReplicaPlacement, flusher: ReplicaFlusher) -> Replication:
     ports, replicas = basis.ports, placement.replicas
     throttles = ReplicationThrottles(broker_id=basis.broker_id, clock=ports.clock, config=basis.live.config)
     following = Following(
@@ -283,10 +277,9 @@ def _replication(
     )
     return Replication(
         live=basis.live,
-        image=basis.image,
         replicas=replicas,
         fetchers=Fetchers(following),
-        in_sync=InSyncSets(broker_id=basis.broker_id, broker_epoch=basis.broker_epoch, authority=authority),
+        in_sync=InSyncSets(broker_id=basis.broker_id, broker_epoch=basis.broker_epoch, channel=basis.control.channel),
         directories=DirectoryAssignments(
             broker_epoch=basis.broker_epoch,
             image=basis.image,

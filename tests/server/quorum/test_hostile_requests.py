@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -73,7 +74,7 @@ def controller_of(image: ClusterImage) -> ActiveController:
     )
 
 
-KINDS = sorted(controller_of(cluster())._actions, key=lambda kind: kind.__name__)
+KINDS = sorted(controller_of(cluster())._decisions, key=lambda kind: kind.__name__)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -92,7 +93,7 @@ def test_the_controller_decides_on_whatever_it_is_asked(kind: type[Message]) -> 
         for _ in range(TRIES):
             request = hostile.message(kind, version)
             encode(request, version)
-            decided = controller._checked(controller._actions[kind](request))
+            decided = controller._checked(partial(controller._decisions[kind], request=request))
             encode(decided.reply, version)
 
 
@@ -100,10 +101,11 @@ def test_the_controller_decides_on_whatever_it_is_asked(kind: type[Message]) -> 
 def test_more_partitions_than_anybody_can_mean_are_refused_without_being_made(count: int) -> None:
     controller = controller_of(cluster())
     topic = CreatableTopic(name="huge", num_partitions=count, replication_factor=1)
-    decided: Any = controller._checked(controller._actions[CreateTopicsRequest](CreateTopicsRequest(topics=[topic])))
+    created = partial(controller._decisions[CreateTopicsRequest], request=CreateTopicsRequest(topics=[topic]))
+    decided: Any = controller._checked(created)
     assert (decided.records, decided.reply.topics[0].error_code) == ((), ErrorCode.POLICY_VIOLATION)
     grown = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", count=count, assignments=None)])
-    decided = controller._checked(controller._actions[CreatePartitionsRequest](grown))
+    decided = controller._checked(partial(controller._decisions[CreatePartitionsRequest], request=grown))
     assert (decided.records, decided.reply.results[0].error_code != 0) == ((), True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import HostPort
@@ -20,6 +20,7 @@ from tidelog.network.port import Network
 from tidelog.network.server_connection import ServerConnection
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.server.quorum.metadata import MetadataFollower
+from tidelog.server.quorum.settings import voter_addresses
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +55,7 @@ class AbsentBrokers:
         self._fence = fence
         self._departures = Departures(patience_ms)
         self._pause_seconds = max(LEAST_PAUSE_SECONDS, patience_ms / 1000 / LOOKS)
-        self._voters: Mapping[int, HostPort] = {
-            voter.id: HostPort(host=voter.host, port=voter.port) for voter in config.controller_quorum_voters
-        }
+        self._voters = voter_addresses(config)
         self._brokers: dict[ServerConnection, int] = {}
         self._connections: dict[int, ServerConnection] = {}
         self._changed = asyncio.Event()
@@ -100,13 +99,7 @@ class AbsentBrokers:
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
 
-    async def end(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
-            self._watching = None
-
-    def pause(self) -> None:
+    def end(self) -> None:
         """The term is over, and nobody is to be fenced; connections are followed on."""
         if self._watching is not None:
             self._watching.cancel()

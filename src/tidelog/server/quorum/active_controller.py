@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.consensus.effects import Leadership
@@ -93,6 +93,10 @@ class Decided(Protocol[Reply]):
     def reply(self) -> Reply: ...
 
 
+# Of the image and the request.
+Decide = Callable[..., Decided[Message]]
+
+
 class ActiveController:
     """Exists on every node that votes; acts only while this node leads."""
 
@@ -126,37 +130,23 @@ class ActiveController:
         self._epoch: int | None = None
         self._activation: asyncio.Task[None] | None = None
         self._watching: list[asyncio.Task[None]] = []
-        self._actions: dict[type[Message], Callable[[Any], Callable[[ClusterImage], Decided[Message]]]] = {
+        self._decisions: dict[type[Message], Decide] = {
             CreateTopicsRequest: self._create_topics,
-            DeleteTopicsRequest: lambda request: lambda image: delete_topics(image, request, config=self._config),
+            DeleteTopicsRequest: partial(delete_topics, config=config),
             CreatePartitionsRequest: self._create_partitions,
-            AlterConfigsRequest: lambda request: lambda image: alter_configs(image, request, config=self._config),
-            IncrementalAlterConfigsRequest: lambda request: (
-                lambda image: incremental_alter_configs(image, request, config=self._config)
+            AlterConfigsRequest: partial(alter_configs, config=config),
+            IncrementalAlterConfigsRequest: partial(incremental_alter_configs, config=config),
+            AlterPartitionRequest: self._with_elections(alter_partition),
+            AssignReplicasToDirsRequest: self._with_elections(assign_replicas),
+            ElectLeadersRequest: elect_leaders,
+            AlterPartitionReassignmentsRequest: self._with_elections(alter_partition_reassignments),
+            ListPartitionReassignmentsRequest: lambda image, request: Decision(
+                records=(), reply=list_partition_reassignments(image, request)
             ),
-            AlterPartitionRequest: lambda request: (
-                lambda image: alter_partition(image, request, unclean=self._unclean(image))
-            ),
-            AssignReplicasToDirsRequest: lambda request: (
-                lambda image: assign_replicas(image, request, unclean=self._unclean(image))
-            ),
-            ElectLeadersRequest: lambda request: lambda image: elect_leaders(image, request),
-            AlterPartitionReassignmentsRequest: lambda request: (
-                lambda image: alter_partition_reassignments(image, request, unclean=self._unclean(image))
-            ),
-            ListPartitionReassignmentsRequest: lambda request: (
-                lambda image: Decision(records=(), reply=list_partition_reassignments(image, request))
-            ),
-            AllocateProducerIdsRequest: lambda request: lambda image: allocate_producer_ids(image, request),
-            UpdateFeaturesRequest: lambda request: (
-                lambda image: update_features(
-                    image, request, min_in_sync=self._config.topic_defaults().min_insync_replicas
-                )
-            ),
+            AllocateProducerIdsRequest: allocate_producer_ids,
+            UpdateFeaturesRequest: partial(update_features, min_in_sync=config.topic_defaults().min_insync_replicas),
             BrokerRegistrationRequest: self._register,
-            UnregisterBrokerRequest: lambda request: (
-                lambda image: unregister_broker(image, request, unclean=self._unclean(image))
-            ),
+            UnregisterBrokerRequest: self._with_elections(unregister_broker),
         }
 
     # -- leadership ----------------------------------------------------------------------------------------------
@@ -173,7 +163,7 @@ class ActiveController:
             if self._epoch is not None:
                 logger.info("this node is no longer the active controller")
             self._epoch = None
-            self.absent_brokers.pause()
+            self.absent_brokers.end()
             return
         self._activation = asyncio.create_task(self._activate(leadership, leadership.leading_from))
 
@@ -217,12 +207,9 @@ class ActiveController:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self.absent_brokers.end()
+        self.absent_brokers.end()
 
     # -- requests ------------------------------------------------------------------------------------------------
-
-    def handles(self, request: Message) -> bool:
-        return type(request) in self._actions or isinstance(request, (BrokerHeartbeatRequest, DescribeQuorumRequest))
 
     async def perform(self, request: Message) -> Message:
         """Decide, append, commit, answer. Raises ApiError: NOT_CONTROLLER, or what the disk says."""
@@ -231,7 +218,7 @@ class ActiveController:
             return self._quorum.describe(request)
         if isinstance(request, BrokerHeartbeatRequest):
             return await self._heartbeat(request)
-        response = await self._decide(self._actions[type(request)](request))
+        response = await self._decide(partial(self._decisions[type(request)], request=request))
         if isinstance(request, _SEEN_AT_ONCE):
             # Whoever asks this node expects to find there what it has been told.
             await self._metadata.reached(self._metadata.latest.offset)
@@ -357,40 +344,39 @@ class ActiveController:
     def _unclean(self, image: ClusterImage) -> UncleanAllowed:
         return unclean_allowed(image, self._cluster_wide(image).topic_defaults())
 
-    def _create_topics(self, request: CreateTopicsRequest) -> Callable[[ClusterImage], Decided[Message]]:
-        topic_ids = [fresh_uuid(self._randomness.random_bytes(16)) for _ in request.topics]
-        start = self._randomness.below(PLACEMENT_STARTS)
-        return lambda image: create_topics(
-            image, request, config=self._cluster_wide(image), topic_ids=topic_ids, placement_start=start
+    def _with_elections(self, decide: Decide) -> Decide:
+        """A decision that may elect leaders, and so has to know where that may be unclean."""
+        return lambda image, request: decide(image, request, unclean=self._unclean(image))
+
+    def _create_topics(self, image: ClusterImage, request: CreateTopicsRequest) -> Decided[Message]:
+        return create_topics(
+            image,
+            request,
+            config=self._cluster_wide(image),
+            topic_ids=[fresh_uuid(self._randomness.random_bytes(16)) for _ in request.topics],
+            placement_start=self._randomness.below(PLACEMENT_STARTS),
         )
 
-    def _create_partitions(self, request: CreatePartitionsRequest) -> Callable[[ClusterImage], Decided[Message]]:
-        start = self._randomness.below(PLACEMENT_STARTS)
-        return lambda image: create_partitions(image, request, placement_start=start)
+    def _create_partitions(self, image: ClusterImage, request: CreatePartitionsRequest) -> Decided[Message]:
+        return create_partitions(image, request, placement_start=self._randomness.below(PLACEMENT_STARTS))
 
-    def _register(self, request: BrokerRegistrationRequest) -> Callable[[ClusterImage], Decided[Message]]:
-        def decide(image: ClusterImage) -> Decided[Message]:
-            known = image.brokers.get(request.broker_id)
-            same = known is not None and known.incarnation_id == request.incarnation_id
-            # Of this node's own broker there cannot be a second process: the log directories are locked. Nor can there
-            # be one that listens on the same ports.
-            replaces = known is not None and is_at(known, request) and self.absent_brokers.is_replaceable(known.id)
-            alive = (
-                request.broker_id != self._config.node_id
-                and not replaces
-                and self._sessions.is_alive(request.broker_id, self._clock.monotonic_ms())
-            )
-            return register_broker(
-                image,
-                request,
-                next_offset=self._quorum.end_offset,
-                session_alive=alive and not same,
-                unclean=self._unclean(image),
-                absent=[
-                    each
-                    for each in image.brokers
-                    if each != self._config.node_id and self.absent_brokers.is_replaceable(each)
-                ],
-            )
-
-        return decide
+    def _register(self, image: ClusterImage, request: BrokerRegistrationRequest) -> Decided[Message]:
+        known = image.brokers.get(request.broker_id)
+        same = known is not None and known.incarnation_id == request.incarnation_id
+        # Of this node's own broker there cannot be a second process: the log directories are locked. Nor can there be
+        # one that listens on the same ports.
+        replaces = known is not None and is_at(known, request) and self.absent_brokers.is_replaceable(known.id)
+        alive = (
+            request.broker_id != self._config.node_id
+            and not replaces
+            and self._sessions.is_alive(request.broker_id, self._clock.monotonic_ms())
+        )
+        others = [each for each in image.brokers if each != self._config.node_id]
+        return register_broker(
+            image,
+            request,
+            next_offset=self._quorum.end_offset,
+            session_alive=alive and not same,
+            unclean=self._unclean(image),
+            absent=[each for each in others if self.absent_brokers.is_replaceable(each)],
+        )

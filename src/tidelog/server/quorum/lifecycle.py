@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.image import Endpoint
@@ -35,30 +36,22 @@ LEAST_RETRY_SECONDS = 0.05
 SILENT_CONTROLLER_SECONDS = 3.0
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class BrokerLifecycle:
-    def __init__(
-        self,
-        *,
-        config: BrokerConfig,
-        channel: ControllerChannel,
-        metadata: MetadataFollower,
-        features: Mapping[str, tuple[int, int]],
-        offline_directories: Callable[[], Sequence[Uuid]],
-    ) -> None:
-        self._config = config
-        self._channel = channel
-        self._metadata = metadata
-        self._features = features
-        self._offline_directories = offline_directories
-        self._beating: asyncio.Task[None] | None = None
-        self._beat_now = asyncio.Event()
-        # Of this incarnation; -1 until it is registered.
-        self.broker_epoch = -1
-        # Whether the first registration is complete, and the image holds it.
-        self.registered = False
-        self.fenced = True
-        # The controller does not know us any more (or not in this incarnation): we have to register again.
-        self._registration: BrokerRegistrationRequest | None = None
+    config: BrokerConfig
+    channel: ControllerChannel
+    metadata: MetadataFollower
+    features: Mapping[str, tuple[int, int]]
+    offline_directories: Callable[[], Sequence[Uuid]]
+    # Of this incarnation; -1 until it is registered.
+    broker_epoch: int = field(default=-1, init=False)
+    # Whether the first registration is complete, and the image holds it.
+    registered: bool = field(default=False, init=False)
+    fenced: bool = field(default=True, init=False)
+    _beating: asyncio.Task[None] | None = field(default=None, init=False)
+    _beat_now: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    # Sent again when the controller does not know us any more, or not in this incarnation.
+    _registration: BrokerRegistrationRequest | None = field(default=None, init=False)
 
     async def register(
         self,
@@ -72,8 +65,8 @@ class BrokerLifecycle:
         `previous_epoch` is that of the last run if it ended in order, else -1.
         """
         self._registration = BrokerRegistrationRequest(
-            broker_id=self._config.node_id,
-            cluster_id=self._metadata.image.cluster_id,
+            broker_id=self.config.node_id,
+            cluster_id=self.metadata.image.cluster_id,
             incarnation_id=incarnation_id,
             listeners=[
                 Listener(name=each.listener, host=each.host, port=each.port, security_protocol=each.security_protocol)
@@ -81,13 +74,13 @@ class BrokerLifecycle:
             ],
             features=[
                 Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in self._features.items()
+                for name, (low, high) in self.features.items()
             ],
-            rack=self._config.broker_rack,
+            rack=self.config.broker_rack,
             log_dirs=list(directories),
             previous_broker_epoch=previous_epoch,
         )
-        await self._register(self._config.initial_broker_registration_timeout_ms / 1000)
+        await self._register(self.config.initial_broker_registration_timeout_ms / 1000)
         self.registered = True
 
     async def _register(self, timeout_seconds: float) -> None:
@@ -96,7 +89,7 @@ class BrokerLifecycle:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_seconds
         while True:
-            response = await self._channel.ask(request, BrokerRegistrationResponse, max(1.0, deadline - loop.time()))
+            response = await self.channel.ask(request, BrokerRegistrationResponse, max(1.0, deadline - loop.time()))
             code = ErrorCode(response.error_code)
             if code is ErrorCode.NONE:
                 break
@@ -105,7 +98,7 @@ class BrokerLifecycle:
                 raise ApiError(code, f"broker {request.broker_id} cannot be registered: {code.name}")
             await asyncio.sleep(REGISTRATION_RETRY_SECONDS)
         self.broker_epoch = response.broker_epoch
-        await self._metadata.reached(self.broker_epoch)
+        await self.metadata.reached(self.broker_epoch)
 
     async def unfence(self) -> None:
         """Send heartbeats until the controller lets us serve."""
@@ -113,7 +106,7 @@ class BrokerLifecycle:
             await self._beat()
             if self.fenced:
                 await asyncio.sleep(CATCH_UP_SECONDS)
-        await self._metadata.reached(self.broker_epoch)
+        await self.metadata.reached(self.broker_epoch)
 
     def start_heartbeats(self) -> None:
         self._beating = asyncio.create_task(self._keep_beating())
@@ -129,7 +122,7 @@ class BrokerLifecycle:
             self._beat_now.set()
 
     async def _keep_beating(self) -> None:
-        interval = self._config.broker_heartbeat_interval_ms / 1000
+        interval = self.config.broker_heartbeat_interval_ms / 1000
         pause = interval
         while True:
             with contextlib.suppress(TimeoutError):
@@ -145,20 +138,20 @@ class BrokerLifecycle:
 
     async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse | None:
         request = BrokerHeartbeatRequest(
-            broker_id=self._config.node_id,
+            broker_id=self.config.node_id,
             broker_epoch=self.broker_epoch,
-            current_metadata_offset=self._metadata.image.offset,
+            current_metadata_offset=self.metadata.image.offset,
             want_shut_down=want_shut_down,
-            offline_log_dirs=list(self._offline_directories()),
+            offline_log_dirs=list(self.offline_directories()),
         )
-        timeout = self._config.broker_heartbeat_interval_ms / 1000
+        timeout = self.config.broker_heartbeat_interval_ms / 1000
         try:
-            response = await self._channel.try_once(request, BrokerHeartbeatResponse, timeout)
+            response = await self.channel.try_once(request, BrokerHeartbeatResponse, timeout)
         except (ApiError, ConnectionProblem, UnsupportedByBroker) as problem:
             logger.debug("heartbeat: %s", problem)
             return None
         if response.error_code in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):
-            logger.warning("the controller does not know this incarnation of broker %d", self._config.node_id)
+            logger.warning("the controller does not know this incarnation of broker %d", self.config.node_id)
             with contextlib.suppress(ApiError):
                 await self._register(timeout)
             return None
@@ -168,11 +161,11 @@ class BrokerLifecycle:
 
     async def hand_over(self, timeout_seconds: float) -> None:
         """Controlled shutdown: others take over our leaderships while we still serve."""
-        if not self._config.controlled_shutdown_enable or len(self._metadata.image.brokers) < 2:
+        if not self.config.controlled_shutdown_enable or len(self.metadata.image.brokers) < 2:
             return
         handing_over = asyncio.create_task(self._hand_over(timeout_seconds))
         # When all nodes stop at once, the last ones have no quorum left that could take over anything.
-        deserted = asyncio.create_task(self._channel.deserted())
+        deserted = asyncio.create_task(self.channel.deserted())
         await asyncio.wait([handing_over, deserted], return_when=asyncio.FIRST_COMPLETED)
         if not handing_over.done():
             logger.info("no majority of controllers is left that could let this broker go; stopping anyway")
@@ -199,6 +192,6 @@ class BrokerLifecycle:
             self._beating.cancel()
 
     async def stop(self) -> None:
+        self.end_heartbeats()
         if self._beating is not None:
-            self._beating.cancel()
             await asyncio.gather(self._beating, return_exceptions=True)

@@ -46,12 +46,8 @@ class ImagePublisher:
         # The task that acts on an image, and what it waits for: that runs on its own.
         self._acting: asyncio.Task[None] | None = None
         self._awaited: Later[None] | None = None
-        self._finished_offset = image.offset
-
-    @property
-    def finished_offset(self) -> int:
-        """Everything up to this offset has been acted on."""
-        return self._finished_offset
+        # Everything up to this offset has been acted on.
+        self.finished_offset = image.offset
 
     def begin(self, actor: ImageActor) -> None:
         """From now on images are acted on. Before that they are only known, as on a node that is no broker."""
@@ -93,7 +89,7 @@ class ImagePublisher:
         return self._awaited
 
     def _finish(self, image: ClusterImage) -> None:
-        self._finished_offset = image.offset
+        self.finished_offset = image.offset
         self._finished()
 
     async def _go_on(self, image: ClusterImage, delta: ImageDelta, preparing: Later[None]) -> None:

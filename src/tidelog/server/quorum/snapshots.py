@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from dataclasses import dataclass, field
 
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import SnapshotRules
@@ -23,22 +24,23 @@ from tidelog.storage.files.filesystem import StorageFailure
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class SnapshotTaker:
     """`start` it once the quorum runs."""
 
-    def __init__(
-        self, *, log: QuorumLog, metadata: MetadataFollower, quorum: QuorumRuntime, rules: SnapshotRules, clock: Clock
-    ) -> None:
-        self._log = log
-        self._metadata = metadata
-        self._quorum = quorum
-        self._rules = rules
-        self._clock = clock
-        self._taken_ms = clock.monotonic_ms()
-        self._applied = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._writing: asyncio.Future[None] | None = None
-        metadata.applied.listen(self._applied.set)
+    log: QuorumLog
+    metadata: MetadataFollower
+    quorum: QuorumRuntime
+    rules: SnapshotRules
+    clock: Clock
+    _taken_ms: float = field(init=False)
+    _applied: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _writing: asyncio.Future[None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._taken_ms = self.clock.monotonic_ms()
+        self.metadata.applied.listen(self._applied.set)
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
@@ -53,25 +55,25 @@ class SnapshotTaker:
 
     async def take(self) -> SnapshotId | None:
         """Write down what is committed now; None if that is done already. Raises StorageFailure."""
-        metadata = self._metadata
+        metadata = self.metadata
         image = metadata.latest
         snapshot_id = SnapshotId(image.offset + 1, metadata.epoch)
         metadata.begin_snapshot()
-        self._taken_ms = self._clock.monotonic_ms()
-        latest = self._log.latest_snapshot
+        self._taken_ms = self.clock.monotonic_ms()
+        latest = self.log.latest_snapshot
         if latest is not None and latest.end_offset >= snapshot_id.end_offset:
             return None
         pieces = encode_snapshot(
             image_records(image),
             epoch=metadata.epoch,
             timestamp_ms=metadata.timestamp_ms,
-            now_ms=self._clock.now_ms(),
+            now_ms=self.clock.now_ms(),
             metadata_version=metadata_version(image.features),
         )
         loop = asyncio.get_running_loop()
-        self._writing = loop.run_in_executor(None, self._log.snapshots.write, snapshot_id, pieces)
+        self._writing = loop.run_in_executor(None, self.log.snapshots.write, snapshot_id, pieces)
         await asyncio.shield(self._writing)
-        await self._quorum.between_steps(lambda: self._log.snapshot_written(snapshot_id, self._rules))
+        await self.quorum.between_steps(lambda: self.log.snapshot_written(snapshot_id, self.rules))
         logger.info("took a snapshot of the metadata up to offset %d", snapshot_id.end_offset)
         return snapshot_id
 
@@ -86,11 +88,11 @@ class SnapshotTaker:
 
     async def _wait_until_due(self) -> None:
         while True:
-            new_bytes = self._metadata.bytes_since_snapshot
-            elapsed_ms = self._clock.monotonic_ms() - self._taken_ms
-            if self._rules.is_due(new_bytes=new_bytes, elapsed_ms=elapsed_ms):
+            new_bytes = self.metadata.bytes_since_snapshot
+            elapsed_ms = self.clock.monotonic_ms() - self._taken_ms
+            if self.rules.is_due(new_bytes=new_bytes, elapsed_ms=elapsed_ms):
                 return
-            remaining_ms = self._rules.until_due_ms(elapsed_ms) if new_bytes else float("inf")
+            remaining_ms = self.rules.until_due_ms(elapsed_ms) if new_bytes else float("inf")
             self._applied.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(None if remaining_ms == float("inf") else max(0.0, remaining_ms) / 1000):

@@ -6,7 +6,6 @@
     leader_answers.py  what it does with an answer: append, cut, begin elsewhere
     session.py         the follower's side of a fetch session (KIP-227)
     in_sync.py         in-sync sets of what this broker leads: who lags leaves, who has caught up joins
-    authority.py       the port through which it asks the controller for them
     directories.py     tells the controller in which log directory each replica is
     throttles.py       what a broker sends as a leader and fetches as a follower, at most (KIP-73)
 

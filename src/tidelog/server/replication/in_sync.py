@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from tidelog.metadata.image import LeaderRecovery
 from tidelog.model.errors import ApiError, ErrorCode
@@ -23,11 +24,13 @@ from tidelog.protocol.messages.alter_partition_request import (
 )
 from tidelog.protocol.messages.alter_partition_response import AlterPartitionResponse
 from tidelog.protocol.messages.alter_partition_response import PartitionData as PartitionAnswer
+from tidelog.server.quorum.channel import ControllerChannel
 from tidelog.server.replicas.replica import InSyncProposal, Replica
-from tidelog.server.replication.authority import InSyncAuthority
 
 logger = logging.getLogger(__name__)
 
+# Whoever asks comes back, so one attempt need not wait for a controller that has just died.
+ATTEMPT_SECONDS = 2.0
 FIRST_RETRY_MS = 50
 LONGEST_RETRY_MS = 1_000
 
@@ -48,16 +51,16 @@ _DECIDED_BY_THE_IMAGE = frozenset(
 Key = tuple[bytes, int]
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class InSyncSets:
     """Proposes in `follower_fetched` and `drop_lagging`; `run` brings the proposals to the controller."""
 
-    def __init__(self, *, broker_id: int, broker_epoch: Callable[[], int], authority: InSyncAuthority) -> None:
-        self._broker_id = broker_id
-        self._broker_epoch = broker_epoch
-        self.authority = authority
-        # Proposals that are still to be answered.
-        self._open: dict[Replica, InSyncProposal] = {}
-        self._work = asyncio.Event()
+    broker_id: int
+    broker_epoch: Callable[[], int]
+    channel: ControllerChannel
+    # Proposals that are still to be answered.
+    _open: dict[Replica, InSyncProposal] = field(default_factory=dict, init=False)
+    _work: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def follower_fetched(self, replica: Replica, broker_id: int) -> None:
         """After each fetch of a follower: it may have caught up."""
@@ -118,7 +121,9 @@ class InSyncSets:
         request = self._request(asked)
         sent = {key: self._open[replica] for key, replica in asked.items()}
         try:
-            response = await self.authority.alter_partition(request)
+            # Without an answer it is not known whether the request was carried out. The channel never goes back to a
+            # controller of an earlier epoch, which could refuse what was granted already.
+            response = await self.channel.try_once(request, AlterPartitionResponse, ATTEMPT_SECONDS)
         except (ApiError, ConnectionProblem, UnsupportedByBroker) as problem:
             logger.warning("the controller did not answer about %d in-sync sets: %s", len(asked), problem)
             return False
@@ -181,14 +186,14 @@ class InSyncSets:
                 )
             )
         return AlterPartitionRequest(
-            broker_id=self._broker_id,
-            broker_epoch=self._broker_epoch(),
+            broker_id=self.broker_id,
+            broker_epoch=self.broker_epoch(),
             topics=[TopicData(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()],
         )
 
     def _state(self, broker_id: int, proposal: InSyncProposal) -> BrokerState:
-        if broker_id == self._broker_id:
-            return BrokerState(broker_id=broker_id, broker_epoch=self._broker_epoch())
+        if broker_id == self.broker_id:
+            return BrokerState(broker_id=broker_id, broker_epoch=self.broker_epoch())
         # Of the process that was seen to have everything: one that was started since may have less (KIP-903).
         return BrokerState(broker_id=broker_id, broker_epoch=proposal.broker_epochs[broker_id])
 

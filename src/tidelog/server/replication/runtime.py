@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from tidelog.config.catalogue.cluster import RACK_AWARE_SELECTOR
-from tidelog.metadata.image import ClusterImage
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.fetching.nearby import THE_LEADER, nearby_replica
 from tidelog.server.replicas.registry import Replicas
@@ -20,29 +19,20 @@ from tidelog.server.replication.throttles import ReplicationThrottles
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Replication:
     """Follows leaders, and leads followers."""
 
-    def __init__(
-        self,
-        *,
-        live: LiveConfig,
-        image: Callable[[], ClusterImage],
-        replicas: Replicas,
-        fetchers: Fetchers,
-        in_sync: InSyncSets,
-        directories: DirectoryAssignments,
-        throttles: ReplicationThrottles,
-    ) -> None:
-        self._live = live
-        self._image = image
-        self._replicas = replicas
-        self.fetchers = fetchers
-        self.in_sync = in_sync
-        self.directories = directories
-        self.throttles = throttles
-        self._tasks: list[asyncio.Task[None]] = []
-        replicas.role_changed.listen(fetchers.role_changed)
+    live: LiveConfig
+    replicas: Replicas
+    fetchers: Fetchers
+    in_sync: InSyncSets
+    directories: DirectoryAssignments
+    throttles: ReplicationThrottles
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.replicas.role_changed.listen(self.fetchers.role_changed)
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -64,9 +54,9 @@ class Replication:
     async def _drop_lagging(self) -> None:
         while True:
             # Twice as often as a follower may lag, as Kafka looks.
-            await asyncio.sleep(max(self._live.config.replica_lag_time_max_ms, 2) / 2000)
+            await asyncio.sleep(max(self.live.config.replica_lag_time_max_ms, 2) / 2000)
             try:
-                self.in_sync.drop_lagging(self._replicas)
+                self.in_sync.drop_lagging(self.replicas)
             except Exception:
                 # The next round may do better; without any, a dead follower would hold up its partitions for ever.
                 logger.exception("looking for lagging followers failed")
@@ -75,22 +65,18 @@ class Replication:
 
     def is_broker(self, broker_id: int, broker_epoch: int) -> bool:
         """Whether the process that says so is this broker, as far as we know."""
-        return registered_epoch(self._image(), broker_id) == broker_epoch
+        broker = self.replicas.image().brokers.get(broker_id)
+        return broker is not None and broker.epoch == broker_epoch
 
     def preferred_replica(self, replica: Replica, reader_rack: str, fetch_offset: int) -> int:
         """The broker that a consumer should rather read from, or -1."""
         progress = replica.progress
-        if progress is None or self._live.config.replica_selector_class != RACK_AWARE_SELECTOR:
+        if progress is None or self.live.config.replica_selector_class != RACK_AWARE_SELECTOR:
             return THE_LEADER
         return nearby_replica(
             progress,
-            leader_rack=self._live.config.broker_rack,
+            leader_rack=self.live.config.broker_rack,
             reader_rack=reader_rack,
             fetch_offset=fetch_offset,
-            broker=self._image().brokers.get,
+            broker=self.replicas.image().brokers.get,
         )
-
-
-def registered_epoch(image: ClusterImage, broker_id: int) -> int | None:
-    broker = image.brokers.get(broker_id)
-    return None if broker is None else broker.epoch
