@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from tidelog.cli.commands.dump_log import dump, dump_log
 from tidelog.cli.dump_log.decoders import decode_text
+from tidelog.cli.dump_log.options import DumpOptions
 from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
@@ -42,7 +43,10 @@ class Output:
 def run(*files: Path | str, **options: Any) -> Output:
     output = Output()
     output.code = dump(
-        [str(file) for file in files], write=output.lines.append, write_error=output.errors.append, **options
+        [str(file) for file in files],
+        DumpOptions(**options),
+        write=output.lines.append,
+        write_error=output.errors.append,
     )
     return output
 

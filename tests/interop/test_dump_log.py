@@ -14,6 +14,7 @@ from support.log_file_rows import as_dump_line, record_lines, rows_of
 from support.tidelog_process import running_tidelog
 
 from tidelog.cli.commands.dump_log import dump
+from tidelog.cli.dump_log.options import DumpOptions
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.replay import apply
 from tidelog.metadata.snapshot_file import decode_snapshot
@@ -69,7 +70,7 @@ def run_theirs(jars: Path, directory: LogDirectory, files: list[str], *options: 
 def run_ours(files: list[str], options: dict[str, Any]) -> tuple[bytes, list[str]]:
     lines: list[str] = []
     complaints: list[str] = []
-    dump(files, write=lines.append, write_error=complaints.append, **options)
+    dump(files, DumpOptions(**options), write=lines.append, write_error=complaints.append)
     return "".join(f"{line}\n" for line in lines).encode(), complaints
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tidelog.cli.commands.dump_log import dump
 from tidelog.cli.dump_log.decoders import decode_text
+from tidelog.cli.dump_log.options import DumpOptions
 from tidelog.spark.log_files.columns import ARROW_TYPES
 from tidelog.spark.log_files.reading import read_segment
 from tidelog.spark.log_files.segments import SegmentFile, find_segments, log_files_options
@@ -34,7 +35,8 @@ def milliseconds(row: Row) -> int:
 def dumped_records(files: Iterable[Path | str]) -> list[str]:
     """The lines of all records in files, as our tool prints them."""
     lines: list[str] = []
-    dump([str(file) for file in files], write=lines.append, write_error=lambda _line: None, print_data_log=True)
+    names = [str(file) for file in files]
+    dump(names, DumpOptions(print_data_log=True), write=lines.append, write_error=lambda _line: None)
     return record_lines(lines)
 
 

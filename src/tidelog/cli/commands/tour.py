@@ -22,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.rule import Rule
 
 from tidelog.cli.commands.dump_log import dump
+from tidelog.cli.dump_log.options import DumpOptions
 from tidelog.cli.session import CommandFailure, run
 from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ConfigResource, ResourceType
@@ -210,7 +211,7 @@ def _show_files(data_dir: Path, console: Console) -> None:
     console.print("6. The files are Kafka's, byte for byte (tidelog dump-log --print-data-log):")
     _print_block([f"{path.name}  {path.stat().st_size} bytes" for path in sorted(directory.iterdir())], console)
     lines: list[str] = []
-    dump([str(log)], write=lines.append, write_error=lines.append, print_data_log=True)
+    dump([str(log)], DumpOptions(print_data_log=True), write=lines.append, write_error=lines.append)
     _print_block([*lines[:_SHOWN_DUMP_LINES], f"... {len(lines) - _SHOWN_DUMP_LINES} more lines"], console)
 
 

@@ -1,20 +1,20 @@
 """The lines that `tidelog dump-log` prints for record batches: `.log` segments and `.checkpoint` metadata snapshots.
 
 The same lines as Kafka 4.3's `DumpLogSegments`, down to the names of Java's types in them, so that scripts which read
-the output of one tool can read the other's. Index files are in `dump_log_indexes`.
+the output of one tool can read the other's. Index files are in `indexes`.
 """
 
 from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from struct import error as StructError
 
 from tidelog.cli.dump_log.decoders import RecordDecoder, UndecodableRecord
 from tidelog.cli.dump_log.json_form import message_to_json, render
+from tidelog.cli.dump_log.options import UNLIMITED_BYTES, DumpOptions
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.messages.k_raft_version_record import KRaftVersionRecord
 from tidelog.protocol.messages.leader_change_message import LeaderChangeMessage
@@ -37,7 +37,6 @@ from tidelog.records.record import Record, decode_batch
 
 Write = Callable[[str], None]
 
-UNLIMITED_BYTES = 2_147_483_647
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 # A compressed batch on disk was accepted by a broker: its limit is not ours to guess, but memory is finite.
 MAX_DECOMPRESSED_BYTES = 1 << 30
@@ -57,17 +56,13 @@ class DumpFailure(Exception):
     """A file that cannot be shown (to its end). Says which and why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchOptions:
-    deep_iteration: bool
-    skip_record_metadata: bool
-    max_bytes: int
-    # None prints no keys and values.
-    decoder: RecordDecoder | None
+def dump_batches(
+    path: Path, options: DumpOptions, decoder: RecordDecoder | None, write: Write
+) -> list[tuple[int, int]]:
+    """Print a file of batches; return the pairs of neighbouring offsets between which some are missing.
 
-
-def dump_batches(path: Path, options: BatchOptions, write: Write) -> list[tuple[int, int]]:
-    """Print a file of batches; return the pairs of neighbouring offsets between which some are missing."""
+    Without a decoder no keys and values are printed.
+    """
     write(_first_line(path))
     gaps: list[tuple[int, int]] = []
     last_offset: int | None = None
@@ -78,13 +73,13 @@ def dump_batches(path: Path, options: BatchOptions, write: Write) -> list[tuple[
             end = position + header.size
             batch = content[position:end]
             write(_describe_batch(header, batch, position))
-            if not options.deep_iteration:
+            if not options.deep_iteration and decoder is None:
                 continue
             for record in _records(path, position, batch):
                 if last_offset is not None and record.offset != last_offset + 1:
                     gaps.append((last_offset, record.offset))
                 last_offset = record.offset
-                write(_describe_record(header, record, options))
+                write(_describe_record(header, record, decoder, skip_metadata=options.skip_record_metadata))
     except CorruptBatch as error:
         raise DumpFailure(f"{path}, {error}") from error
     except UndecodableRecord as error:
@@ -143,11 +138,11 @@ def _describe_batch(header: BatchHeader, batch: memoryview, position: int) -> st
     )
 
 
-def _describe_record(header: BatchHeader, record: Record, options: BatchOptions) -> str:
-    line = "" if options.skip_record_metadata else _describe_metadata(header, record)
-    if options.decoder is not None and not header.is_control:
-        decoded = options.decoder(record)
-        prefix = "| " if options.skip_record_metadata else " "
+def _describe_record(header: BatchHeader, record: Record, decoder: RecordDecoder | None, *, skip_metadata: bool) -> str:
+    line = "" if skip_metadata else _describe_metadata(header, record)
+    if decoder is not None and not header.is_control:
+        decoded = decoder(record)
+        prefix = "| " if skip_metadata else " "
         if decoded.key is not None:
             line += f"{prefix}key: {decoded.key}"
             prefix = " "

@@ -1,7 +1,7 @@
 """What `tidelog dump-log --print-data-log` shows of a record: its key and value, read in one of several ways.
 
 Plain text is the default. The others know the records that Kafka keeps for itself: in `__consumer_offsets`, in
-`__transaction_state` and in the log of cluster metadata. The lines around them are made in `dump_log_batches`.
+`__transaction_state` and in the log of cluster metadata. The lines around them are made in `batches`.
 """
 
 from __future__ import annotations
@@ -15,40 +15,15 @@ from struct import Struct
 from struct import error as StructError
 
 from tidelog.cli.dump_log.json_form import JsonObject, message_to_json, render
+from tidelog.cli.dump_log.options import DumpOptions
+from tidelog.coordinators.groups.records import RECORD_TYPES
 from tidelog.protocol.codec import ProtocolError, decode, decode_uvarint
 from tidelog.protocol.messages import METADATA_RECORDS
-from tidelog.protocol.messages.consumer_group_current_member_assignment_key import (
-    ConsumerGroupCurrentMemberAssignmentKey,
-)
-from tidelog.protocol.messages.consumer_group_current_member_assignment_value import (
-    ConsumerGroupCurrentMemberAssignmentValue,
-)
-from tidelog.protocol.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
-from tidelog.protocol.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
-from tidelog.protocol.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
-from tidelog.protocol.messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
-from tidelog.protocol.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
-from tidelog.protocol.messages.consumer_group_partition_metadata_value import ConsumerGroupPartitionMetadataValue
-from tidelog.protocol.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
-from tidelog.protocol.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
-from tidelog.protocol.messages.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
-from tidelog.protocol.messages.consumer_group_target_assignment_member_value import (
-    ConsumerGroupTargetAssignmentMemberValue,
-)
-from tidelog.protocol.messages.consumer_group_target_assignment_metadata_key import (
-    ConsumerGroupTargetAssignmentMetadataKey,
-)
-from tidelog.protocol.messages.consumer_group_target_assignment_metadata_value import (
-    ConsumerGroupTargetAssignmentMetadataValue,
-)
 from tidelog.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from tidelog.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from tidelog.protocol.messages.group_metadata_key import GroupMetadataKey
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
 from tidelog.protocol.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from tidelog.protocol.messages.legacy_offset_commit_value import LegacyOffsetCommitValue
-from tidelog.protocol.messages.offset_commit_key import OffsetCommitKey
-from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
 from tidelog.protocol.messages.transaction_log_key import TransactionLogKey
 from tidelog.protocol.messages.transaction_log_value import TransactionLogValue
 from tidelog.protocol.schema import Message, covers
@@ -60,22 +35,7 @@ _INT64 = Struct(">q")
 
 _METADATA_FRAME_VERSION = 1
 
-_KeyAndValue = tuple[type[Message], type[Message]]
-
-_GROUP_RECORDS: tuple[_KeyAndValue, ...] = (
-    (LegacyOffsetCommitKey, LegacyOffsetCommitValue),
-    (OffsetCommitKey, OffsetCommitValue),
-    (GroupMetadataKey, GroupMetadataValue),
-    (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
-    (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
-    (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
-    (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
-    (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
-    (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
-    (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
-)
-_TRANSACTION_RECORDS: tuple[_KeyAndValue, ...] = ((TransactionLogKey, TransactionLogValue),)
-
+DEFAULT_DECODER_CLASS = "org.apache.kafka.tools.api.StringDecoder"
 
 _REPLACE_LIKE_JAVA = "tidelog.replace_like_java"
 
@@ -117,26 +77,33 @@ def decode_text(data: bytes) -> str:
     return data.decode("utf-8", _REPLACE_LIKE_JAVA)
 
 
-def decode_integer(data: bytes) -> str:
-    return str(_INT32.unpack(data)[0])
-
-
-def decode_long(data: bytes) -> str:
-    return str(_INT64.unpack(data)[0])
-
-
 # By the last part of the Java class names that people know from Kafka's tool. Its DefaultDecoder prints the address of
 # a Java array; the bytes themselves say more.
 VALUE_DECODERS: Mapping[str, ValueDecoder] = {
     "StringDecoder": decode_text,
-    "IntegerDecoder": decode_integer,
-    "LongDecoder": decode_long,
+    "IntegerDecoder": lambda data: str(_INT32.unpack(data)[0]),
+    "LongDecoder": lambda data: str(_INT64.unpack(data)[0]),
     "DefaultDecoder": repr,
 }
 
 
-def value_decoder(class_name: str) -> ValueDecoder:
-    """Raises ValueError for a class that is not one of Kafka's own."""
+def choose_decoder(options: DumpOptions) -> RecordDecoder | None:
+    """None if keys and values are not shown. Raises ValueError for a class that is not one of Kafka's own."""
+    if options.offsets_decoder:
+        return _decode_group_record
+    if options.transaction_log_decoder:
+        return _decode_transaction_record
+    if options.cluster_metadata_decoder:
+        return _decode_metadata_record
+    if options.print_data_log or options.key_decoder_class or options.value_decoder_class:
+        return _plain_decoder(
+            key=_value_decoder(options.key_decoder_class or DEFAULT_DECODER_CLASS),
+            value=_value_decoder(options.value_decoder_class or DEFAULT_DECODER_CLASS),
+        )
+    return None
+
+
+def _value_decoder(class_name: str) -> ValueDecoder:
     try:
         return VALUE_DECODERS[class_name.rpartition(".")[2]]
     except KeyError:
@@ -144,7 +111,7 @@ def value_decoder(class_name: str) -> ValueDecoder:
         raise ValueError(f"{class_name!r} is not a decoder; it must be one of {known}") from None
 
 
-def plain_decoder(key: ValueDecoder = decode_text, value: ValueDecoder = decode_text) -> RecordDecoder:
+def _plain_decoder(key: ValueDecoder, value: ValueDecoder) -> RecordDecoder:
     def decode_record(record: Record) -> Decoded:
         try:
             return Decoded(
@@ -157,26 +124,12 @@ def plain_decoder(key: ValueDecoder = decode_text, value: ValueDecoder = decode_
     return decode_record
 
 
-def group_decoder() -> RecordDecoder:
-    """For `__consumer_offsets`."""
-    return _coordinator_decoder(_GROUP_RECORDS)
-
-
-def transaction_decoder() -> RecordDecoder:
-    """For `__transaction_state`."""
-    return _coordinator_decoder(_TRANSACTION_RECORDS)
-
-
-def metadata_decoder() -> RecordDecoder:
-    """For `__cluster_metadata`, whose records have no keys."""
-
-    def decode_record(record: Record) -> Decoded:
-        try:
-            return Decoded(key=None, payload=_decode_metadata(record.value or b""))
-        except (ProtocolError, IndexError) as error:
-            return Decoded(key=None, payload=f"Error at {record.offset}, skipping. {error}")
-
-    return decode_record
+def _decode_metadata_record(record: Record) -> Decoded:
+    """Of `__cluster_metadata`, whose records have no keys."""
+    try:
+        return Decoded(key=None, payload=_decode_metadata(record.value or b""))
+    except (ProtocolError, IndexError) as error:
+        return Decoded(key=None, payload=f"Error at {record.offset}, skipping. {error}")
 
 
 def _decode_metadata(value: bytes) -> str:
@@ -194,9 +147,7 @@ def _decode_metadata(value: bytes) -> str:
     return render({"type": upper_name, "version": version, "data": message_to_json(message, version)})
 
 
-def _coordinator_decoder(records: tuple[_KeyAndValue, ...]) -> RecordDecoder:
-    kinds = {key.SCHEMA.api_key: (key, value) for key, value in records}
-
+def _coordinator_decoder(kinds: Mapping[int, tuple[type[Message], type[Message]]]) -> RecordDecoder:
     def decode_record(record: Record) -> Decoded:
         if record.key is None:
             raise UndecodableRecord(
@@ -217,6 +168,14 @@ def _coordinator_decoder(records: tuple[_KeyAndValue, ...]) -> RecordDecoder:
         return Decoded(key=key_text, payload=payload)
 
     return decode_record
+
+
+_decode_group_record = _coordinator_decoder(
+    {**RECORD_TYPES, LegacyOffsetCommitKey.SCHEMA.api_key: (LegacyOffsetCommitKey, LegacyOffsetCommitValue)}
+)
+_decode_transaction_record = _coordinator_decoder(
+    {TransactionLogKey.SCHEMA.api_key: (TransactionLogKey, TransactionLogValue)}
+)
 
 
 def _decode_versioned(kind: type[Message], data: bytes) -> str:

@@ -1,6 +1,6 @@
 """The lines that `tidelog dump-log` prints for the files beside a log, and what it finds wrong with them.
 
-The formats of the files are known by `tidelog.storage`; log segments are in `dump_log_batches`.
+The formats of the files are known by `tidelog.storage`; log segments are in `batches`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from struct import Struct
 
 from tidelog.cli.dump_log.batches import DumpFailure, Write, map_file, records_of
+from tidelog.cli.dump_log.options import DumpOptions
 from tidelog.partition.producer_entry import BatchMetadata
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch, iterate_headers
 from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
@@ -19,14 +20,6 @@ from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.storage.log.producer_snapshot import CorruptProducerSnapshot, decode_snapshot
 
 OffsetEntry = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexOptions:
-    sanity_check_only: bool
-    verify_only: bool
-    # How much of the log is looked at behind the position of an entry.
-    max_message_size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +36,7 @@ class IndexFindings:
     timestamps_out_of_order: list[tuple[int, int]] = field(default_factory=list)
 
 
-def dump_offset_index(path: Path, options: IndexOptions, write: Write) -> IndexFindings:
+def dump_offset_index(path: Path, options: DumpOptions, write: Write) -> IndexFindings:
     findings = IndexFindings()
     base_offset = _base_offset(path)
     content = path.read_bytes()
@@ -51,7 +44,7 @@ def dump_offset_index(path: Path, options: IndexOptions, write: Write) -> IndexF
     if not entries:
         write(f"{path} is empty.")
         return findings
-    if options.sanity_check_only:
+    if options.index_sanity_check:
         _check(path, len(content), OFFSET_ENTRY, entries[-1][0] >= base_offset)
         write(f"{path} passed sanity check.")
         return findings
@@ -62,18 +55,18 @@ def dump_offset_index(path: Path, options: IndexOptions, write: Write) -> IndexF
         header = _first_batch(path, log[position : position + options.max_message_size], position)
         if header.last_offset != offset:
             findings.offset_mismatches.append((offset, header.last_offset))
-        if not options.verify_only:
+        if not options.verify_index_only:
             write(f"offset: {offset} position: {position}")
     return findings
 
 
-def dump_time_index(path: Path, options: IndexOptions, write: Write) -> IndexFindings:
+def dump_time_index(path: Path, options: DumpOptions, write: Write) -> IndexFindings:
     findings = IndexFindings()
     base_offset = _base_offset(path)
     content = path.read_bytes()
     usable = len(content) // TIME_ENTRY.size * TIME_ENTRY.size
     entries = [(time, base_offset + relative) for time, relative in TIME_ENTRY.iter_unpack(content[:usable])]
-    if options.sanity_check_only:
+    if options.index_sanity_check:
         in_order = not entries or (entries[-1][0] >= entries[0][0] and entries[-1][1] >= base_offset)
         _check(path, len(content), TIME_ENTRY, in_order)
         write(f"{path} passed sanity check.")
@@ -85,7 +78,7 @@ def dump_time_index(path: Path, options: IndexOptions, write: Write) -> IndexFin
         if offset == base_offset and number > 0:
             break  # The unused rest, as above.
         _verify_timestamp(path, log, offset_index, (timestamp, offset), previous, findings)
-        if not options.verify_only:
+        if not options.verify_index_only:
             write(f"timestamp: {timestamp} offset: {offset}")
         previous = timestamp
     return findings
