@@ -128,4 +128,4 @@ def test_lists_in_brackets() -> None:
 
 
 def test_columns_are_as_wide_as_they_have_to_be() -> None:
-    assert columns(("A", "B"), [("long", 1), ("x", 22)], least=(2,)) == ["A    B", "long 1", "x    22"]
+    assert columns(("A", "B"), [("long", 1), ("x", 22)], least=(2, 0)) == ["A    B", "long 1", "x    22"]

@@ -14,7 +14,6 @@ _COMPILED = "a loop that is compiled: a call for each record would cost more tha
 ALLOWED = {
     "tidelog/cli/commands/cluster.py: cluster": _SIGNATURE,
     "tidelog/cli/commands/consume.py: consume": _SIGNATURE,
-    "tidelog/cli/commands/dump_log.py: dump_log": _SIGNATURE,
     "tidelog/cli/commands/groups.py: groups": _SIGNATURE,
     "tidelog/cli/commands/produce.py: produce": _SIGNATURE,
     "tidelog/cli/commands/topics.py: topics": _SIGNATURE,

@@ -4,6 +4,8 @@ main.py                finds the module of a command, and turns failures into on
 session.py             options that lead to a cluster, properties files, running asynchronous code
 output.py              JSON for programs, Kafka's columns for everybody else
 option_groups.py       options that several commands have
+cluster_options.py     those of every command of a cluster
+topic_selection.py     topics and partitions as people choose them
 partition_files.py     JSON files that say something for each of several partitions
 times.py               points in time and durations as people type them
 commands/              one module for each command

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.output import columns, print_json, print_lines
 from tidelog.client.admin import Admin, GroupDescription, GroupMemberDescription
-from tidelog.client.config import Options
 from tidelog.client.offsets.listing import LATEST
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+
+Row = TypeVar("Row")
 
 _MISSING = "-"
 _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
@@ -36,10 +38,10 @@ class PartitionRow:
 
 
 async def describe(
-    options: Options, names: Collection[str] | None, *, members: bool, state: bool, verbose: bool, as_json: bool
+    cluster: ClusterOptions, names: Collection[str] | None, *, members: bool, state: bool, verbose: bool
 ) -> None:
     """Show these groups, or all."""
-    async with Admin(config=options) as admin:
+    async with cluster.admin() as admin:
         wanted = list(names) if names else [one.group_id for one in await admin.list_groups()]
         described = Admin.raise_any(await admin.describe_groups(wanted))
         groups = [group for _, group in sorted(described.items())]
@@ -47,13 +49,13 @@ async def describe(
             node.node_id: f"{node.host}:{node.port}  ({node.node_id})"
             for node in (await admin.describe_cluster()).nodes
         }
-        with_offsets = as_json or not (members or state)
+        with_offsets = cluster.as_json or not (members or state)
         rows = {group.group_id: await _partition_rows(admin, group) if with_offsets else [] for group in groups}
-    if as_json:
+    if cluster.as_json:
         print_json([_as_json(group, rows[group.group_id]) for group in groups])
         return
     for group in groups:
-        _tell_state(group)
+        _report_state(group)
         if state:
             lines = _state_lines(group, addresses.get(group.coordinator, str(group.coordinator)), verbose=verbose)
         elif members:
@@ -64,7 +66,7 @@ async def describe(
             print_lines(["", *lines])
 
 
-def _tell_state(group: GroupDescription) -> None:
+def _report_state(group: GroupDescription) -> None:
     """Not on standard output, where scripts expect the columns."""
     if group.state == "Empty":
         sys.stderr.write(f"Consumer group '{group.group_id}' has no active members.\n")
@@ -95,79 +97,76 @@ async def _partition_rows(admin: Admin, group: GroupDescription) -> list[Partiti
     ]
 
 
+# A title, the least width, and what is in the column; 0 leaves the last column as wide as its text.
+_Column = tuple[str, int, Callable[[Row], object]]
+
+
+def _table(rows: Sequence[Row], shown: Sequence[_Column[Row]]) -> list[str]:
+    titles, least, cells = zip(*shown, strict=True)
+    return columns(titles, [[_or_missing(cell(row)) for cell in cells] for row in rows], least=least)
+
+
 def _offset_lines(group: GroupDescription, rows: Sequence[PartitionRow], *, verbose: bool) -> list[str]:
     if not rows:
         return []
-    header = ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST"]
-    least = [15, 15, 10, 15, 15, 15, 15, 15]
-    table = [
+    epoch: list[_Column[PartitionRow]] = [("LEADER-EPOCH", 15, lambda row: row.leader_epoch)]
+    return _table(
+        rows,
         [
-            group.group_id,
-            row.partition.topic,
-            str(row.partition.partition),
-            _or_missing(row.current_offset),
-            _or_missing(row.end_offset),
-            _or_missing(row.lag),
-            _MISSING if row.owner is None else row.owner.member_id,
-            _MISSING if row.owner is None else row.owner.host,
-            _MISSING if row.owner is None else row.owner.client_id,
-        ]
-        for row in rows
-    ]
-    if verbose:
-        header.insert(3, "LEADER-EPOCH")
-        least.insert(3, 15)
-        for cells, row in zip(table, rows, strict=True):
-            cells.insert(3, _or_missing(row.leader_epoch))
-    return format_columns([*header, "CLIENT-ID"], table, least=[*least, 0])
+            ("GROUP", 15, lambda row: group.group_id),
+            ("TOPIC", 15, lambda row: row.partition.topic),
+            ("PARTITION", 10, lambda row: row.partition.partition),
+            *(epoch if verbose else ()),
+            ("CURRENT-OFFSET", 15, lambda row: row.current_offset),
+            ("LOG-END-OFFSET", 15, lambda row: row.end_offset),
+            ("LAG", 15, lambda row: row.lag),
+            ("CONSUMER-ID", 15, lambda row: row.owner and row.owner.member_id),
+            ("HOST", 15, lambda row: row.owner and row.owner.host),
+            ("CLIENT-ID", 0, lambda row: row.owner and row.owner.client_id),
+        ],
+    )
 
 
 def _member_lines(group: GroupDescription, *, verbose: bool) -> list[str]:
     if not group.members:
         return []
-    header = ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
-    least = [15, 15, 15, 15, 15]
-    table = [
-        [group.group_id, member.member_id, member.host, member.client_id, str(len(member.assignment))]
-        for member in group.members
+    shown: list[_Column[GroupMemberDescription]] = [
+        ("GROUP", 15, lambda member: group.group_id),
+        ("CONSUMER-ID", 15, lambda member: member.member_id),
+        ("HOST", 15, lambda member: member.host),
+        ("CLIENT-ID", 15, lambda member: member.client_id),
+        ("#PARTITIONS", 15, lambda member: len(member.assignment)),
     ]
     if any(member.instance_id for member in group.members):
-        header.insert(2, "GROUP-INSTANCE-ID")
-        least.insert(2, 17)
-        for cells, member in zip(table, group.members, strict=True):
-            cells.insert(2, member.instance_id or "")
+        shown.insert(2, ("GROUP-INSTANCE-ID", 17, lambda member: member.instance_id or ""))
     if verbose:
-        header += ["CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT"]
-        least += [15, 20, 15, 20]
-        for cells, member in zip(table, group.members, strict=True):
-            cells += [
-                _or_missing(member.epoch),
-                _assignment(member.assignment),
-                _or_missing(group.target_epoch),
-                _assignment(member.target),
-            ]
-    lines = format_columns(header, table, least=least)
+        shown += [
+            ("CURRENT-EPOCH", 15, lambda member: member.epoch),
+            ("CURRENT-ASSIGNMENT", 20, lambda member: _assignment(member.assignment)),
+            ("TARGET-EPOCH", 15, lambda member: group.target_epoch),
+            ("TARGET-ASSIGNMENT", 20, lambda member: _assignment(member.target)),
+        ]
+    lines = _table(group.members, shown)
     # Kafka's tool leaves room for columns that may follow.
     return lines if verbose else [f"{line} " for line in lines]
 
 
 def _state_lines(group: GroupDescription, coordinator: str, *, verbose: bool) -> list[str]:
-    header = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE"]
-    least = [15, 25, 20, 20]
-    cells = [group.group_id, coordinator, group.assignor or _MISSING, group.state]
-    if verbose:
-        header += ["GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH"]
-        least += [15, 25]
-        cells += [_or_missing(group.epoch), _or_missing(group.target_epoch)]
-    return format_columns([*header, "#MEMBERS"], [[*cells, str(len(group.members))]], least=[*least, 0])
-
-
-def format_columns(header: Sequence[str], rows: Sequence[Sequence[str]], *, least: Sequence[int]) -> list[str]:
-    """Every column padded, the last one too, unless the least width of it is 0: as Java's format strings do."""
-    widths = [
-        max(width, *(len(row[number]) for row in (header, *rows))) if width else 0 for number, width in enumerate(least)
+    epochs: list[_Column[GroupDescription]] = [
+        ("GROUP-EPOCH", 15, lambda one: one.epoch),
+        ("TARGET-ASSIGNMENT-EPOCH", 25, lambda one: one.target_epoch),
     ]
-    return [" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
+    return _table(
+        [group],
+        [
+            ("GROUP", 15, lambda one: one.group_id),
+            ("COORDINATOR (ID)", 25, lambda one: coordinator),
+            ("ASSIGNMENT-STRATEGY", 20, lambda one: one.assignor or None),
+            ("STATE", 20, lambda one: one.state),
+            *(epochs if verbose else ()),
+            ("#MEMBERS", 0, lambda one: len(one.members)),
+        ],
+    )
 
 
 def _assignment(partitions: Collection[TopicPartition]) -> str:
@@ -178,8 +177,8 @@ def _assignment(partitions: Collection[TopicPartition]) -> str:
     return ";".join(f"{topic}:{','.join(map(str, numbers))}" for topic, numbers in by_topic.items()) or _MISSING
 
 
-def _or_missing(number: int | None) -> str:
-    return _MISSING if number is None else str(number)
+def _or_missing(value: object) -> object:
+    return _MISSING if value is None else value
 
 
 def _as_json(group: GroupDescription, rows: Sequence[PartitionRow]) -> Mapping[str, Any]:

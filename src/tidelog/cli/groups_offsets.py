@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from tidelog.cli.groups_description import format_columns
-from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.output import columns
 from tidelog.cli.session import CommandFailure
+from tidelog.cli.topic_selection import partitions_of
 from tidelog.client.admin import Admin
-from tidelog.client.config import Options
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.listing import EARLIEST, LATEST
 from tidelog.model.errors import ApiError, ErrorCode
@@ -41,13 +41,6 @@ class Reset:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """`topics` are names, or names with partitions such as orders:0,1; all topics with committed offsets if empty."""
-
-    topics: Sequence[str] = ()
-
-
 def parse_topic(text: str) -> tuple[str, tuple[int, ...]]:
     """The name, and the partitions if any are named. Raises ValueError."""
     name, colon, numbers = text.partition(":")
@@ -64,31 +57,31 @@ def parse_topic(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 async def reset_offsets(
-    options: Options, names: Collection[str] | None, scope: Scope, reset: Reset, *, execute: bool, as_json: bool
+    cluster: ClusterOptions, names: Collection[str] | None, topics: Sequence[str], reset: Reset, *, execute: bool
 ) -> None:
-    """Show what groups would be reset to, and with `execute` do it. Groups with members are left alone."""
+    """Show what groups would be reset to, and with `execute` do it. Groups with members are left alone.
+
+    `topics` are names, or names with partitions such as orders:0,1; all topics with committed offsets if empty.
+    """
     active: dict[str, str] = {}
     planned: dict[str, dict[TopicPartition, int]] = {}
-    async with Admin(config=options) as admin:
+    async with cluster.admin() as admin:
         wanted = list(names) if names else [one.group_id for one in await admin.list_groups()]
         for group_id, state in (await _states(admin, wanted)).items():
             if state not in _INACTIVE:
                 active[group_id] = state
                 continue
-            planned[group_id] = await _plan(admin, group_id, scope, reset)
+            planned[group_id] = await _plan(admin, group_id, topics, reset)
             if execute and planned[group_id]:
                 offsets = {part: OffsetAndMetadata(offset=offset) for part, offset in planned[group_id].items()}
                 await admin.alter_group_offsets(group_id, offsets)
-    if as_json:
-        print_json(_as_json(planned, execute=execute))
-    else:
-        rows = [
-            (group_id, partition.topic, str(partition.partition), str(offset))
-            for group_id, offsets in planned.items()
-            for partition, offset in sorted(offsets.items())
-        ]
-        header = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
-        print_lines(["", *format_columns(header, rows, least=(15, 15, 10, 0))])
+    rows = [
+        (group_id, partition.topic, partition.partition, offset)
+        for group_id, offsets in planned.items()
+        for partition, offset in sorted(offsets.items())
+    ]
+    header = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
+    cluster.show(_as_json(planned, execute=execute), ["", *columns(header, rows, least=(15, 15, 10, 0))])
     if active:
         listed = ", ".join(f"'{group_id}' is {state}" for group_id, state in active.items())
         raise CommandFailure(f"offsets can only be reset while a group has no members, but {listed}; stop its members")
@@ -107,10 +100,10 @@ async def _states(admin: Admin, group_ids: Collection[str]) -> dict[str, str]:
     return states
 
 
-async def _plan(admin: Admin, group_id: str, scope: Scope, reset: Reset) -> dict[TopicPartition, int]:
+async def _plan(admin: Admin, group_id: str, topics: Sequence[str], reset: Reset) -> dict[TopicPartition, int]:
     committed = await admin.list_group_offsets(group_id)
     current = {partition: offset.offset for partition, offset in committed.items()}
-    partitions = await _partitions(admin, scope.topics) if scope.topics else sorted(current)
+    partitions = await _partitions(admin, topics) if topics else sorted(current)
     if not partitions:
         return {}
     match reset.scenario:
@@ -197,31 +190,25 @@ def _as_json(planned: Mapping[str, Mapping[TopicPartition, int]], *, execute: bo
 # Delete.
 
 
-async def delete_offsets(options: Options, group_id: str, topics: Sequence[str], *, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def delete_offsets(cluster: ClusterOptions, group_id: str, topics: Sequence[str]) -> None:
+    async with cluster.admin() as admin:
         partitions: dict[TopicPartition, None] = {}
         for text in topics:
             name, numbers = parse_topic(text)
-            if not numbers:
-                described = Admin.raise_any(await admin.describe_topics([name]))[name]
-                numbers = tuple(entry.partition for entry in described.partitions)
-            partitions |= {TopicPartition(name, number): None for number in numbers}
-        results = await admin.delete_group_offsets(group_id, list(partitions))
-    failed = {partition: error for partition, error in results.items() if error is not None}
-    if as_json:
-        print_json(
-            [
-                {"topic": part.topic, "partition": part.partition, "error": None if error is None else str(error)}
-                for part, error in sorted(results.items())
-            ]
-        )
-    else:
-        if not failed:
-            print_lines([f"Request succeeded for deleting offsets from group {group_id}."])
-        rows = [
-            (part.topic, str(part.partition), "Successful" if error is None else f"Error: {error}")
-            for part, error in sorted(results.items())
-        ]
-        print_lines(["", *format_columns(("TOPIC", "PARTITION", "STATUS"), rows, least=(15, 10, 15))])
+            named = [TopicPartition(name, number) for number in numbers]
+            partitions |= dict.fromkeys(named or await partitions_of(admin, [name]))
+        results = sorted((await admin.delete_group_offsets(group_id, list(partitions))).items())
+    failed = [partition for partition, error in results if error is not None]
+    rows = [
+        (part.topic, part.partition, "Successful" if error is None else f"Error: {error}") for part, error in results
+    ]
+    done = [] if failed else [f"Request succeeded for deleting offsets from group {group_id}."]
+    cluster.show(
+        [
+            {"topic": part.topic, "partition": part.partition, "error": None if error is None else str(error)}
+            for part, error in results
+        ],
+        [*done, "", *columns(("TOPIC", "PARTITION", "STATUS"), rows, least=(15, 10, 15))],
+    )
     if failed:
         raise CommandFailure(f"offsets of {len(failed)} of {len(results)} partitions could not be deleted")

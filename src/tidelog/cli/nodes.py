@@ -19,7 +19,12 @@ from pathlib import Path
 import typer
 
 from tidelog.cli.session import CommandFailure, read_properties
+from tidelog.controller.bootstrap import fresh_uuid
+from tidelog.model.ids import format_uuid
 from tidelog.server.signals import end_by
+from tidelog.storage.directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+from tidelog.storage.files.local_filesystem import LocalFileSystem
+from tidelog.version import VERSION
 
 START_SECONDS = 60.0
 STOP_SECONDS = 40.0
@@ -91,11 +96,6 @@ class LocalCluster:
         self.config_file(number).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def _cluster_id(self) -> str:
-        from tidelog.controller.bootstrap import fresh_uuid
-        from tidelog.model.ids import format_uuid
-        from tidelog.storage.directories.meta_properties import read_meta_properties
-        from tidelog.storage.files.local_filesystem import LocalFileSystem
-
         for number in self._numbers:
             if self._directory(number).exists():
                 meta = read_meta_properties(LocalFileSystem(), str(self._directory(number)))
@@ -104,14 +104,6 @@ class LocalCluster:
         return format_uuid(fresh_uuid(os.urandom(16)))
 
     def _format(self, number: int, cluster_id: str) -> None:
-        from tidelog.controller.bootstrap import fresh_uuid
-        from tidelog.storage.directories.meta_properties import (
-            MetaProperties,
-            read_meta_properties,
-            write_meta_properties,
-        )
-        from tidelog.storage.files.local_filesystem import LocalFileSystem
-
         directory = self._directory(number)
         directory.mkdir(exist_ok=True)
         filesystem = LocalFileSystem()
@@ -158,8 +150,6 @@ class LocalCluster:
     def announce(self) -> None:
         if self._stopping:
             return
-        from tidelog.version import VERSION
-
         servers = ",".join(f"{self._host}:{self._ports[number]}" for number in self._numbers)
         typer.echo(f"tidelog {VERSION}: a cluster of {len(self._numbers)} nodes listens on {servers}")
         typer.echo(f"  data    {self._data_dir}, a folder and a log file for each node")

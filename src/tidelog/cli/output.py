@@ -35,12 +35,19 @@ def json_bytes(data: bytes | None) -> Any:
         return {"base64": base64.b64encode(data).decode("ascii")}
 
 
-def columns(header: Sequence[str], rows: Iterable[Sequence[object]], *, least: Sequence[int] = ()) -> list[str]:
-    """A header and rows, each column as wide as its widest cell and at least as wide as asked for."""
+def columns(
+    header: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    least: Sequence[int] | None = None,
+    separator: str = " ",
+) -> list[str]:
+    """A header and rows, each column as wide as its widest cell and at least as wide as asked for.
+
+    A column whose least width is 0 ends where its text does; without `least` that is the last one.
+    """
     table = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[number]) for row in table) for number in range(len(header))]
-    for number, width in enumerate(least):
-        widths[number] = max(widths[number], width)
-    # The last column ends where its text does.
-    widths[-1] = 0
-    return [" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
+    if least is None:
+        least = [*(1 for _ in header[1:]), 0]
+    widths = [max(width, *(len(row[number]) for row in table)) if width else 0 for number, width in enumerate(least)]
+    return [separator.join(map(str.ljust, row, widths)) for row in table]

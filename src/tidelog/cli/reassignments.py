@@ -10,7 +10,8 @@ from typing import Any
 
 import typer
 
-from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.cluster_options import ClusterOptions, raise_failures
+from tidelog.cli.output import print_lines
 from tidelog.cli.partition_files import read_partition_file
 from tidelog.cli.session import CommandFailure
 from tidelog.client.admin import Admin, Reassignment
@@ -52,10 +53,10 @@ def read_reassignment_file(path: Path) -> Targets:
     return read_partition_file(path, example, replicas)
 
 
-async def begin(admin: Admin, targets: Targets, *, as_json: bool) -> None:
+async def begin(admin: Admin, targets: Targets, output: ClusterOptions) -> None:
     """Ask for the moves, and tell how to undo them."""
     before = await _current_replicas(admin, targets)
-    _raise_failed(await admin.alter_partition_reassignments(targets))
+    raise_failures(await admin.alter_partition_reassignments(targets))
     undo = {
         "version": 1,
         "partitions": [
@@ -64,26 +65,24 @@ async def begin(admin: Admin, targets: Targets, *, as_json: bool) -> None:
             if part in before
         ],
     }
-    if as_json:
-        print_json({"started": [str(part) for part in targets], "before": undo})
-        return
-    print_lines(
-        [
-            "Current replicas, for --reassign-file to move them back:",
-            json.dumps(undo, separators=(",", ":")),
-            f"Reassignment of {_listed(targets)} has started.",
-        ]
-    )
+    lines = [
+        "Current replicas, for --reassign-file to move them back:",
+        json.dumps(undo, separators=(",", ":")),
+        f"Reassignment of {_listed(targets)} has started.",
+    ]
+    output.show({"started": [str(part) for part in targets], "before": undo}, lines)
 
 
-async def follow(admin: Admin, targets: Collection[TopicPartition], timeout_seconds: float, *, as_json: bool) -> None:
+async def follow(
+    admin: Admin, targets: Collection[TopicPartition], timeout_seconds: float, output: ClusterOptions
+) -> None:
     """Until none of the partitions is being moved any more."""
     shown = -1
     try:
         async with asyncio.timeout(timeout_seconds):
             while left := await admin.list_partition_reassignments(targets):
                 done = len(targets) - len(left)
-                if done != shown and not as_json:
+                if done != shown and not output.as_json:
                     print_lines([f"{done} of {len(targets)} partitions moved; waiting for {_listed(left)}"])
                 shown = done
                 await asyncio.sleep(POLL_SECONDS)
@@ -91,44 +90,37 @@ async def follow(admin: Admin, targets: Collection[TopicPartition], timeout_seco
         raise CommandFailure(
             f"the reassignment is still running after {timeout_seconds:g} s; see `tidelog cluster --list-reassignments`"
         ) from None
-    if not as_json:
+    if not output.as_json:
         print_lines([f"Reassignment of {_listed(targets)} is complete."])
 
 
-async def cancel(admin: Admin, partitions: Collection[TopicPartition] | None, *, as_json: bool) -> None:
+async def cancel(admin: Admin, partitions: Collection[TopicPartition] | None, output: ClusterOptions) -> None:
     """End moves that are under way, of these partitions or all, and go back to the replicas before."""
     under_way = await admin.list_partition_reassignments(partitions)
     if not under_way:
         raise CommandFailure("no reassignment of these partitions is under way, so there is nothing to cancel")
-    _raise_failed(await admin.alter_partition_reassignments(dict.fromkeys(under_way)))
-    if as_json:
-        print_json({"cancelled": [str(part) for part in under_way]})
-    else:
-        print_lines([f"Reassignment of {_listed(under_way)} is cancelled."])
+    raise_failures(await admin.alter_partition_reassignments(dict.fromkeys(under_way)))
+    document = {"cancelled": [str(part) for part in under_way]}
+    output.show(document, [f"Reassignment of {_listed(under_way)} is cancelled."])
 
 
-def show(moves: Mapping[TopicPartition, Reassignment], *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            [
-                {
-                    "topic": part.topic,
-                    "partition": part.partition,
-                    "replicas": list(move.replicas),
-                    "adding": list(move.adding),
-                    "removing": list(move.removing),
-                }
-                for part, move in sorted(moves.items())
-            ]
-        )
-    elif not moves:
-        print_lines(["No partition is being reassigned."])
-    else:
-        print_lines(
-            f"{part}: replicas: {_numbers(move.replicas)}. adding: {_numbers(move.adding)}. "
-            f"removing: {_numbers(move.removing)}."
-            for part, move in sorted(moves.items())
-        )
+def show(moves: Mapping[TopicPartition, Reassignment], output: ClusterOptions) -> None:
+    document = [
+        {
+            "topic": part.topic,
+            "partition": part.partition,
+            "replicas": list(move.replicas),
+            "adding": list(move.adding),
+            "removing": list(move.removing),
+        }
+        for part, move in sorted(moves.items())
+    ]
+    lines = [
+        f"{part}: replicas: {_numbers(move.replicas)}. adding: {_numbers(move.adding)}. "
+        f"removing: {_numbers(move.removing)}."
+        for part, move in sorted(moves.items())
+    ]
+    output.show(document, lines or ["No partition is being reassigned."])
 
 
 async def _current_replicas(admin: Admin, targets: Targets) -> Targets:
@@ -139,12 +131,6 @@ async def _current_replicas(admin: Admin, targets: Targets) -> Targets:
         if not isinstance(topic, ApiError)
         for one in topic.partitions
     }
-
-
-def _raise_failed(results: Mapping[TopicPartition, ApiError | None]) -> None:
-    failed = {part: error for part, error in results.items() if error is not None}
-    if failed:
-        raise CommandFailure("; ".join(f"{part}: {error}" for part, error in failed.items()))
 
 
 def _listed(partitions: Iterable[TopicPartition]) -> str:

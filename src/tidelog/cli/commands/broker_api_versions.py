@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    run,
-)
-from tidelog.client.admin import Admin, ApiRange, BrokerVersions
-from tidelog.client.config import Options
+from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.option_groups import with_groups
+from tidelog.cli.session import CommandFailure, run
+from tidelog.client.admin import ApiRange, BrokerVersions
 from tidelog.protocol.api import ApiKey, schema_versions
 from tidelog.protocol.messages import APIS
 
@@ -36,11 +28,8 @@ _AMONG_SERVERS = frozenset(
 )
 
 
-def broker_api_versions(
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
-) -> None:
+@with_groups
+def broker_api_versions(cluster: ClusterOptions) -> None:
     """Show which APIs and versions the brokers serve, and which of them this client would use.
 
     \b
@@ -48,16 +37,13 @@ def broker_api_versions(
       tidelog broker-api-versions
       tidelog broker-api-versions -b kafka-1:9092 --json
     """
-    run(_show(client_options(bootstrap_server, command_config), as_json))
+    run(_show(cluster))
 
 
-async def _show(options: Options, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _show(cluster: ClusterOptions) -> None:
+    async with cluster.admin() as admin:
         brokers = await admin.broker_versions()
-    if as_json:
-        print_json([_as_json(broker) for broker in brokers])
-    else:
-        print_lines(line for broker in brokers for line in _lines(broker))
+    cluster.show([_as_json(broker) for broker in brokers], (line for broker in brokers for line in _lines(broker)))
     unreachable = [broker.problem for broker in brokers if broker.problem is not None]
     if unreachable:
         raise CommandFailure("; ".join(unreachable))

@@ -6,34 +6,27 @@ What is shown is made in `cluster_report`; moving replicas lives in `reassignmen
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tidelog.cli import reassignments
+from tidelog.cli.cluster_options import ClusterOptions, raise_failures
 from tidelog.cli.cluster_report import ClusterReport, partitions_json, report_json, report_lines
-from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    run,
-)
+from tidelog.cli.option_groups import with_groups
+from tidelog.cli.session import run
+from tidelog.cli.topic_selection import partitions_of
 from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ElectionType, QuorumInfo, TopicDescription
-from tidelog.client.config import Options
 from tidelog.client.errors import UnsupportedByBroker
-from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 
 
+@with_groups
 def cluster(
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     under_replicated: Annotated[
         bool, typer.Option("--under-replicated-partitions", help="Show under-replicated partitions.")
     ] = False,
@@ -74,8 +67,8 @@ def cluster(
     topic: Annotated[str | None, typer.Option("--topic", help="The topic of an election or of --cancel.")] = None,
     partition: Annotated[int | None, typer.Option("--partition", min=0, help="One partition of --topic.")] = None,
     all_partitions: Annotated[bool, typer.Option("--all", help="All partitions, instead of --topic.")] = False,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
+    *,
+    where: ClusterOptions,
 ) -> None:
     """Show the nodes, the quorum and the state of partitions; elect leaders; move replicas.
 
@@ -96,25 +89,24 @@ def cluster(
         raise typer.BadParameter("these options are separate actions: use one at a time")
     if partition is not None and topic is None:
         raise typer.BadParameter("--partition needs --topic")
-    options = client_options(bootstrap_server, command_config)
     if elect_leaders is not None:
         election = _election(elect_leaders)
         _check_choice(topic, all_partitions)
-        run(_elect(options, election, topic, partition, as_json))
+        run(_elect(where, election, topic, partition))
     elif moves:
         targets = reassignments.parse_reassignments(reassign or ())
         if reassign_file is not None:
             targets = {**reassignments.read_reassignment_file(reassign_file), **targets}
-        run(_reassign(options, targets, timeout if wait else None, as_json))
+        run(_reassign(where, targets, timeout if wait else None))
     elif list_reassignments:
-        run(_list_reassignments(options, topic, partition, as_json))
+        run(_list_reassignments(where, topic, partition))
     elif cancel:
         _check_choice(topic, all_partitions)
-        run(_cancel(options, topic, partition, as_json))
+        run(_cancel(where, topic, partition))
     elif unregister is not None:
-        run(_unregister(options, unregister, as_json))
+        run(_unregister(where, unregister))
     else:
-        run(_show(options, under_replicated, as_json))
+        run(_show(where, under_replicated))
 
 
 def _election(name: str) -> ElectionType:
@@ -129,19 +121,15 @@ def _check_choice(topic: str | None, all_partitions: bool) -> None:
         raise typer.BadParameter("either --topic (with --partition for one of its partitions) or --all is needed")
 
 
-async def _show(options: Options, under_replicated: bool, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _show(where: ClusterOptions, under_replicated: bool) -> None:
+    async with where.admin() as admin:
         report = await _report(admin)
     if not under_replicated:
-        if as_json:
-            print_json(report_json(report))
-        else:
-            print_lines(report_lines(report))
-    elif as_json:
-        print_json(partitions_json(report.under_replicated()))
-    else:
-        chosen = PartitionReport(under_replicated=True)
-        print_lines(line for topic in report.topics for line in describe_lines(topic, (), chosen, report.live_nodes))
+        where.show(report_json(report), report_lines(report))
+        return
+    chosen = PartitionReport(under_replicated=True)
+    lines = (line for topic in report.topics for line in describe_lines(topic, (), chosen, report.live_nodes))
+    where.show(partitions_json(report.under_replicated()), lines)
 
 
 async def _report(admin: Admin) -> ClusterReport:
@@ -169,68 +157,53 @@ async def _partitions(admin: Admin, topic: str | None, partition: int | None) ->
         return None
     if partition is not None:
         return [TopicPartition(topic, partition)]
-    described = Admin.raise_any(await admin.describe_topics([topic]))[topic]
-    return [TopicPartition(topic, one.partition) for one in described.partitions]
+    return await partitions_of(admin, [topic])
 
 
-async def _elect(
-    options: Options, election: ElectionType, topic: str | None, partition: int | None, as_json: bool
-) -> None:
-    async with Admin(config=options) as admin:
+async def _elect(where: ClusterOptions, election: ElectionType, topic: str | None, partition: int | None) -> None:
+    async with where.admin() as admin:
         results = await admin.elect_leaders(election, await _partitions(admin, topic, partition))
-    elected = [part for part, error in results.items() if error is None]
-    not_needed = [part for part, error in results.items() if error and error.code == ErrorCode.ELECTION_NOT_NEEDED]
-    failed: dict[TopicPartition, ApiError] = {
-        part: error for part, error in results.items() if error is not None and part not in not_needed
+    elected = _names(part for part, error in results.items() if error is None)
+    not_needed = {part for part, error in results.items() if error and error.code == ErrorCode.ELECTION_NOT_NEEDED}
+    failed = {part: error for part, error in results.items() if error is not None and part not in not_needed}
+    kind = election.name.lower()
+    lines = []
+    if elected:
+        lines.append(f"Leader election ({kind}) is complete for {', '.join(elected)}.")
+    if not_needed:
+        lines.append(f"Leader election ({kind}) was not needed for {', '.join(_names(not_needed))}.")
+    document = {
+        "elected": elected,
+        "notNeeded": _names(not_needed),
+        "failed": {str(part): str(error) for part, error in failed.items()},
     }
-    if as_json:
-        print_json(
-            {
-                "elected": _names(elected),
-                "notNeeded": _names(not_needed),
-                "failed": {str(part): str(error) for part, error in failed.items()},
-            }
-        )
-    else:
-        kind = election.name.lower()
-        lines = []
-        if elected:
-            lines.append(f"Leader election ({kind}) is complete for {', '.join(_names(elected))}.")
-        if not_needed:
-            lines.append(f"Leader election ({kind}) was not needed for {', '.join(_names(not_needed))}.")
-        print_lines(lines or ["No partition needs an election."])
-    if failed:
-        raise CommandFailure("; ".join(f"{part}: {error}" for part, error in failed.items()))
+    where.show(document, lines or ["No partition needs an election."])
+    raise_failures(failed)
 
 
-async def _reassign(
-    options: Options, targets: reassignments.Targets, timeout_seconds: float | None, as_json: bool
-) -> None:
-    async with Admin(config=options) as admin:
-        await reassignments.begin(admin, targets, as_json=as_json)
+async def _reassign(where: ClusterOptions, targets: reassignments.Targets, timeout_seconds: float | None) -> None:
+    async with where.admin() as admin:
+        await reassignments.begin(admin, targets, where)
         if timeout_seconds is not None:
-            await reassignments.follow(admin, list(targets), timeout_seconds, as_json=as_json)
+            await reassignments.follow(admin, list(targets), timeout_seconds, where)
 
 
-async def _list_reassignments(options: Options, topic: str | None, partition: int | None, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _list_reassignments(where: ClusterOptions, topic: str | None, partition: int | None) -> None:
+    async with where.admin() as admin:
         moves = await admin.list_partition_reassignments(await _partitions(admin, topic, partition))
-    reassignments.show(moves, as_json=as_json)
+    reassignments.show(moves, where)
 
 
-async def _cancel(options: Options, topic: str | None, partition: int | None, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
-        await reassignments.cancel(admin, await _partitions(admin, topic, partition), as_json=as_json)
+async def _cancel(where: ClusterOptions, topic: str | None, partition: int | None) -> None:
+    async with where.admin() as admin:
+        await reassignments.cancel(admin, await _partitions(admin, topic, partition), where)
 
 
-async def _unregister(options: Options, node: int, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _unregister(where: ClusterOptions, node: int) -> None:
+    async with where.admin() as admin:
         await admin.unregister_broker(node)
-    if as_json:
-        print_json({"unregistered": node})
-    else:
-        print_lines([f"Broker {node} is no longer registered."])
+    where.show({"unregistered": node}, [f"Broker {node} is no longer registered."])
 
 
-def _names(partitions: Collection[TopicPartition]) -> list[str]:
+def _names(partitions: Iterable[TopicPartition]) -> list[str]:
     return [str(part) for part in sorted(partitions)]

@@ -8,17 +8,9 @@ from typing import Annotated
 
 import typer
 
-from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    read_properties,
-    run,
-)
+from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.option_groups import with_groups
+from tidelog.cli.session import CommandFailure, read_properties, run
 from tidelog.client.admin import (
     Admin,
     AlterOperation,
@@ -27,7 +19,6 @@ from tidelog.client.admin import (
     ConfigResource,
     ResourceType,
 )
-from tidelog.client.config import Options
 from tidelog.config.definitions import ConfigSource, nearest_name
 from tidelog.model.errors import ApiError, ErrorCode
 
@@ -48,8 +39,8 @@ _DYNAMIC = {
 _BROKER_DEFAULTS = ""
 
 
+@with_groups
 def configs(
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     describe: Annotated[bool, typer.Option("--describe", help="Show properties.")] = False,
     alter: Annotated[bool, typer.Option("--alter", help="Set and remove properties.")] = False,
     entity_type: Annotated[
@@ -76,10 +67,12 @@ def configs(
         str | None, typer.Option("--delete-config", metavar="NAME,...", help="Properties to remove.")
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="With --describe: also show defaults.")] = False,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
-    """Describe and alter properties of topics and brokers, with the options of kafka-configs. They count at once.
+    """Describe and alter properties of topics and brokers, with the options of kafka-configs.
+
+    Changes take effect immediately.
 
     \b
     Examples:
@@ -91,16 +84,15 @@ def configs(
     kind, name = _entity(entity_type, entity_name, entity_default, topic, broker)
     if describe == alter:
         raise typer.BadParameter("exactly one of --describe and --alter is needed")
-    options = client_options(bootstrap_server, command_config)
     if describe:
-        run(_describe(options, kind, name, show_all, as_json))
+        run(_describe(cluster, kind, name, show_all))
         return
     if name is None:
         raise typer.BadParameter("--alter needs --entity-name (or --entity-default for all brokers)")
     changes = _changes(add_config, add_config_file, delete_config)
     if not changes:
         raise typer.BadParameter("--alter needs --add-config, --add-config-file or --delete-config")
-    run(_alter(options, ConfigResource(kind, name), changes, as_json))
+    run(_alter(cluster, ConfigResource(kind, name), changes))
 
 
 def _entity(
@@ -129,7 +121,7 @@ def _changes(added: str | None, file: Path | None, deleted: str | None) -> list[
     removed = [name.strip() for name in (deleted or "").split(",") if name.strip()]
     both = set(to_set) & set(removed)
     if both:
-        raise typer.BadParameter(f"{', '.join(sorted(both))}cannot be both set and removed")
+        raise typer.BadParameter(f"{', '.join(sorted(both))} cannot be both set and removed")
     changes = [ConfigAlteration(name=name, value=value) for name, value in to_set.items()]
     return changes + [ConfigAlteration(name=name, operation=AlterOperation.DELETE) for name in removed]
 
@@ -158,8 +150,8 @@ def split_list(text: str) -> dict[str, str]:
     return pairs
 
 
-async def _describe(options: Options, kind: ResourceType, name: str | None, show_all: bool, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _describe(cluster: ClusterOptions, kind: ResourceType, name: str | None, show_all: bool) -> None:
+    async with cluster.admin() as admin:
         names = [name] if name is not None else await _all_names(admin, kind)
         resources = [ConfigResource(kind, one) for one in names]
         if kind == ResourceType.TOPIC and name is not None:
@@ -167,11 +159,8 @@ async def _describe(options: Options, kind: ResourceType, name: str | None, show
             Admin.raise_any(await admin.describe_topics([name]))
         described = Admin.raise_any(await admin.describe_configs(resources, synonyms=True))
     shown = {resource: _selected(resource, described[resource], show_all) for resource in resources}
-    if as_json:
-        print_json([_as_json(resource, entries) for resource, entries in shown.items()])
-        return
-    for resource, entries in shown.items():
-        print_lines([_title(resource, show_all), *(_line(entry) for entry in entries)])
+    lines = (line for resource, entries in shown.items() for line in (_title(resource, show_all), *map(_line, entries)))
+    cluster.show([_as_json(resource, entries) for resource, entries in shown.items()], lines)
 
 
 async def _all_names(admin: Admin, kind: ResourceType) -> list[str]:
@@ -231,20 +220,16 @@ def _as_json(resource: ConfigResource, entries: Sequence[ConfigEntry]) -> dict[s
     }
 
 
-async def _alter(
-    options: Options, resource: ConfigResource, changes: Sequence[ConfigAlteration], as_json: bool
-) -> None:
-    async with Admin(config=options) as admin:
+async def _alter(cluster: ClusterOptions, resource: ConfigResource, changes: Sequence[ConfigAlteration]) -> None:
+    async with cluster.admin() as admin:
         result = (await admin.alter_configs({resource: changes}))[resource]
     if isinstance(result, ApiError):
         if result.code in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST):
             raise CommandFailure(f"{resource} was not changed: {result.message or result}") from result
         raise result
-    if as_json:
-        print_json({"type": _kind_name(resource), "name": resource.name or None, "changed": len(changes)})
-        return
     kind = _kind_name(resource)
-    if resource.name:
-        print_lines([f"Completed updating config for {kind[:-1]} {resource.name}."])
-    else:
-        print_lines([f"Completed updating default config for {kind} in the cluster."])
+    changed = (
+        f"config for {kind[:-1]} {resource.name}" if resource.name else f"default config for {kind} in the cluster"
+    )
+    document = {"type": kind, "name": resource.name or None, "changed": len(changes)}
+    cluster.show(document, [f"Completed updating {changed}."])

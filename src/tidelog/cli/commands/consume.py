@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ from tidelog.cli.session import (
     run,
     split_properties,
 )
+from tidelog.cli.topic_selection import compile_pattern
 from tidelog.client.admin import Admin
 from tidelog.client.config import Options
 from tidelog.client.consumer import Consumer
@@ -151,28 +152,28 @@ def _parse_offset(text: str) -> int | str:
     raise typer.BadParameter(f"{text!r} is not a number, earliest or latest", param_hint="--offset")
 
 
+@dataclass(slots=True)
 class _RecordReading:
     """Prints what is read until there is a reason to stop."""
 
-    def __init__(self, formatter: Formatter, max_messages: int | None, timeout_ms: int | None) -> None:
-        self._formatter = formatter
-        self._max_messages = max_messages
-        self._timeout_ms = timeout_ms
-        self.count = 0
+    formatter: Formatter
+    max_messages: int | None
+    timeout_ms: int | None
+    count: int = 0
 
     async def read(self, consumer: Consumer) -> None:
         last_record = time.monotonic()
         write = sys.stdout.buffer.write
-        while self._max_messages is None or self.count < self._max_messages:
-            left = None if self._max_messages is None else min(self._max_messages - self.count, 500)
-            records = await consumer.poll(timeout_ms=min(_POLL_MS, self._timeout_ms or _POLL_MS), max_records=left)
+        while self.max_messages is None or self.count < self.max_messages:
+            left = None if self.max_messages is None else min(self.max_messages - self.count, 500)
+            records = await consumer.poll(timeout_ms=min(_POLL_MS, self.timeout_ms or _POLL_MS), max_records=left)
             for record in records:
-                write(self._formatter(record))
+                write(self.formatter(record))
             self.count += len(records)
             if records:
                 sys.stdout.buffer.flush()
                 last_record = time.monotonic()
-            elif self._timeout_ms is not None and (time.monotonic() - last_record) * 1000 >= self._timeout_ms:
+            elif self.timeout_ms is not None and (time.monotonic() - last_record) * 1000 >= self.timeout_ms:
                 return
 
 
@@ -206,10 +207,7 @@ async def _consume(
 
 
 async def _matching_topics(servers: object, pattern: str) -> list[str]:
-    try:
-        expression = re.compile(pattern.replace(",", "|"))
-    except re.error as error:
-        raise typer.BadParameter(f"{pattern!r} is not a regular expression: {error}", param_hint="--include") from error
+    expression = compile_pattern(pattern, "--include")
     async with Admin(str(servers)) as admin:
         names = [one.name for one in await admin.list_topics(internal=False) if expression.fullmatch(one.name)]
     if not names:

@@ -7,27 +7,18 @@ from typing import Annotated
 
 import typer
 
-from tidelog.cli.output import print_json, print_lines
+from tidelog.cli.cluster_options import ClusterOptions, raise_failures
+from tidelog.cli.option_groups import with_groups
 from tidelog.cli.partition_files import read_partition_file
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    run,
-)
-from tidelog.client.admin import Admin
-from tidelog.client.config import Options
+from tidelog.cli.session import run
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 
 _EXAMPLE = '{"partitions": [{"topic": "t", "partition": 0, "offset": 10}], "version": 1}'
 
 
+@with_groups
 def delete_records(
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     offset_json_file: Annotated[
         Path | None,
         typer.Option("--offset-json-file", metavar="FILE", help=_EXAMPLE),
@@ -38,8 +29,8 @@ def delete_records(
         int | None,
         typer.Option("--offset", min=-1, help="Delete what is before this offset; -1 deletes everything."),
     ] = None,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
     """Delete the records before an offset. They cannot be brought back.
 
@@ -57,26 +48,20 @@ def delete_records(
         if offset is None:
             raise typer.BadParameter("--topic needs --offset: the first offset to keep, or -1 for none")
         before = {TopicPartition(topic, partition): offset}
-    run(_delete(client_options(bootstrap_server, command_config), before, as_json))
+    run(_delete(cluster, before))
 
 
-async def _delete(options: Options, before: dict[TopicPartition, int], as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _delete(cluster: ClusterOptions, before: dict[TopicPartition, int]) -> None:
+    async with cluster.admin() as admin:
         results = await admin.delete_records(before)
     good = {part: result for part, result in results.items() if not isinstance(result, ApiError)}
     bad = {part: result for part, result in results.items() if isinstance(result, ApiError)}
-    if as_json:
-        print_json(
-            [{"topic": part.topic, "partition": part.partition, "lowWatermark": low} for part, low in good.items()]
-        )
-    else:
-        print_lines(
-            [
-                "Executing records delete operation",
-                "Records delete operation completed:",
-                *(f"partition: {part}\tlow_watermark: {low}" for part, low in good.items()),
-                *(f"partition: {part}\terror: {error}" for part, error in bad.items()),
-            ]
-        )
-    if bad:
-        raise CommandFailure("; ".join(f"{part}: {error}" for part, error in bad.items()))
+    lines = [
+        "Executing records delete operation",
+        "Records delete operation completed:",
+        *(f"partition: {part}\tlow_watermark: {low}" for part, low in good.items()),
+        *(f"partition: {part}\terror: {error}" for part, error in bad.items()),
+    ]
+    document = [{"topic": part.topic, "partition": part.partition, "lowWatermark": low} for part, low in good.items()]
+    cluster.show(document, lines)
+    raise_failures(bad)

@@ -9,18 +9,10 @@ from typing import Annotated
 
 import typer
 
-from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    run,
-)
-from tidelog.client.admin import Admin
-from tidelog.client.config import Options
+from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.option_groups import with_groups
+from tidelog.cli.session import CommandFailure, run
+from tidelog.cli.topic_selection import compile_pattern, partitions_of
 from tidelog.client.offsets.listing import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -45,8 +37,8 @@ _PATTERN = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 Filter = Callable[[TopicPartition], bool]
 
 
+@with_groups
 def get_offsets(
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     topic: Annotated[
         str | None, typer.Option("--topic", help="The topic, or a regular expression. All topics if left out.")
     ] = None,
@@ -70,8 +62,8 @@ def get_offsets(
     exclude_internal: Annotated[
         bool, typer.Option("--exclude-internal-topics", help="Leave out internal topics.")
     ] = False,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
     """Show the offset that each partition has at a time: topic:partition:offset.
 
@@ -84,8 +76,7 @@ def get_offsets(
     if topic_partitions is not None and (topic is not None or partitions is not None):
         raise typer.BadParameter("--topic-partitions cannot be combined with --topic and --partitions")
     wanted = _by_patterns(topic_partitions) if topic_partitions is not None else _by_topic(topic, partitions)
-    options = client_options(bootstrap_server, command_config)
-    run(_show(options, wanted, _parse_time(time), not exclude_internal, as_json))
+    run(_show(cluster, wanted, _parse_time(time), not exclude_internal))
 
 
 def _parse_time(text: str) -> int:
@@ -102,7 +93,7 @@ def _parse_time(text: str) -> int:
 
 
 def _by_topic(topic: str | None, partitions: str | None) -> Filter:
-    expression = _compile(topic if topic is not None else ".*")
+    expression = compile_pattern(topic if topic is not None else ".*", "--topic")
     try:
         numbers = None if partitions is None else {int(number) for number in partitions.split(",")}
     except ValueError:
@@ -121,7 +112,7 @@ def _by_patterns(text: str) -> Filter:
         if match is None:
             raise typer.BadParameter(f"{pattern!r} is not of the form topic:partition", param_hint="--topic-partitions")
         topic, number, low, high = match.groups()
-        expression = _compile(topic or ".*")
+        expression = compile_pattern(topic or ".*", "--topic-partitions")
         first = int(number or low or 0)
         end = int(number) + 1 if number else int(high) if high else None
         filters.append(_in_range(expression, first, end))
@@ -136,23 +127,10 @@ def _in_range(expression: re.Pattern[str], first: int, end: int | None) -> Filte
     )
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern.replace(",", "|"))
-    except re.error as error:
-        raise typer.BadParameter(f"{pattern!r} is not a regular expression: {error}") from error
-
-
-async def _show(options: Options, wanted: Filter, time: int, internal: bool, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _show(cluster: ClusterOptions, wanted: Filter, time: int, internal: bool) -> None:
+    async with cluster.admin() as admin:
         names = [topic.name for topic in await admin.list_topics(internal=internal)]
-        described = Admin.raise_any(await admin.describe_topics(names)) if names else {}
-        partitions = sorted(
-            partition
-            for topic in described.values()
-            for entry in topic.partitions
-            if wanted(partition := TopicPartition(topic.name, entry.partition))
-        )
+        partitions = [partition for partition in await partitions_of(admin, names) if wanted(partition)]
         if not partitions:
             raise CommandFailure("no partition matches; `tidelog topics --list` shows the topics that exist")
         found = await admin.list_offsets(dict.fromkeys(partitions, time))
@@ -165,11 +143,9 @@ async def _show(options: Options, wanted: Filter, time: int, internal: bool, as_
             failed.append(partition)
         elif result.offset >= 0:
             offsets[partition] = result.offset
-    if as_json:
-        print_json(
-            [{"topic": part.topic, "partition": part.partition, "offset": offset} for part, offset in offsets.items()]
-        )
-    else:
-        print_lines(f"{part.topic}:{part.partition}:{offset}" for part, offset in offsets.items())
+    cluster.show(
+        [{"topic": part.topic, "partition": part.partition, "offset": offset} for part, offset in offsets.items()],
+        (f"{part.topic}:{part.partition}:{offset}" for part, offset in offsets.items()),
+    )
     if failed:
         raise CommandFailure(f"{len(failed)} of {len(partitions)} partitions could not be listed")

@@ -8,26 +8,17 @@ from typing import Annotated
 
 import typer
 
+from tidelog.cli.cluster_options import ClusterOptions, raise_failures
 from tidelog.cli.groups_description import describe as describe_groups
-from tidelog.cli.groups_description import format_columns
-from tidelog.cli.groups_offsets import Reset, ResetScenario, Scope, delete_offsets, parse_topic, reset_offsets
-from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    run,
-)
+from tidelog.cli.groups_offsets import Reset, ResetScenario, delete_offsets, parse_topic, reset_offsets
+from tidelog.cli.option_groups import with_groups
+from tidelog.cli.output import columns
+from tidelog.cli.session import run
 from tidelog.cli.times import parse_datetime_ms, parse_duration_ms
-from tidelog.client.admin import Admin
-from tidelog.client.config import Options
 
 
+@with_groups
 def groups(
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     list_groups: Annotated[bool, typer.Option("--list", help="List the names of all groups.")] = False,
     describe: Annotated[bool, typer.Option("--describe", help="Show offsets, lag and members.")] = False,
     reset: Annotated[
@@ -64,8 +55,8 @@ def groups(
     ] = None,
     execute: Annotated[bool, typer.Option("--execute", help="Apply the reset.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be reset; the default.")] = False,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
     """Look at consumer groups, move their offsets, delete them. With the options of kafka-consumer-groups.
 
@@ -83,23 +74,22 @@ def groups(
         raise typer.BadParameter(
             "exactly one of --list, --describe, --reset-offsets, --delete and --delete-offsets is needed"
         )
-    options = client_options(bootstrap_server, command_config)
     if list_groups:
-        run(_list(options, kind=kind, state=state, as_json=as_json))
+        run(_list(cluster, kind=kind, state=state))
         return
     if delete_some:
         if not group or len(group) != 1 or not topic:
             raise typer.BadParameter("--delete-offsets needs one --group and at least one --topic")
-        run(delete_offsets(options, group[0], _checked(topic), as_json=as_json))
+        run(delete_offsets(cluster, group[0], _checked(topic)))
         return
     if bool(group) == all_groups:
         raise typer.BadParameter("either --group or --all-groups is needed")
     if delete:
-        run(_delete(options, group, as_json))
+        run(_delete(cluster, group))
     elif describe:
         if [offsets, members, state].count(True) > 1:
             raise typer.BadParameter("at most one of --offsets, --members and --state can be shown")
-        run(describe_groups(options, group, members=members, state=state, verbose=verbose, as_json=as_json))
+        run(describe_groups(cluster, group, members=members, state=state, verbose=verbose))
     else:
         plan = _reset(
             {
@@ -118,8 +108,7 @@ def groups(
             raise typer.BadParameter("--execute and --dry-run cannot be combined")
         if not execute and not dry_run:
             sys.stderr.write("Nothing was changed: add --execute to apply this.\n")
-        scope = Scope(topics=_checked(topic or []))
-        run(reset_offsets(options, group, scope, plan, execute=execute, as_json=as_json))
+        run(reset_offsets(cluster, group, _checked(topic or []), plan, execute=execute))
 
 
 def _reset(numbers: dict[ResetScenario, int | None]) -> Reset:
@@ -147,19 +136,14 @@ def _checked(topics: list[str]) -> list[str]:
     return topics
 
 
-async def _list(options: Options, *, kind: bool, state: bool, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _list(cluster: ClusterOptions, *, kind: bool, state: bool) -> None:
+    async with cluster.admin() as admin:
         found = await admin.list_groups()
-    if as_json:
-        print_json(
-            [
-                {"group": one.group_id, "type": one.kind, "protocol": one.protocol_type, "state": one.state}
-                for one in found
-            ]
-        )
-        return
+    document = [
+        {"group": one.group_id, "type": one.kind, "protocol": one.protocol_type, "state": one.state} for one in found
+    ]
     if not kind and not state:
-        print_lines(one.group_id for one in found)
+        cluster.show(document, (one.group_id for one in found))
         return
     header = ["GROUP", *(["TYPE"] if kind else []), *(["STATE"] if state else [])]
     rows = [
@@ -167,19 +151,18 @@ async def _list(options: Options, *, kind: bool, state: bool, as_json: bool) -> 
     ]
     # Kafka's tool gives names ten characters more than they need.
     width = max((15, *(len(one.group_id) for one in found))) + 10
-    print_lines(format_columns(header, rows, least=[width, *[20] * (len(header) - 1)]))
+    cluster.show(document, columns(header, rows, least=[width, *[20] * (len(header) - 1)]))
 
 
-async def _delete(options: Options, names: Collection[str] | None, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _delete(cluster: ClusterOptions, names: Collection[str] | None) -> None:
+    async with cluster.admin() as admin:
         wanted = list(names) if names else [one.group_id for one in await admin.list_groups()]
         results = await admin.delete_groups(wanted)
     failed = {name: error for name, error in results.items() if error is not None}
     deleted = [name for name in results if name not in failed]
-    if as_json:
-        print_json({"deleted": deleted, "failed": {name: str(error) for name, error in failed.items()}})
-    elif deleted:
-        listed = ", ".join(f"'{name}'" for name in deleted)
-        print_lines([f"Deletion of requested consumer groups ({listed}) was successful."])
-    if failed:
-        raise CommandFailure("; ".join(f"group {name!r}: {error}" for name, error in failed.items()))
+    listed = ", ".join(f"'{name}'" for name in deleted)
+    cluster.show(
+        {"deleted": deleted, "failed": {name: str(error) for name, error in failed.items()}},
+        [f"Deletion of requested consumer groups ({listed}) was successful."] if deleted else [],
+    )
+    raise_failures({f"group {name!r}": error for name, error in failed.items()})

@@ -8,26 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    run,
-)
+from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.option_groups import with_groups
+from tidelog.cli.session import CommandFailure, run
 from tidelog.client.admin import Admin, LogDirectoryDescription
-from tidelog.client.config import Options
 from tidelog.model.errors import ApiError, ErrorCode
 
 # What Kafka's tool calls the error of a directory that has failed.
 _STORAGE_ERROR = "org.apache.kafka.common.errors.KafkaStorageException"
 
 
+@with_groups
 def log_dirs(
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
+    # First, because another option takes over --broker-list here, which elsewhere is a name of --bootstrap-server.
+    cluster: ClusterOptions,
     describe: Annotated[bool, typer.Option("--describe", help="Describe log directories (the only action).")] = (True),
     broker_list: Annotated[
         str, typer.Option("--broker-list", metavar="1,2,...", help="Only these brokers. All of them if left out.")
@@ -35,8 +29,6 @@ def log_dirs(
     topic_list: Annotated[
         str, typer.Option("--topic-list", metavar="TOPIC,...", help="Only these topics. All of them if left out.")
     ] = "",
-    command_config: CommandConfig = None,
-    as_json: Json = False,
 ) -> None:
     """Show the log directories of brokers: partitions, their sizes, and which directory has failed.
 
@@ -50,17 +42,13 @@ def log_dirs(
     """
     brokers = [_number(word) for word in broker_list.split(",") if word]
     topics = {word for word in topic_list.split(",") if word}
-    found = run(_ask(client_options(bootstrap_server, command_config), brokers))
-    if as_json:
-        print_json(_as_json(found, topics, with_space=True))
-        return
-    print_lines(
-        [
-            "Querying brokers for log directories information",
-            f"Received log directory information from brokers {','.join(map(str, found))}",
-            json.dumps(_as_json(found, topics), ensure_ascii=False, separators=(",", ":")),
-        ]
-    )
+    found = run(_ask(cluster, brokers))
+    lines = [
+        "Querying brokers for log directories information",
+        f"Received log directory information from brokers {','.join(map(str, found))}",
+        json.dumps(_as_json(found, topics), ensure_ascii=False, separators=(",", ":")),
+    ]
+    cluster.show(_as_json(found, topics, with_space=True), lines)
 
 
 def _number(word: str) -> int:
@@ -70,8 +58,8 @@ def _number(word: str) -> int:
         raise typer.BadParameter(f"{word!r} is not the number of a broker", param_hint="--broker-list") from None
 
 
-async def _ask(options: Options, brokers: Collection[int]) -> dict[int, tuple[LogDirectoryDescription, ...]]:
-    async with Admin(config=options) as admin:
+async def _ask(cluster: ClusterOptions, brokers: Collection[int]) -> dict[int, tuple[LogDirectoryDescription, ...]]:
+    async with cluster.admin() as admin:
         known = {node.node_id for node in (await admin.describe_cluster()).nodes}
         unknown = sorted(set(brokers) - known)
         if unknown:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-if TYPE_CHECKING:
-    from tidelog.simulation.campaign import Campaign, Coverage
-    from tidelog.simulation.faults.plan import FaultKind
-    from tidelog.simulation.run import RunReport
+from tidelog.simulation.campaign import Campaign, Coverage, run_campaign
+from tidelog.simulation.faults.plan import FaultKind
+from tidelog.simulation.run import RunReport, run
+from tidelog.simulation.scenario import draw_scenario
 
 # Violations of one seed that are printed; the trace has all of them.
 _SHOWN_VIOLATIONS = 5
 # How often a run whose output is no terminal says how far it is.
-_TELL_EVERY_SECONDS = 30.0
+_PROGRESS_SECONDS = 30.0
 
 
 def simulate(
@@ -40,8 +42,6 @@ def simulate(
       tidelog simulate --nodes 1 --faults kill,power-loss
       tidelog simulate --first-seed 42 --seeds 1 --trace
     """
-    from tidelog.simulation.campaign import Campaign
-
     campaign = Campaign(
         first_seed=first_seed, seeds=seeds, seconds=seconds, nodes=nodes, faults=_parse_faults(faults), jobs=jobs
     )
@@ -51,8 +51,6 @@ def simulate(
 
 
 def _parse_faults(text: str) -> tuple[FaultKind, ...]:
-    from tidelog.simulation.faults.plan import FaultKind
-
     if text == "all":
         return tuple(FaultKind)
     if text in ("", "none"):
@@ -66,9 +64,6 @@ def _parse_faults(text: str) -> tuple[FaultKind, ...]:
 
 def _trace(campaign: Campaign) -> bool:
     """One after the other, with everything that happens."""
-    from tidelog.simulation.run import run
-    from tidelog.simulation.scenario import draw_scenario
-
     failed = False
     for seed in range(campaign.first_seed, campaign.first_seed + campaign.seeds):
         scenario = draw_scenario(seed, seconds=campaign.seconds, nodes=campaign.nodes, faults=campaign.faults)
@@ -82,15 +77,10 @@ def _trace(campaign: Campaign) -> bool:
 
 
 def _run(campaign: Campaign) -> bool:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from tidelog.simulation.campaign import Coverage, run_campaign
-
     console = Console(highlight=False)
     coverage = Coverage()
     failed: list[RunReport] = []
-    began = told = time.monotonic()
+    began = printed = time.monotonic()
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -104,14 +94,14 @@ def _run(campaign: Campaign) -> bool:
             coverage.add(report)
             if report.failed:
                 failed.append(report)
-                _tell_failure(console.print, campaign, report)
+                _print_failure(console, campaign, report)
             now = time.monotonic()
             speed = f"{number / (now - began) * 60:.0f} seeds per minute"
             progress.update(bar, completed=number, speed=speed)
-            if not console.is_terminal and now - told >= _TELL_EVERY_SECONDS:
-                told = now
+            if not console.is_terminal and now - printed >= _PROGRESS_SECONDS:
+                printed = now
                 _print(f"{number} of {campaign.seeds} seeds, {speed}")
-    _tell_coverage(campaign, coverage, time.monotonic() - began)
+    _print_coverage(campaign, coverage, time.monotonic() - began)
     if failed:
         _print(f"{len(failed)} of {campaign.seeds} seeds failed: {', '.join(str(report.seed) for report in failed)}")
     else:
@@ -119,15 +109,14 @@ def _run(campaign: Campaign) -> bool:
     return bool(failed)
 
 
-def _tell_failure(tell: object, campaign: Campaign, report: RunReport) -> None:
-    assert callable(tell)
-    tell(f"seed {report.seed} failed:", markup=False)
+def _print_failure(console: Console, campaign: Campaign, report: RunReport) -> None:
+    console.print(f"seed {report.seed} failed:", markup=False)
     for violation in report.violations[:_SHOWN_VIOLATIONS]:
-        tell(f"  {violation}", markup=False, soft_wrap=True)
-    tell(f"  replay: {campaign.command(report.seed)}", markup=False, soft_wrap=True)
+        console.print(f"  {violation}", markup=False, soft_wrap=True)
+    console.print(f"  replay: {campaign.command(report.seed)}", markup=False, soft_wrap=True)
 
 
-def _tell_coverage(campaign: Campaign, coverage: Coverage, seconds: float) -> None:
+def _print_coverage(campaign: Campaign, coverage: Coverage, seconds: float) -> None:
     _print(
         f"{campaign.seeds} seeds in {seconds:.1f} s ({campaign.seeds / seconds * 60:.0f} per minute), "
         f"{coverage.virtual_seconds:.0f} virtual seconds, {coverage.events} events"

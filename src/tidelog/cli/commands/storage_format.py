@@ -10,6 +10,12 @@ import typer
 
 from tidelog.cli.output import print_lines
 from tidelog.cli.session import CommandFailure, read_properties, split_properties
+from tidelog.config.broker import BrokerConfig
+from tidelog.config.definitions import InvalidConfig
+from tidelog.controller.bootstrap import fresh_uuid
+from tidelog.model.ids import format_uuid, parse_uuid
+from tidelog.storage.directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 
 
 def format_storage(
@@ -37,13 +43,6 @@ def format_storage(
       tidelog format --config node-1.properties
       tidelog format --config node-2.properties --cluster-id MkU3OEVBNTcwNTJENDM2Qg
     """
-    from tidelog.config.broker import BrokerConfig
-    from tidelog.config.definitions import InvalidConfig
-    from tidelog.controller.bootstrap import fresh_uuid
-    from tidelog.model.ids import format_uuid, parse_uuid
-    from tidelog.storage.directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
-    from tidelog.storage.files.local_filesystem import LocalFileSystem
-
     try:
         node = BrokerConfig.from_properties(
             {**read_properties(config), **split_properties("--override", override or ())}

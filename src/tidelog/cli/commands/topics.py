@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    run,
-    split_properties,
-)
+from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.option_groups import with_groups
+from tidelog.cli.session import CommandFailure, run, split_properties
+from tidelog.cli.topic_selection import compile_pattern
 from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ConfigEntry, ConfigResource, NewTopic, ResourceType, TopicDescription
-from tidelog.client.config import Options
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import format_uuid
 
 
+@with_groups
 def topics(
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
     create: Annotated[bool, typer.Option("--create", help="Create a topic.")] = False,
     list_topics: Annotated[bool, typer.Option("--list", help="List the names of all topics.")] = False,
     describe: Annotated[bool, typer.Option("--describe", help="Show partitions, leaders and replicas.")] = False,
@@ -74,8 +65,8 @@ def topics(
     with_overrides: Annotated[
         bool, typer.Option("--topics-with-overrides", help="Describe only topics with configuration overrides.")
     ] = False,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
+    *,
+    cluster: ClusterOptions,
 ) -> None:
     """Create, list, describe, alter and delete topics, with the options of kafka-topics.
 
@@ -87,49 +78,36 @@ def topics(
       tidelog topics --alter --topic orders --partitions 6
       tidelog topics --delete --topic 'test-.*'
     """
-    chosen = [name for name, given in _actions(create, list_topics, describe, alter, delete) if given]
-    if len(chosen) != 1:
+    if [create, list_topics, describe, alter, delete].count(True) != 1:
         raise typer.BadParameter("exactly one of --create, --list, --describe, --alter and --delete is needed")
-    options = client_options(bootstrap_server, command_config)
-    match chosen[0]:
-        case "create":
-            new_topic = _new_topic(topic, partitions, replication_factor, replica_assignment, config or ())
-            run(_create(options, new_topic, if_not_exists, as_json))
-        case "list":
-            run(_list(options, topic, exclude_internal, as_json))
-        case "describe":
-            report = PartitionReport(
-                under_replicated=under_replicated,
-                unavailable=unavailable,
-                under_min_in_sync=under_min_isr,
-                at_min_in_sync=at_min_isr,
-                only_with_overrides=with_overrides,
+    if create:
+        new_topic = _new_topic(topic, partitions, replication_factor, replica_assignment, config or ())
+        run(_create(cluster, new_topic, if_not_exists))
+    elif list_topics:
+        run(_list(cluster, topic, exclude_internal))
+    elif describe:
+        report = PartitionReport(
+            under_replicated=under_replicated,
+            unavailable=unavailable,
+            under_min_in_sync=under_min_isr,
+            at_min_in_sync=at_min_isr,
+            only_with_overrides=with_overrides,
+        )
+        run(_describe(cluster, topic, exclude_internal, if_exists, report))
+    elif alter:
+        if config:
+            raise typer.BadParameter(
+                f"use `tidelog configs --alter --entity-type topics --add-config {config[0]}`",
+                param_hint="--config",
             )
-            run(_describe(options, topic, exclude_internal, if_exists, report, as_json))
-        case "alter":
-            if config:
-                raise typer.BadParameter(
-                    f"use `tidelog configs --alter --entity-type topics --add-config {config[0]}`",
-                    param_hint="--config",
-                )
-            if topic is None or partitions is None:
-                raise typer.BadParameter("--alter needs --topic and --partitions")
-            placed = None if replica_assignment is None else _parse_assignment(replica_assignment)
-            run(_alter(options, topic, partitions, placed, if_exists, as_json))
-        case _:
-            if topic is None:
-                raise typer.BadParameter("--delete needs --topic")
-            run(_delete(options, topic, if_exists, as_json))
-
-
-def _actions(create: bool, list_topics: bool, describe: bool, alter: bool, delete: bool) -> Sequence[tuple[str, bool]]:
-    return (
-        ("create", create),
-        ("list", list_topics),
-        ("describe", describe),
-        ("alter", alter),
-        ("delete", delete),
-    )
+        if topic is None or partitions is None:
+            raise typer.BadParameter("--alter needs --topic and --partitions")
+        placed = None if replica_assignment is None else _parse_assignment(replica_assignment)
+        run(_alter(cluster, topic, partitions, placed, if_exists))
+    else:
+        if topic is None:
+            raise typer.BadParameter("--delete needs --topic")
+        run(_delete(cluster, topic, if_exists))
 
 
 def _new_topic(
@@ -163,7 +141,7 @@ def _parse_assignment(text: str) -> list[list[int]]:
         placed = [[int(node) for node in replicas.split(":")] for replicas in text.split(",")]
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r}must be broker ids, with colons between replicas and commas between partitions: 1:2,2:3",
+            f"{text!r} must be broker ids, with colons between replicas and commas between partitions: 1:2,2:3",
             param_hint="--replica-assignment",
         ) from None
     for number, replicas in enumerate(placed):
@@ -177,62 +155,51 @@ def _parse_assignment(text: str) -> list[list[int]]:
     return placed
 
 
-async def _create(options: Options, topic: NewTopic, if_not_exists: bool, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _create(cluster: ClusterOptions, topic: NewTopic, if_not_exists: bool) -> None:
+    async with cluster.admin() as admin:
         result = (await admin.create_topics([topic]))[topic.name]
     if isinstance(result, ApiError):
         if result.code == ErrorCode.TOPIC_ALREADY_EXISTS and if_not_exists:
-            if as_json:
-                print_json({"topic": topic.name, "created": False})
+            cluster.show({"topic": topic.name, "created": False}, ())
             return
         if result.code == ErrorCode.TOPIC_ALREADY_EXISTS:
             raise CommandFailure(f"topic {topic.name!r} already exists; use --if-not-exists to accept that") from result
         raise result
-    if as_json:
-        print_json(
-            {
-                "topic": result.name,
-                "topicId": format_uuid(result.topic_id),
-                "partitions": result.partitions,
-                "replicationFactor": result.replication_factor,
-                "created": True,
-            }
-        )
-    else:
-        print_lines([f"Created topic {topic.name}."])
+    document = {
+        "topic": result.name,
+        "topicId": format_uuid(result.topic_id),
+        "partitions": result.partitions,
+        "replicationFactor": result.replication_factor,
+        "created": True,
+    }
+    cluster.show(document, [f"Created topic {topic.name}."])
 
 
-async def _list(options: Options, pattern: str | None, exclude_internal: bool, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _list(cluster: ClusterOptions, pattern: str | None, exclude_internal: bool) -> None:
+    async with cluster.admin() as admin:
         names = await _matching(admin, pattern, exclude_internal)
-    if as_json:
-        print_json(names)
-    else:
-        print_lines(names)
+    cluster.show(names, names)
 
 
 async def _describe(
-    options: Options,
+    cluster: ClusterOptions,
     pattern: str | None,
     exclude_internal: bool,
     if_exists: bool,
     report: PartitionReport,
-    as_json: bool,
 ) -> None:
-    async with Admin(config=options) as admin:
+    async with cluster.admin() as admin:
         names = await _matching(admin, pattern, exclude_internal)
         _require(names, pattern, if_exists)
         if not names:
             return
         described = Admin.raise_any(await admin.describe_topics(names))
-        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-        configs = Admin.raise_any(await admin.describe_configs(resources))
+        resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in names}
+        configs = Admin.raise_any(await admin.describe_configs(list(resources.values())))
         live = {node.node_id for node in (await admin.describe_cluster()).nodes}
-    if as_json:
-        print_json([_as_json(described[name], configs[ConfigResource(ResourceType.TOPIC, name)]) for name in names])
-        return
-    for name in names:
-        print_lines(describe_lines(described[name], configs[ConfigResource(ResourceType.TOPIC, name)], report, live))
+    found = [(described[name], configs[resource]) for name, resource in resources.items()]
+    lines = (line for topic, entries in found for line in describe_lines(topic, entries, report, live))
+    cluster.show([_as_json(topic, entries) for topic, entries in found], lines)
 
 
 def _as_json(topic: TopicDescription, configs: Sequence[ConfigEntry]) -> dict[str, Any]:
@@ -248,9 +215,9 @@ def _as_json(topic: TopicDescription, configs: Sequence[ConfigEntry]) -> dict[st
 
 
 async def _alter(
-    options: Options, pattern: str, partitions: int, placed: list[list[int]] | None, if_exists: bool, as_json: bool
+    cluster: ClusterOptions, pattern: str, partitions: int, placed: list[list[int]] | None, if_exists: bool
 ) -> None:
-    async with Admin(config=options) as admin:
+    async with cluster.admin() as admin:
         names = await _matching(admin, pattern, False)
         _require(names, pattern, if_exists)
         assignments = None
@@ -258,28 +225,22 @@ async def _alter(
             described = Admin.raise_any(await admin.describe_topics(names))
             assignments = {name: placed[len(described[name].partitions) :] for name in names}
         Admin.raise_any(await admin.create_partitions(dict.fromkeys(names, partitions), assignments=assignments))
-    if as_json:
-        print_json([{"topic": name, "partitions": partitions} for name in names])
+    cluster.show([{"topic": name, "partitions": partitions} for name in names], ())
 
 
-async def _delete(options: Options, pattern: str, if_exists: bool, as_json: bool) -> None:
-    async with Admin(config=options) as admin:
+async def _delete(cluster: ClusterOptions, pattern: str, if_exists: bool) -> None:
+    async with cluster.admin() as admin:
         names = await _matching(admin, pattern, False)
         _require(names, pattern, if_exists)
         Admin.raise_any(await admin.delete_topics(names))
-    if as_json:
-        print_json([{"topic": name, "deleted": True} for name in names])
+    cluster.show([{"topic": name, "deleted": True} for name in names], ())
 
 
 async def _matching(admin: Admin, pattern: str | None, exclude_internal: bool) -> list[str]:
     names = [topic.name for topic in await admin.list_topics(internal=not exclude_internal)]
     if pattern is None:
         return names
-    try:
-        # Commas stand for alternatives, as in Kafka's tools.
-        expression = re.compile(pattern.strip().replace(",", "|"))
-    except re.error as error:
-        raise typer.BadParameter(f"{pattern!r} is not a regular expression: {error}", param_hint="--topic") from error
+    expression = compile_pattern(pattern, "--topic")
     return [name for name in names if expression.fullmatch(name)]
 
 

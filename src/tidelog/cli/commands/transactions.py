@@ -6,35 +6,27 @@ The commands, options and lines are those of Kafka's kafka-transactions.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
 
 import typer
 
-from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    DEFAULT_SERVERS,
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_options,
-    run,
-)
-from tidelog.client.admin import Admin, HangingTransaction, ProducerState, TransactionDescription
-from tidelog.client.config import Options
-from tidelog.model.errors import ApiError
+from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.option_groups import with_groups
+from tidelog.cli.output import columns
+from tidelog.cli.session import DEFAULT_SERVERS, BootstrapServer, CommandConfig, CommandFailure, Json, run
+from tidelog.client.admin import Admin, HangingTransaction, ProducerState, TransactionDescription, TransactionListing
 from tidelog.model.ids import TopicPartition
 
 MINUTE_MS = 60_000
-_NONE = "None"
 # A partition that no coordinator has written to has no epoch to show.
 _NO_EPOCH = -1
 
+Row = TypeVar("Row")
+
 Topic = Annotated[str, typer.Option("--topic", help="The topic.")]
 Partition = Annotated[int, typer.Option("--partition", min=0, help="The number of the partition.")]
-# Who has got used to other commands gives it behind the command's name.
-ServerBehind = Annotated[str | None, typer.Option("--bootstrap-server", "-b", hidden=True)]
 
 transactions = typer.Typer(
     add_completion=False, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
@@ -55,12 +47,19 @@ def _cluster(
       tidelog transactions find-hanging --topic orders
       tidelog transactions abort --topic orders --partition 0 --start-offset 1234
     """
-    context.obj = client_options(bootstrap_server, command_config)
+    context.obj = ClusterOptions(bootstrap_server=bootstrap_server, command_config=command_config)
 
 
-def _options(context: typer.Context, servers: str | None) -> Options:
-    given: dict[str, str] = context.obj
-    return given if servers is None else {**given, "bootstrap.servers": servers}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonOptions:
+    """Who has got used to other commands gives the servers behind the command's name."""
+
+    bootstrap_server: Annotated[str | None, typer.Option("--bootstrap-server", "-b", hidden=True)] = None
+    as_json: Json = False
+
+    def cluster(self, context: typer.Context) -> ClusterOptions:
+        given: ClusterOptions = context.obj
+        return replace(given, bootstrap_server=self.bootstrap_server or given.bootstrap_server, as_json=self.as_json)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -68,6 +67,7 @@ def _options(context: typer.Context, servers: str | None) -> Options:
 
 
 @transactions.command("list")
+@with_groups
 def list_transactions(
     context: typer.Context,
     duration_filter: Annotated[
@@ -82,51 +82,43 @@ def list_transactions(
     state: Annotated[
         list[str] | None, typer.Option("--state", help="Only those in this state, such as Ongoing. Repeatable.")
     ] = None,
-    bootstrap_server: ServerBehind = None,
-    as_json: Json = False,
+    *,
+    common: CommonOptions,
 ) -> None:
     """List the transactional ids of all coordinators."""
+    cluster = common.cluster(context)
 
     async def show() -> None:
-        async with Admin(config=_options(context, bootstrap_server)) as admin:
+        async with cluster.admin() as admin:
             found = await admin.list_transactions(states=state or (), longer_than_ms=duration_filter, pattern=pattern)
-        if as_json:
-            print_json(
-                [
-                    {
-                        "transactionalId": each.transactional_id,
-                        "coordinator": each.coordinator,
-                        "producerId": each.producer_id,
-                        "state": each.state,
-                    }
-                    for each in found
-                ]
-            )
-            return
-        header = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
-        print_lines(_table(header, [(t.transactional_id, t.coordinator, t.producer_id, t.state) for t in found]))
+        document = [
+            {
+                "transactionalId": each.transactional_id,
+                "coordinator": each.coordinator,
+                "producerId": each.producer_id,
+                "state": each.state,
+            }
+            for each in found
+        ]
+        cluster.show(document, _table(found, _LISTED))
 
     run(show())
 
 
 @transactions.command("describe")
+@with_groups
 def describe(
     context: typer.Context,
     transactional_id: Annotated[str, typer.Option("--transactional-id", help="The id that the producer has set.")],
-    bootstrap_server: ServerBehind = None,
-    as_json: Json = False,
+    common: CommonOptions,
 ) -> None:
     """Show the state of a transactional id and the partitions of its transaction."""
+    cluster = common.cluster(context)
 
     async def show() -> None:
-        async with Admin(config=_options(context, bootstrap_server)) as admin:
-            found = (await admin.describe_transactions([transactional_id]))[transactional_id]
-        if isinstance(found, ApiError):
-            raise found
-        if as_json:
-            print_json(_description_json(found))
-        else:
-            print_lines(_description_lines(found))
+        async with cluster.admin() as admin:
+            found = Admin.raise_any(await admin.describe_transactions([transactional_id]))[transactional_id]
+        cluster.show(_description_json(found), _table([found], _DESCRIBED))
 
     run(show())
 
@@ -144,69 +136,17 @@ def _description_json(found: TransactionDescription) -> dict[str, object]:
     }
 
 
-def _description_lines(found: TransactionDescription) -> list[str]:
-    header = (
-        "CoordinatorId",
-        "TransactionalId",
-        "ProducerId",
-        "ProducerEpoch",
-        "TransactionState",
-        "TransactionTimeoutMs",
-        "CurrentTransactionStartTimeMs",
-        "TransactionDurationMs",
-        "TopicPartitions",
-    )
-    row = (
-        found.coordinator,
-        found.transactional_id,
-        found.producer_id,
-        found.producer_epoch,
-        found.state,
-        found.timeout_ms,
-        _NONE if found.start_ms is None else found.start_ms,
-        _NONE if found.start_ms is None else _now_ms() - found.start_ms,
-        ",".join(str(partition) for partition in sorted(found.partitions)),
-    )
-    return _table(header, [row])
-
-
 @transactions.command("describe-producers")
-def describe_producers(
-    context: typer.Context,
-    topic: Topic,
-    partition: Partition,
-    bootstrap_server: ServerBehind = None,
-    as_json: Json = False,
-) -> None:
+@with_groups
+def describe_producers(context: typer.Context, topic: Topic, partition: Partition, common: CommonOptions) -> None:
     """Show the producers that the leader of a partition remembers, and their open transactions."""
+    cluster = common.cluster(context)
 
     async def show() -> None:
         at = TopicPartition(topic, partition)
-        async with Admin(config=_options(context, bootstrap_server)) as admin:
+        async with cluster.admin() as admin:
             producers = await _producers(admin, at)
-        if as_json:
-            print_json([_producer_json(at, producer) for producer in producers])
-            return
-        header = (
-            "ProducerId",
-            "ProducerEpoch",
-            "LatestCoordinatorEpoch",
-            "LastSequence",
-            "LastTimestamp",
-            "CurrentTransactionStartOffset",
-        )
-        rows = [
-            (
-                producer.producer_id,
-                producer.producer_epoch,
-                _epoch(producer),
-                producer.last_sequence,
-                producer.last_timestamp,
-                _NONE if producer.transaction_start is None else producer.transaction_start,
-            )
-            for producer in producers
-        ]
-        print_lines(_table(header, rows))
+        cluster.show([_producer_json(at, producer) for producer in producers], _table(producers, _PRODUCERS))
 
     run(show())
 
@@ -216,6 +156,7 @@ def describe_producers(
 
 
 @transactions.command("find-hanging")
+@with_groups
 def find_hanging(
     context: typer.Context,
     broker_id: Annotated[
@@ -232,24 +173,22 @@ def find_hanging(
     ] = 15,
     topic: Annotated[str | None, typer.Option("--topic", help="Only partitions of this topic.")] = None,
     partition: Annotated[int | None, typer.Option("--partition", min=0, help="Only this partition of --topic.")] = None,
-    bootstrap_server: ServerBehind = None,
-    as_json: Json = False,
+    *,
+    common: CommonOptions,
 ) -> None:
     """Find transactions that no coordinator will end. They hold back all readers of committed records."""
     if topic is None and broker_id is None:
         raise typer.BadParameter("either --topic or --broker-id is needed, to say where to look")
     if partition is not None and topic is None:
         raise typer.BadParameter("--partition needs --topic")
+    cluster = common.cluster(context)
 
     async def show() -> None:
-        async with Admin(config=_options(context, bootstrap_server)) as admin:
+        async with cluster.admin() as admin:
             where = await _search_space(admin, broker_id, topic, partition)
             since_ms = _now_ms() - max_transaction_timeout * MINUTE_MS
             found = await admin.find_hanging_transactions(where, silent_since_ms=since_ms) if where else []
-        if as_json:
-            print_json([_producer_json(each.partition, each.producer) for each in found])
-        else:
-            print_lines(_hanging_lines(found))
+        cluster.show([_producer_json(each.partition, each.producer) for each in found], _table(found, _HANGING))
 
     run(show())
 
@@ -269,35 +208,8 @@ async def _search_space(
     ]
 
 
-def _hanging_lines(found: Sequence[HangingTransaction]) -> list[str]:
-    header = (
-        "Topic",
-        "Partition",
-        "ProducerId",
-        "ProducerEpoch",
-        "CoordinatorEpoch",
-        "StartOffset",
-        "LastTimestamp",
-        "Duration(min)",
-    )
-    now_ms = _now_ms()
-    rows = [
-        (
-            each.partition.topic,
-            each.partition.partition,
-            each.producer.producer_id,
-            each.producer.producer_epoch,
-            _epoch(each.producer),
-            _NONE if each.producer.transaction_start is None else each.producer.transaction_start,
-            each.producer.last_timestamp,
-            (now_ms - each.producer.last_timestamp) // MINUTE_MS,
-        )
-        for each in found
-    ]
-    return _table(header, rows)
-
-
 @transactions.command("abort")
+@with_groups
 def abort(
     context: typer.Context,
     topic: Topic,
@@ -308,8 +220,8 @@ def abort(
     producer_id: Annotated[int | None, typer.Option("--producer-id", help="Instead of --start-offset.")] = None,
     producer_epoch: Annotated[int | None, typer.Option("--producer-epoch", help="With --producer-id.")] = None,
     coordinator_epoch: Annotated[int | None, typer.Option("--coordinator-epoch", help="With --producer-id.")] = None,
-    bootstrap_server: ServerBehind = None,
-    as_json: Json = False,
+    *,
+    common: CommonOptions,
 ) -> None:
     """End a hanging transaction in one partition. What was written in it stays invisible for good."""
     by_producer = (producer_id, producer_epoch, coordinator_epoch)
@@ -319,10 +231,11 @@ def abort(
         )
     if start_offset is not None and by_producer != (None, None, None):
         raise typer.BadParameter("--start-offset identifies the transaction: leave out the producer")
+    cluster = common.cluster(context)
 
     async def do() -> None:
         at = TopicPartition(topic, partition)
-        async with Admin(config=_options(context, bootstrap_server)) as admin:
+        async with cluster.admin() as admin:
             if start_offset is not None:
                 found = await _transaction_at(admin, at, start_offset)
                 ids = (found.producer_id, found.producer_epoch, _epoch(found))
@@ -332,8 +245,7 @@ def abort(
                 assert coordinator_epoch is not None
                 ids = (producer_id, producer_epoch, coordinator_epoch)
             await admin.abort_transaction(at, producer_id=ids[0], producer_epoch=ids[1], coordinator_epoch=ids[2])
-        if as_json:
-            print_json({"topic": topic, "partition": partition, "producerId": ids[0], "aborted": True})
+        cluster.show({"topic": topic, "partition": partition, "producerId": ids[0], "aborted": True}, ())
 
     run(do())
 
@@ -369,12 +281,51 @@ def _epoch(producer: ProducerState) -> int:
     return _NO_EPOCH if producer.coordinator_epoch is None else producer.coordinator_epoch
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """As Kafka's tool prints it: every column as wide as its widest cell, and a tab behind each."""
-    table = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[number]) for row in table) for number in range(len(header))]
-    return ["".join(f"{cell.ljust(width)}\t" for cell, width in zip(row, widths, strict=True)) for row in table]
-
-
 def _now_ms() -> int:
     return int(time.time() * 1000)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Columns, with the titles that Kafka's tool gives them.
+
+_LISTED: Mapping[str, Callable[[TransactionListing], object]] = {
+    "TransactionalId": lambda each: each.transactional_id,
+    "Coordinator": lambda each: each.coordinator,
+    "ProducerId": lambda each: each.producer_id,
+    "TransactionState": lambda each: each.state,
+}
+_DESCRIBED: Mapping[str, Callable[[TransactionDescription], object]] = {
+    "CoordinatorId": lambda found: found.coordinator,
+    "TransactionalId": lambda found: found.transactional_id,
+    "ProducerId": lambda found: found.producer_id,
+    "ProducerEpoch": lambda found: found.producer_epoch,
+    "TransactionState": lambda found: found.state,
+    "TransactionTimeoutMs": lambda found: found.timeout_ms,
+    "CurrentTransactionStartTimeMs": lambda found: found.start_ms,
+    "TransactionDurationMs": lambda found: None if found.start_ms is None else _now_ms() - found.start_ms,
+    "TopicPartitions": lambda found: ",".join(map(str, sorted(found.partitions))),
+}
+_PRODUCERS: Mapping[str, Callable[[ProducerState], object]] = {
+    "ProducerId": lambda producer: producer.producer_id,
+    "ProducerEpoch": lambda producer: producer.producer_epoch,
+    "LatestCoordinatorEpoch": _epoch,
+    "LastSequence": lambda producer: producer.last_sequence,
+    "LastTimestamp": lambda producer: producer.last_timestamp,
+    "CurrentTransactionStartOffset": lambda producer: producer.transaction_start,
+}
+_HANGING: Mapping[str, Callable[[HangingTransaction], object]] = {
+    "Topic": lambda each: each.partition.topic,
+    "Partition": lambda each: each.partition.partition,
+    "ProducerId": lambda each: each.producer.producer_id,
+    "ProducerEpoch": lambda each: each.producer.producer_epoch,
+    "CoordinatorEpoch": lambda each: _epoch(each.producer),
+    "StartOffset": lambda each: each.producer.transaction_start,
+    "LastTimestamp": lambda each: each.producer.last_timestamp,
+    "Duration(min)": lambda each: (_now_ms() - each.producer.last_timestamp) // MINUTE_MS,
+}
+
+
+def _table(rows: Sequence[Row], cells: Mapping[str, Callable[[Row], object]]) -> list[str]:
+    """As Kafka's tool prints it: every column as wide as its widest cell, and a tab behind each."""
+    table = [[cell(row) for cell in cells.values()] for row in rows]
+    return [f"{line}\t" for line in columns(list(cells), table, least=[1] * len(cells), separator="\t")]
