@@ -113,7 +113,7 @@ def test_defaults_are_allowed_by_their_own_constraint() -> None:
 
 def test_a_single_node_needs_only_its_number() -> None:
     config = BrokerConfig.from_properties(MINIMAL)
-    assert (config.is_broker, config.is_controller) == (True, True)
+    assert config.process_roles == {"broker", "controller"}
     assert config.broker_listeners == (
         Listener(name="PLAINTEXT", host="", port=9092, protocol=SecurityProtocol.PLAINTEXT),
     )
@@ -137,9 +137,11 @@ def test_the_usual_combined_node() -> None:
 
 def test_broker_and_controller_alone() -> None:
     broker = read(COMBINED, process_roles="broker", node_id="5", listeners="PLAINTEXT://:9092")
-    assert (broker.is_broker, broker.is_controller) == (True, False)
+    assert broker.is_broker
+    assert broker.process_roles == {"broker"}
     controller = read(COMBINED, process_roles="controller", listeners="CONTROLLER://:9093")
-    assert (controller.is_broker, controller.is_controller) == (False, True)
+    assert not controller.is_broker
+    assert controller.process_roles == {"controller"}
     assert controller.advertised_listeners == ()
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.config.definitions import InvalidConfig
-from tidelog.config.properties import iterate_properties, parse_properties
+from tidelog.config.properties import parse_properties
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,6 @@ def test_files_are_read_as_java_reads_them(text: str, expected: dict[str, str]) 
     assert parse_properties(text) == expected
 
 
-def test_entries_know_the_line_they_begin_in() -> None:
-    entries = iterate_properties("# c\na=1\\\n2\n\nb=3")
-    assert [(entry.name, entry.line) for entry in entries] == [("a", 2), ("b", 5)]
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -55,6 +50,7 @@ def test_entries_know_the_line_they_begin_in() -> None:
         ("a=\\u12", r"line 1: \\u12 is not an escape"),
         ("=1", "line 1: '=1' has no name"),
         ("a=1\n\na=2", "line 3: a is already set on line 1"),
+        ("# c\na=1\\\n2\n\na=3", "line 5: a is already set on line 2"),
     ],
 )
 def test_errors_name_the_line(text: str, problem: str) -> None:

@@ -26,6 +26,7 @@ from tidelog.config.definitions import (
     Effect,
     InvalidConfig,
     by_name,
+    read_overrides,
     unknown_name_problem,
 )
 from tidelog.config.fields import definitions_of, field_name
@@ -94,10 +95,6 @@ class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection,
         return "broker" in self.process_roles
 
     @property
-    def is_controller(self) -> bool:
-        return "controller" in self.process_roles
-
-    @property
     def broker_listeners(self) -> tuple[Listener, ...]:
         """The listeners for clients and other brokers."""
         return tuple(each for each in self.listeners if each.name not in self.controller_listener_names)
@@ -145,13 +142,12 @@ def _parse(properties: Mapping[str, str]) -> tuple[dict[str, ConfigValue], list[
     values = {name: definition.default for name, definition in BROKER_DEFINITIONS.items()}
     problems: list[str] = []
     for name, text in properties.items():
-        definition = BROKER_DEFINITIONS.get(name)
-        if definition is None:
+        if name not in BROKER_DEFINITIONS:
             problem = _unknown_problem(name, text)
             problems.extend([problem] if problem else [])
             continue
         try:
-            values[name] = definition.parse(text)
+            values[name] = BROKER_DEFINITIONS[name].parse(text)
         except InvalidConfig as error:
             problems.extend(error.problems)
     return values, problems
@@ -166,17 +162,8 @@ def _unknown_problem(name: str, text: str) -> str | None:
 
 
 def _usable(dynamic: Mapping[str, str]) -> dict[str, str]:
-    usable: dict[str, str] = {}
-    for name, text in dynamic.items():
-        definition = BROKER_DEFINITIONS.get(name)
-        if definition is None or not definition.dynamic:
-            continue
-        try:
-            definition.parse(text)
-        except InvalidConfig:
-            continue
-        usable[name] = text
-    return usable
+    values, _ = read_overrides("brokers", BROKER_DEFINITIONS, dynamic)
+    return {name: dynamic[name] for name in values if BROKER_DEFINITIONS[name].dynamic}
 
 
 def broker_problems(static: Mapping[str, str], dynamic: Mapping[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
-from tidelog.config.definitions import Between, ConfigDefinition, ConfigType, InvalidConfig, by_name, read_overrides
+from tidelog.config.definitions import Between, ConfigDefinition, ConfigType, by_name, read_overrides
 
 # The broker property that gives each its default.
 GROUP_SYNONYMS: Mapping[str, str] = MappingProxyType(
@@ -57,14 +57,8 @@ def group_values(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str
         "consumer.heartbeat.interval.ms": config.group_consumer_heartbeat_interval_ms,
         "consumer.assignment.interval.ms": config.group_consumer_assignment_interval_ms,
     }
-    for name in values.keys() & overrides.keys():
-        try:
-            value = GROUP_DEFINITIONS[name].parse(overrides[name])
-        except InvalidConfig:
-            continue
-        assert isinstance(value, int)
-        values[name] = value
-    return values
+    read, _ = read_overrides("groups", GROUP_DEFINITIONS, overrides)
+    return values | {name: value for name, value in read.items() if isinstance(value, int)}
 
 
 def _bounds(config: BrokerConfig) -> Mapping[str, Between]:

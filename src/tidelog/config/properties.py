@@ -5,37 +5,24 @@ What the properties mean is none of this module's business: see `tidelog.config.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 
 from tidelog.config.definitions import InvalidConfig
 
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Property:
-    """One entry of a file, with the number of its (first) line."""
-
-    name: str
-    value: str
-    line: int
+# A lonely backslash at the end stands for nothing.
+_ESCAPE = re.compile(r"\\(?:u(?P<digits>.{0,4})|(?P<letter>.?))", re.DOTALL)
+_FOUR_DIGITS = re.compile("[0-9a-fA-F]{4}")
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """The properties of a file. A name given twice is refused: Java would silently keep the last."""
-    properties: dict[str, Property] = {}
-    for entry in iterate_properties(text):
-        earlier = properties.get(entry.name)
-        if earlier is not None:
-            raise InvalidConfig(f"line {entry.line}: {entry.name} is already set on line {earlier.line}")
-        properties[entry.name] = entry
-    return {entry.name: entry.value for entry in properties.values()}
+    """The properties of a file; raises InvalidConfig that names the line.
 
-
-def iterate_properties(text: str) -> list[Property]:
-    """All entries in the order of the file, repeated names included; raises InvalidConfig that names the line."""
-    entries: list[Property] = []
+    A name given twice is refused: Java would silently keep the last.
+    """
+    properties: dict[str, str] = {}
+    numbers: dict[str, int] = {}
     for number, line in _logical_lines(text):
         split = _find_separator(line)
         name = _unescape(line[:split], number)
@@ -44,8 +31,11 @@ def iterate_properties(text: str) -> list[Property]:
             rest = rest[1:].lstrip(_BLANKS)
         if not name:
             raise InvalidConfig(f"line {number}: {line!r} has no name before the separator")
-        entries.append(Property(name=name, value=_unescape(rest, number), line=number))
-    return entries
+        if name in numbers:
+            raise InvalidConfig(f"line {number}: {name} is already set on line {numbers[name]}")
+        properties[name] = _unescape(rest, number)
+        numbers[name] = number
+    return properties
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
@@ -80,37 +70,23 @@ def _ends_in_continuation(line: str) -> bool:
 
 def _find_separator(line: str) -> int:
     """The end of the name: the first =, : or blank that no backslash protects."""
-    position = 0
-    while position < len(line):
-        if line[position] == "\\":
-            position += 2
-            continue
-        if line[position] in "=:" or line[position] in _BLANKS:
-            return position
-        position += 1
-    return len(line)
+    found = re.match(r"(?:\\.|[^\\=: \t\f])*", line, re.DOTALL)
+    assert found is not None
+    return found.end()
 
 
 def _unescape(text: str, number: int) -> str:
     if "\\" not in text:
         return text
-    out: list[str] = []
-    position = 0
-    while position < len(text):
-        letter = text[position]
-        position += 1
-        if letter != "\\" or position == len(text):
-            out.append(letter if letter != "\\" else "")
-            continue
-        escaped = text[position]
-        position += 1
-        if escaped != "u":
-            out.append(_ESCAPES.get(escaped, escaped))
-            continue
-        digits = text[position : position + 4]
-        if len(digits) < 4 or any(digit not in "0123456789abcdefABCDEF" for digit in digits):
-            raise InvalidConfig(f"line {number}: \\u{digits} is not an escape; four hexadecimal digits must follow")
-        out.append(chr(int(digits, 16)))
-        position += 4
+
+    def character(escape: re.Match[str]) -> str:
+        if escape["digits"] is None:
+            return _ESCAPES.get(escape["letter"], escape["letter"])
+        if not _FOUR_DIGITS.fullmatch(escape["digits"]):
+            raise InvalidConfig(
+                f"line {number}: \\u{escape['digits']} is not an escape; four hexadecimal digits must follow"
+            )
+        return chr(int(escape["digits"], 16))
+
     # Characters beyond the first plane are written as two escapes, a pair of surrogates.
-    return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _ESCAPE.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

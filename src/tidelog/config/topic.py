@@ -9,13 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tidelog.config.definitions import (
     NOT_NEGATIVE,
     POSITIVE,
     Between,
-    ConfigValue,
-    InvalidConfig,
     MatchingPattern,
     OneOf,
     Only,
@@ -148,22 +147,12 @@ class TopicConfig:
         Names and values that are not valid (written by another version) are left out: a topic must not become
         unreadable through one of its properties. `topic_problems` refuses them before they are stored.
         """
-        changes: dict[str, ConfigValue] = {}
-        for name, text in overrides.items():
-            definition = TOPIC_DEFINITIONS.get(name)
-            if definition is not None:
-                try:
-                    changes[field_name(name)] = definition.parse(text)
-                except InvalidConfig:
-                    continue
-        return _replace(self, changes)
-
-
-def _replace(config: TopicConfig, changes: dict[str, ConfigValue]) -> TopicConfig:
-    if not changes:
-        return config
-    # The definitions have checked the types, which mypy cannot see through a mapping.
-    return dataclasses.replace(config, **changes)  # type: ignore[arg-type]
+        values, _ = read_overrides("topics", TOPIC_DEFINITIONS, overrides)
+        if not values:
+            return self
+        # The definitions have checked the types, which mypy cannot see through a mapping.
+        changes: dict[str, Any] = {field_name(name): value for name, value in values.items()}
+        return dataclasses.replace(self, **changes)
 
 
 TOPIC_DEFINITIONS = by_name(definitions_of(TopicConfig))
