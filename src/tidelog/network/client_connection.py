@@ -70,17 +70,15 @@ class ConnectionSettings:
     max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
 
 
+@dataclass(slots=True)
 class _Pending:
     """A request that waits for its reply."""
 
-    __slots__ = ("counted", "expected", "future", "timer", "version")
-
-    def __init__(self, expected: type[Message], version: int, future: asyncio.Future[Any], counted: bool) -> None:
-        self.expected = expected
-        self.version = version
-        self.future = future
-        self.counted = counted
-        self.timer: asyncio.TimerHandle | None = None
+    expected: type[Message]
+    version: int
+    future: asyncio.Future[Any]
+    counted: bool
+    timer: asyncio.TimerHandle
 
 
 class ClientConnection(asyncio.BufferedProtocol):
@@ -194,10 +192,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         chosen = self.version_for(kind) if version is None else version
         correlation_id = self._write(request, chosen)
         future: asyncio.Future[R] = self._loop.create_future()
-        pending = _Pending(expected, chosen, future, _counted)
-        self._pending[correlation_id] = pending
         limit_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
-        pending.timer = self._loop.call_later(limit_ms / 1000, self._timed_out, kind, limit_ms)
+        timer = self._loop.call_later(limit_ms / 1000, self._timed_out, kind, limit_ms)
+        self._pending[correlation_id] = _Pending(expected, chosen, future, _counted, timer)
         return future
 
     def submit_unanswered(self, request: Message, *, version: int | None = None) -> None:
@@ -242,8 +239,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _settle(
         self, pending: _Pending, *, reply: Message | None = None, problem: ConnectionProblem | None = None
     ) -> None:
-        if pending.timer is not None:
-            pending.timer.cancel()
+        pending.timer.cancel()
         if pending.counted:
             self._slots.release()
         if pending.future.done():
@@ -278,26 +274,21 @@ async def open_connection(
     """Connect and negotiate versions. Raises CannotConnect with the address and the reason."""
     address = f"{host}:{port}"
     area = staging if staging is not None else StagingArea()
-    connection: ClientConnection | None = None
     try:
         async with asyncio.timeout(settings.connect_timeout_ms / 1000):
             _, connection = await network.connect(lambda: ClientConnection(address, settings, area), host, port)
-            await _negotiate(connection, settings)
+            try:
+                await _negotiate(connection, settings)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
     except TimeoutError as error:
-        if connection is not None:
-            connection.close()
         raise CannotConnect(f"{address} did not answer within {settings.connect_timeout_ms:g} ms") from error
     except OSError as error:
         raise CannotConnect(f"cannot connect to {address}: {_reason(error)}") from error
     except ConnectionProblem as error:
-        if connection is not None:
-            connection.close()
         raise CannotConnect(f"{address} does not answer as a Kafka broker does: {error}") from error
-    except BaseException:
-        if connection is not None:
-            connection.close()
-        raise
-    return connection
 
 
 def _reason(error: OSError) -> str:

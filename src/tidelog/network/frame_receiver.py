@@ -77,11 +77,6 @@ class FrameReceiver:
         # Set while there is no room: nothing may be read until `go_on`.
         self.is_waiting = False
 
-    @property
-    def incomplete(self) -> bool:
-        """Whether a frame has begun that has not ended."""
-        return self._frame is not None or bool(self._prefix)
-
     def buffer(self) -> memoryview:
         if self._view is not None:
             return self._view[self._received : self._room]

@@ -33,8 +33,6 @@ class Listening(Protocol):
         """Accept nothing more. Connections that exist stay open."""
         ...
 
-    async def wait_closed(self) -> None: ...
-
 
 class Network(Protocol):
     """Where a process listens and connects."""
@@ -109,6 +107,3 @@ class _AsyncioListening:
 
     def close(self) -> None:
         self._server.close()
-
-    async def wait_closed(self) -> None:
-        await self._server.wait_closed()

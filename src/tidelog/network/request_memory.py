@@ -43,21 +43,21 @@ class Claim:
     __slots__ = (
         "_arrived",
         "_checked",
-        "_drop",
         "_granted",
         "_memory",
-        "_wants",
         "answering",
+        "drop",
         "frame_size",
         "half",
         "order",
+        "wants",
         "whole",
     )
 
     def __init__(self, memory: RequestMemory, granted: Callable[[], None], drop: Callable[[str], None]) -> None:
         self._memory = memory
         self._granted = granted
-        self._drop = drop
+        self.drop = drop
         self.half = 0
         self.whole = 0
         # Of the whole frames, what counts against the limit.
@@ -65,7 +65,7 @@ class Claim:
         self.frame_size = 0
         # When the frame that is half there began, among all others.
         self.order = 0
-        self._wants = 0
+        self.wants = 0
         # Bytes of the frame, those at the last check, and for how many checks there were too few.
         self._arrived = 0
         self._checked = (0, 0)
@@ -93,19 +93,15 @@ class Claim:
         if self._memory.fits(self, by):
             self._hold(by)
             return True
-        self._wants = by
+        self.wants = by
         self._memory.wait(self)
         return False
 
     def grant(self) -> None:
         """There is room now: called by the memory."""
-        self._hold(self._wants)
-        self._wants = 0
+        self._hold(self.wants)
+        self.wants = 0
         self._granted()
-
-    @property
-    def wants(self) -> int:
-        return self._wants
 
     def arrived(self, count: int) -> None:
         self._arrived += count
@@ -135,9 +131,6 @@ class Claim:
         whole, answering = self.whole, self.answering
         self.whole = self.answering = 0
         self._memory.changed(-whole, -answering, 0)
-
-    def drop(self, reason: str) -> None:
-        self._drop(reason)
 
     def fell_silent(self) -> bool:
         """Called at each check."""

@@ -10,12 +10,14 @@ fields that nobody knows are skipped, as the protocol asks (KIP-482).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import groupby
 from struct import Struct
 from struct import error as StructError
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from tidelog.protocol.schema import Field, Message, Schema, Versions, covers
+from tidelog.protocol.schema import Field, Message, covers
 
 Buffer = bytes | bytearray | memoryview
 M = TypeVar("M", bound=Message)
@@ -124,36 +126,41 @@ def _null_written(name: str) -> ValueError:
 # --------------------------------------------------------------------------------------------------------------
 # The compiler.
 
-_encoders: dict[tuple[type[Message], int, int], Encoder] = {}
-_decoders: dict[tuple[type[Message], int, int], Decoder] = {}
-_struct_cache: dict[str, Struct] = {}
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _flexible_from(kind: type[Message], version: int) -> int:
+def _cached(function: F) -> F:
+    # To mypy a class whose objects have their own hash has none itself.
+    return cast(F, cache(function))
+
+
+def _is_flexible(kind: type[Message], version: int) -> bool:
     schema = kind.SCHEMA
     if not covers(schema.valid, version):
         low, high = schema.valid
         raise UnsupportedVersion(f"{kind.__name__} has the versions {low} to {high}, not {version}")
-    return int(covers(schema.flexible, version))
+    return covers(schema.flexible, version)
 
 
-def _encoder(kind: type[Message], version: int, flexible: int | None = None) -> Encoder:
-    # Structs inherit flexibility from the message around them, hence the third part of the key.
-    is_flexible = _flexible_from(kind, version) if flexible is None else flexible
-    found = _encoders.get((kind, version, is_flexible))
-    if found is None:
-        found = _EncoderWriter(kind, version, bool(is_flexible)).compile()
-        _encoders[kind, version, is_flexible] = found
-    return found
+@_cached
+def _encoder(kind: type[Message], version: int) -> Encoder:
+    return _struct_encoder(kind, version, _is_flexible(kind, version))
 
 
-def _decoder(kind: type[Message], version: int, flexible: int | None = None) -> Decoder:
-    is_flexible = _flexible_from(kind, version) if flexible is None else flexible
-    found = _decoders.get((kind, version, is_flexible))
-    if found is None:
-        found = _DecoderWriter(kind, version, bool(is_flexible)).compile()
-        _decoders[kind, version, is_flexible] = found
-    return found
+@_cached
+def _decoder(kind: type[Message], version: int) -> Decoder:
+    return _struct_decoder(kind, version, _is_flexible(kind, version))
+
+
+@_cached
+def _struct_encoder(kind: type[Message], version: int, flexible: bool) -> Encoder:
+    # Structs inherit flexibility from the message around them.
+    return _EncoderWriter(kind, version, flexible).compile()
+
+
+@_cached
+def _struct_decoder(kind: type[Message], version: int, flexible: bool) -> Decoder:
+    return _DecoderWriter(kind, version, flexible).compile()
 
 
 def minimum_size(kind: type[Message], version: int, flexible: bool) -> int:
@@ -196,10 +203,7 @@ class _Writer:
 
     def struct(self, layout: str, method: str) -> str:
         name = f"{method}_{layout.replace('?', 'B_')}"
-        packer = _struct_cache.get(layout)
-        if packer is None:
-            packer = _struct_cache[layout] = Struct(">" + layout)
-        self.names[name] = getattr(packer, method)
+        self.names[name] = getattr(Struct(">" + layout), method)
         return name
 
     def present(self) -> tuple[list[Field], list[Field]]:
@@ -222,34 +226,30 @@ class _Writer:
         return self.names[name]
 
 
+def _runs(fields: list[Field]) -> Iterator[list[Field]]:
+    """Neighbours of fixed width together, which are read and written in one call; the others one by one."""
+    for is_fixed, group in groupby(fields, key=lambda field: field.kind in FIXED):
+        run = list(group)
+        yield from [run] if is_fixed else ([field] for field in run)
+
+
 class _EncoderWriter(_Writer):
     def compile(self) -> Encoder:
         self.line(0, "def encode(o, w):")
         inline, tagged = self.present()
-        run: list[Field] = []
-        for field in inline:
-            if field.kind in FIXED:
-                run.append(field)
-                continue
-            self.flush(run)
-            self.value(1, field, f"o.{field.name}")
-        self.flush(run)
+        for run in _runs(inline):
+            self.value(1, *run)
         if self.flexible:
             self.tagged_fields(tagged)
         if len(self.lines) == 1:
             self.line(1, "pass")
-        encoder: Encoder = self.build("encode")
-        return encoder
+        return cast(Encoder, self.build("encode"))
 
-    def flush(self, run: list[Field]) -> None:
-        if run:
-            pack = self.struct("".join(FIXED[field.kind][0] for field in run), "pack")
-            self.line(1, f"w({pack}({', '.join('o.' + field.name for field in run)}))")
-            run.clear()
-
-    def value(self, indent: int, field: Field, source: str) -> None:
+    def value(self, indent: int, *run: Field) -> None:
+        field, source = run[0], f"o.{run[0].name}"
         if field.kind in FIXED:
-            self.line(indent, f"w({self.struct(FIXED[field.kind][0], 'pack')}({source}))")
+            pack = self.struct("".join(FIXED[each.kind][0] for each in run), "pack")
+            self.line(indent, f"w({pack}({', '.join('o.' + each.name for each in run)}))")
         elif field.kind in _SIZED:
             self.sized(indent, field.kind, source, self.compact(field), self.nullable(field))
         elif field.kind.startswith("[]"):
@@ -270,12 +270,11 @@ class _EncoderWriter(_Writer):
         self.line(indent, "else:")
         if kind == "string":
             self.line(indent + 1, "x = x.encode()")
-        size = "len(x)"
         if compact:
-            self.line(indent + 1, f"n = {size} + 1")
+            self.line(indent + 1, "n = len(x) + 1")
             prefix = "small[n] if n < 128 else uvarint(n)"
         else:
-            prefix = f"{self.struct('h' if kind == 'string' else 'i', 'pack')}({size})"
+            prefix = f"{self.struct('h' if kind == 'string' else 'i', 'pack')}(len(x))"
         if kind == "string":
             self.line(indent + 1, f"w(({prefix}) + x)")
         else:
@@ -295,19 +294,17 @@ class _EncoderWriter(_Writer):
             self.line(indent + 1, "w(uvarint(len(a) + 1))")
         else:
             self.line(indent + 1, f"w({self.struct('i', 'pack')}(len(a)))")
+        self.line(indent + 1, "for y in a:")
         if element in FIXED:
-            self.line(indent + 1, "for y in a:")
             self.line(indent + 2, f"w({self.struct(FIXED[element][0], 'pack')}(y))")
         elif element in _SIZED:
-            self.line(indent + 1, "for y in a:")
             self.sized(indent + 2, element, "y", self.compact(field), False)
         else:
-            self.names[f"encode_{element}"] = _encoder(self.kind.STRUCTS[element], self.version, int(self.flexible))
-            self.line(indent + 1, "for y in a:")
+            self.names[f"encode_{element}"] = _struct_encoder(self.kind.STRUCTS[element], self.version, self.flexible)
             self.line(indent + 2, f"encode_{element}(y, w)")
 
     def nested(self, indent: int, field: Field, source: str) -> None:
-        nested = _encoder(self.kind.STRUCTS[field.kind], self.version, int(self.flexible))
+        nested = _struct_encoder(self.kind.STRUCTS[field.kind], self.version, self.flexible)
         self.names[f"encode_{field.kind}"] = nested
         if not self.nullable(field):
             self.line(indent, f"encode_{field.kind}({source}, w)")
@@ -335,7 +332,7 @@ class _EncoderWriter(_Writer):
             self.line(1, f"if {test}:")
             self.line(2, "c = []")
             self.line(2, "outer, w = w, c.append")
-            self.value(2, field, f"o.{field.name}")
+            self.value(2, field)
             self.line(2, "w = outer")
             self.line(2, f"t.append(({field.tag}, b''.join(c)))")
         self.line(1, "w(uvarint(len(t)))")
@@ -348,14 +345,8 @@ class _DecoderWriter(_Writer):
         self.names["kind"] = self.kind
         self.line(0, "def decode(b, p, end):")
         inline, tagged = self.present()
-        run: list[Field] = []
-        for field in inline:
-            if field.kind in FIXED:
-                run.append(field)
-                continue
-            self.flush(run)
-            self.value(1, field)
-        self.flush(run)
+        for run in _runs(inline):
+            self.value(1, *run)
         for field in tagged:
             self.names[f"default_{field.name}"] = _default(self.kind, field)
             self.line(1, f"f_{field.name} = default_{field.name}")
@@ -363,23 +354,15 @@ class _DecoderWriter(_Writer):
             self.tagged_fields(tagged)
         arguments = ", ".join(f"{field.name}=f_{field.name}" for field in [*inline, *tagged])
         self.line(1, f"return kind({arguments}), p")
-        decoder: Decoder = self.build("decode")
-        return decoder
+        return cast(Decoder, self.build("decode"))
 
-    def flush(self, run: list[Field]) -> None:
-        if run:
-            unpack = self.struct("".join(FIXED[field.kind][0] for field in run), "unpack_from")
-            targets = ", ".join(f"f_{field.name}" for field in run)
-            self.line(1, f"{targets}, = {unpack}(b, p)")
-            self.line(1, f"p += {sum(FIXED[field.kind][1] for field in run)}")
-            run.clear()
-
-    def value(self, indent: int, field: Field) -> None:
-        target = f"f_{field.name}"
+    def value(self, indent: int, *run: Field) -> None:
+        field, target = run[0], f"f_{run[0].name}"
         if field.kind in FIXED:
-            layout, size = FIXED[field.kind]
-            self.line(indent, f"{target}, = {self.struct(layout, 'unpack_from')}(b, p)")
-            self.line(indent, f"p += {size}")
+            unpack = self.struct("".join(FIXED[each.kind][0] for each in run), "unpack_from")
+            targets = ", ".join(f"f_{each.name}" for each in run)
+            self.line(indent, f"{targets}, = {unpack}(b, p)")
+            self.line(indent, f"p += {sum(FIXED[each.kind][1] for each in run)}")
         elif field.kind in _SIZED:
             self.sized(indent, field.name, field.kind, target, self.compact(field), self.nullable(field))
         elif field.kind.startswith("[]"):
@@ -432,12 +415,12 @@ class _DecoderWriter(_Writer):
             self.sized(inner + 1, field.name, element, "y", compact, False)
             self.line(inner + 1, "n = m")
         else:
-            self.names[f"decode_{element}"] = _decoder(self.kind.STRUCTS[element], self.version, int(self.flexible))
+            self.names[f"decode_{element}"] = _struct_decoder(self.kind.STRUCTS[element], self.version, self.flexible)
             self.line(inner + 1, f"y, p = decode_{element}(b, p, end)")
         self.line(inner + 1, "add(y)")
 
     def nested(self, indent: int, field: Field, target: str) -> None:
-        nested = _decoder(self.kind.STRUCTS[field.kind], self.version, int(self.flexible))
+        nested = _struct_decoder(self.kind.STRUCTS[field.kind], self.version, self.flexible)
         self.names[f"decode_{field.kind}"] = nested
         call = f"{target}, p = decode_{field.kind}(b, p, end)"
         if not self.nullable(field):
@@ -466,19 +449,3 @@ class _DecoderWriter(_Writer):
 
 def _default(kind: type[Message], field: Field) -> Any:
     return getattr(kind(), field.name)
-
-
-__all__ = [
-    "Buffer",
-    "ProtocolError",
-    "Schema",
-    "UnsupportedVersion",
-    "Versions",
-    "decode",
-    "decode_uvarint",
-    "decode_whole",
-    "encode",
-    "encode_chunks",
-    "encode_uvarint",
-    "minimum_size",
-]

@@ -6,7 +6,7 @@ How frames come off a socket lives in `tidelog.network`.
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from struct import error as StructError
 
 from tidelog.protocol.api import request_header_version, response_header_version
 from tidelog.protocol.codec import Buffer, ProtocolError, decode_uvarint, encode_chunks
@@ -18,21 +18,9 @@ _CLIENT_ID = Struct(">h")
 _RESPONSE_PREFIX = Struct(">ii")
 
 LENGTH_SIZE = 4
-MINIMUM_REQUEST_SIZE = _REQUEST_HEADER.size
 
 # Above this many bytes a piece goes to the socket as it is; below, copying is cheaper than another iovec.
 COALESCE_BELOW = 16 * 1024
-
-
-class RequestHeader(NamedTuple):
-    """A named tuple: one is made for every request."""
-
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str | None
-    # Where the body begins in the frame.
-    body_at: int
 
 
 def peek_request(frame: Buffer) -> tuple[int, int, int]:
@@ -43,9 +31,8 @@ def peek_request(frame: Buffer) -> tuple[int, int, int]:
     return api_key, version, correlation_id
 
 
-def parse_request_header(frame: Buffer, *, flexible: bool) -> RequestHeader:
-    """The header of `frame` (without its length); whether it has tagged fields depends on API and version."""
-    api_key, version, correlation_id = peek_request(frame)
+def parse_request_header(frame: Buffer, *, flexible: bool) -> tuple[str | None, int]:
+    """(client id, where the body begins); whether the header has tagged fields depends on API and version."""
     position = _REQUEST_HEADER.size
     try:
         (size,) = _CLIENT_ID.unpack_from(frame, position)
@@ -59,13 +46,9 @@ def parse_request_header(frame: Buffer, *, flexible: bool) -> RequestHeader:
             position = end
         if flexible:
             position = skip_tagged_fields(frame, position)
-    except (IndexError, UnicodeDecodeError) as error:
+    except (StructError, IndexError, UnicodeDecodeError) as error:
         raise ProtocolError(f"request header: {error}") from error
-    except Exception as error:
-        if isinstance(error, ProtocolError):
-            raise
-        raise ProtocolError(f"request header: {error}") from error
-    return RequestHeader(api_key, version, correlation_id, client_id, position)
+    return client_id, position
 
 
 def skip_tagged_fields(frame: Buffer, position: int) -> int:

@@ -44,7 +44,7 @@ def refuse(frame: Frame, version: int, correlation_id: int) -> list[Buffer] | No
 
 
 def _partitions_of(frame: Frame) -> tuple[int, list[tuple[bytes, list[int]]]]:
-    position = parse_request_header(frame, flexible=False).body_at
+    _, position = parse_request_header(frame, flexible=False)
     acks, _, topic_count = _ACKS_TIMEOUT_COUNT.unpack_from(frame, position)
     position += _ACKS_TIMEOUT_COUNT.size
     topics: list[tuple[bytes, list[int]]] = []

@@ -81,15 +81,15 @@ def unseal(envelope: EnvelopeRequest, apis: Mapping[int, Api]) -> Forwarded:
             ErrorCode.UNSUPPORTED_VERSION, f"{api.key.title} version {version} is not known to this controller"
         )
     try:
-        header = parse_request_header(data, flexible=covers(kind.SCHEMA.flexible, version))
-        request, _ = decode(kind, data, version, header.body_at)
+        client_id, body_at = parse_request_header(data, flexible=covers(kind.SCHEMA.flexible, version))
+        request, _ = decode(kind, data, version, body_at)
     except ProtocolError as error:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"a forwarded {api.key.title}: {error}") from error
     return Forwarded(
         api_key=api.key,
         version=version,
         correlation_id=correlation_id,
-        client_id=header.client_id,
+        client_id=client_id,
         principal=principal,
         client_address=str(ip_address(envelope.client_host_address)),
         request=request,

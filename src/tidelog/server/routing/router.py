@@ -110,13 +110,13 @@ class Router:
             return self._answer_unserved(frame, api_key, version, correlation_id)
         # A view that cannot be written to would keep the leader from stamping offsets in place.
         view = memoryview(frame)
-        header = parse_request_header(view, flexible=route.flexible)
-        request, _ = decode(route.request, view, version, header.body_at)
+        client_id, body_at = parse_request_header(view, flexible=route.flexible)
+        request, _ = decode(route.request, view, version, body_at)
         context = RequestContext(
             api_key=api_key,
             version=version,
             correlation_id=correlation_id,
-            client_id=header.client_id,
+            client_id=client_id,
             connection=connection,
             frame=frame,
         )

@@ -282,9 +282,6 @@ class _SimulatedListening:
     def close(self) -> None:
         self._fabric.stop_listening(self)
 
-    async def wait_closed(self) -> None:
-        pass
-
 
 class ProcessNetwork:
     """The network port of one process."""
