@@ -185,11 +185,8 @@ class Member:
         node.lifecycle.broker_epoch = broker_epoch
         self._node = node
         directory.load(lambda topic: node.live.settings_of(topic).log, self._ports.clock.now_ms())
-        router = broker_router(node)
         (listener,) = self._config.broker_listeners
-        factory = partial(
-            ServerConnection, router, StagingArea(), node.request_memory, router.frame_limit, listener.name
-        )
+        factory = partial(ServerConnection, broker_router(node), StagingArea(), node.request_memory, listener.name)
         self._listening = await self.network.listen(factory, listener.host, listener.port)
         node.image_follower.follow_topics(image.topics)
         node.replication.start()

@@ -55,10 +55,8 @@ class Wire:
     """Connected from the start to `lose`."""
 
     def __init__(self, node: Node) -> None:
-        router = broker_router(node)
-        self._connection = ServerConnection(
-            router, StagingArea(), node.request_memory, router.frame_limit, node.config.broker_listeners[0].name
-        )
+        listener = node.config.broker_listeners[0].name
+        self._connection = ServerConnection(broker_router(node), StagingArea(), node.request_memory, listener)
         self._socket = _Socket()
         self._connection.connection_made(self._socket)
         self._asked: tuple[int, int] = (0, 0)

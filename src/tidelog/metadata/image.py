@@ -156,6 +156,9 @@ class BrokerImage:
     def endpoint(self, listener: str) -> Endpoint | None:
         return next((each for each in self.endpoints if each.listener == listener), None)
 
+    def endpoint_or_first(self, listener: str) -> Endpoint | None:
+        return self.endpoint(listener) or next(iter(self.endpoints), None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerImage:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol, cast
 
-from tidelog.network.frame_receiver import Frame, FrameLimit, FrameReceiver, StagingArea
+from tidelog.network.frame_receiver import Frame, FrameReceiver, StagingArea
 from tidelog.network.later import Later
 from tidelog.network.request_memory import RequestMemory
 from tidelog.protocol.codec import Buffer, ProtocolError
@@ -43,6 +43,10 @@ class RequestService(Protocol):
 
     def may_pipeline(self, frame: Frame) -> bool: ...
 
+    def frame_limit(self, first_bytes: memoryview) -> int:
+        """How large a request may be that begins with these."""
+        ...
+
     def connected(self, connection: ServerConnection) -> bool:
         """False refuses the connection."""
         ...
@@ -62,15 +66,13 @@ class _Pause(Enum):
 class ServerConnection(asyncio.BufferedProtocol):
     """Lives from accept to close."""
 
-    def __init__(
-        self, service: RequestService, staging: StagingArea, memory: RequestMemory, limit: FrameLimit, listener: str
-    ) -> None:
+    def __init__(self, service: RequestService, staging: StagingArea, memory: RequestMemory, listener: str) -> None:
         self._service = service
         self._memory = memory
         self._claim = memory.claim(self._memory_granted, self._drop)
         # The name of the listener that accepted it: clients receive addresses of the same one.
         self.listener = listener
-        self._receiver = FrameReceiver(staging, limit, self._claim)
+        self._receiver = FrameReceiver(staging, service.frame_limit, self._claim)
         self._transport: asyncio.Transport | None = None
         self._queued: deque[Frame] = deque()
         self._queued_bytes = 0

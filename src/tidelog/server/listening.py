@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import Listener
@@ -16,12 +15,6 @@ from tidelog.network.server_connection import RequestService, ServerConnection
 from tidelog.server.failures import StartFailure, reason
 
 
-class FrameService(RequestService, Protocol):
-    """Also says how large a request may be."""
-
-    def frame_limit(self, first_bytes: memoryview) -> int: ...
-
-
 class Listeners:
     """From `open` to `close`."""
 
@@ -29,11 +22,11 @@ class Listeners:
         self._network = network
         self._listening: dict[str, Listening] = {}
 
-    async def open(self, listeners: tuple[Listener, ...], service: FrameService, memory: RequestMemory) -> None:
+    async def open(self, listeners: tuple[Listener, ...], service: RequestService, memory: RequestMemory) -> None:
         """Raises StartFailure."""
         staging = StagingArea()
         for listener in listeners:
-            factory = partial(ServerConnection, service, staging, memory, service.frame_limit, listener.name)
+            factory = partial(ServerConnection, service, staging, memory, listener.name)
             self._listening[listener.name] = await self._open(factory, listener)
 
     async def _open(self, factory: Callable[[], ServerConnection], listener: Listener) -> Listening:

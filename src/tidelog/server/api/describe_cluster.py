@@ -32,7 +32,7 @@ def describe_brokers(
         return _refused(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there is no endpoint type {request.endpoint_type}")
     described = []
     for broker in metadata.image.brokers.values():
-        endpoint = broker.endpoint(context.listener) or (broker.endpoints[0] if broker.endpoints else None)
+        endpoint = broker.endpoint_or_first(context.listener)
         if endpoint is not None and (request.include_fenced_brokers or not broker.fenced):
             described.append(
                 DescribeClusterBroker(

@@ -48,18 +48,26 @@ class DescribeLogDirsHandler:
         if directory.failure is not None:
             return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path)
         topics: dict[str, list[DescribeLogDirsPartition]] = {}
-        for replica in self._replicas.in_directory(directory):
+
+        def describe(replica: Replica, log: Log, lag: int, *, is_future: bool) -> None:
             topic, partition = replica.topic_partition
             if wanted is None or (topic, partition) in wanted:
-                topics.setdefault(topic, []).append(_describe_partition(partition, replica))
+                described = DescribeLogDirsPartition(
+                    partition_index=partition,
+                    partition_size=log.size,
+                    offset_lag=max(0, lag),
+                    is_future_key=is_future,
+                )
+                topics.setdefault(topic, []).append(described)
+
+        for replica in self._replicas.in_directory(directory):
+            log = replica.log
+            describe(replica, log, log.high_watermark - log.log_end_offset, is_future=False)
         for move in self._moves.under_way():
-            topic, partition = move.replica.topic_partition
-            if (
-                move.target is directory
-                and move.future is not None
-                and (wanted is None or (topic, partition) in wanted)
-            ):
-                topics.setdefault(topic, []).append(_describe_future(partition, move.replica, move.future))
+            # A copy that is being made, and how far it is behind the replica.
+            if move.target is directory and (copy := move.future) is not None:
+                behind = move.replica.log.log_end_offset - copy.log_end_offset
+                describe(move.replica, copy, behind, is_future=True)
         total_bytes, usable_bytes = self._filesystem.capacity(directory.path) or (_UNKNOWN, _UNKNOWN)
         return DescribeLogDirsResult(
             log_dir=directory.path,
@@ -67,22 +75,3 @@ class DescribeLogDirsHandler:
             total_bytes=total_bytes,
             usable_bytes=usable_bytes,
         )
-
-
-def _describe_partition(partition: int, replica: Replica) -> DescribeLogDirsPartition:
-    log = replica.log
-    return DescribeLogDirsPartition(
-        partition_index=partition,
-        partition_size=log.size,
-        offset_lag=max(0, log.high_watermark - log.log_end_offset),
-    )
-
-
-def _describe_future(partition: int, replica: Replica, future: Log) -> DescribeLogDirsPartition:
-    """A copy that is being made, and how far it is behind the replica."""
-    return DescribeLogDirsPartition(
-        partition_index=partition,
-        partition_size=future.size,
-        offset_lag=max(0, replica.log.log_end_offset - future.log_end_offset),
-        is_future_key=True,
-    )

@@ -39,7 +39,7 @@ from tidelog.records.batch import CorruptBatch
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, RefusalShape
 from tidelog.server.fetching.nearby import THE_LEADER
-from tidelog.server.fetching.sessions import FetchPlan, FetchSessions, PartitionKey, SessionRefusal
+from tidelog.server.fetching.sessions import FetchPlan, FetchSessions, PartitionKey
 from tidelog.server.observability.logs import INVARIANT_LOGGER
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import READ_COMMITTED, Replica
@@ -120,8 +120,8 @@ class FetchHandler:
 
     def handle(self, request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
         plan = self.sessions.plan(request, context.version)
-        if isinstance(plan, SessionRefusal):
-            return FetchResponse(error_code=plan.code, session_id=0)
+        if isinstance(plan, ErrorCode):
+            return FetchResponse(error_code=plan, session_id=0)
         reader = self._reader(request, context)
         if reader.is_follower and not self.replication.is_broker(reader.broker_id, reader.broker_epoch):
             # A client that pretends, a process that has been replaced, or one that this node does not know yet. It must
@@ -297,10 +297,7 @@ class FetchHandler:
                 FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
                 for (topic, topic_id), partitions in topics.items()
             ],
-            node_endpoints=[
-                NodeEndpoint(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
-                for each in (hints.addresses if hints is not None else ())
-            ],
+            node_endpoints=hints.addresses(NodeEndpoint) if hints is not None else (),
         )
 
 

@@ -83,7 +83,7 @@ class FindCoordinatorHandler:
         broker = self._metadata.image.brokers.get(leader)
         if broker is None or broker.fenced:
             return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic}-{number} has no leader")
-        endpoint = broker.endpoint(context.listener) or (broker.endpoints[0] if broker.endpoints else None)
+        endpoint = broker.endpoint_or_first(context.listener)
         if endpoint is None:
             return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {leader} has no address")
         return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)

@@ -13,6 +13,7 @@ has reached the start of its own epoch it does not tell an end, which could be b
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
@@ -77,7 +78,8 @@ class ListOffsetsHandler:
         self, request: ListOffsetsRequest, context: RequestContext
     ) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
         topics = []
-        unfinished: list[_Unfinished] = []
+        # And where their answers belong.
+        unfinished: list[tuple[_Unfinished, list[ListOffsetsPartitionResponse], int]] = []
         asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
         refused: set[tuple[str, int]] = set()
         for topic in request.topics:
@@ -92,36 +94,34 @@ class ListOffsetsHandler:
                     continue
                 answer = self._find(request, topic.name, wanted, context.version)
                 if isinstance(answer, _Unfinished):
-                    answer.answers, answer.place = partitions, len(partitions)
-                    unfinished.append(answer)
-                    partitions.append(_failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR))
-                else:
-                    partitions.append(answer)
+                    unfinished.append((answer, partitions, len(partitions)))
+                    answer = _failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
+                partitions.append(answer)
             if partitions:
                 topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
         response = ListOffsetsResponse(topics=topics)
-        return Later.run(self._finish(unfinished, response)) if unfinished else response
 
-    async def _finish(self, unfinished: list[_Unfinished], response: ListOffsetsResponse) -> ListOffsetsResponse:
-        for each in unfinished:
-            assert each.seeking is not None
-            assert each.search is not None
-            search = each.search
-            while True:
-                found = await self._patient_work.finish(search.run)
-                try:
-                    search = each.seeking.send(found)
-                except StopIteration as end:
-                    result: TimestampedOffset | None = end.value
-                    break
-            # The leadership may have ended meanwhile, and with it what is known of the log's end.
-            problem = each.replica.check_leader_epoch(each.wanted.current_leader_epoch)
-            if problem:
-                each.answers[each.place] = _failed(each.wanted, problem)
-            else:
-                visible = _visible(each.replica, each.isolation_level, result)
-                each.answers[each.place] = _answer(each.wanted, visible, each.version)
-        return response
+        async def finish() -> ListOffsetsResponse:
+            for search, answers, place in unfinished:
+                answers[place] = await self._finish(search)
+            return response
+
+        return Later.run(finish()) if unfinished else response
+
+    async def _finish(self, search: _Unfinished) -> ListOffsetsPartitionResponse:
+        unpacking, wanted = search.search, search.wanted
+        while True:
+            found = await self._patient_work.finish(unpacking.run)
+            try:
+                unpacking = search.seeking.send(found)
+            except StopIteration as end:
+                result: TimestampedOffset | None = end.value
+                break
+        # The leadership may have ended meanwhile, and with it what is known of the log's end.
+        problem = search.replica.check_leader_epoch(wanted.current_leader_epoch)
+        if problem:
+            return _failed(wanted, problem)
+        return _answer(wanted, _visible(search.replica, search.isolation_level, result), search.version)
 
     def _find(
         self, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
@@ -149,18 +149,15 @@ class ListOffsetsHandler:
             return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
 
 
-class _Unfinished:
-    """A search that has to unpack more than can be done at once, and where its answer belongs."""
+class _Unfinished(NamedTuple):
+    """A search that has to unpack more than can be done at once."""
 
-    def __init__(self, replica: Replica, wanted: ListOffsetsPartition, isolation_level: int, version: int) -> None:
-        self.replica = replica
-        self.wanted = wanted
-        self.isolation_level = isolation_level
-        self.version = version
-        self.search: TimestampSearch | None = None
-        self.seeking: Seeking | None = None
-        self.answers: list[ListOffsetsPartitionResponse] = []
-        self.place = 0
+    replica: Replica
+    wanted: ListOffsetsPartition
+    isolation_level: int
+    version: int
+    search: TimestampSearch
+    seeking: Seeking
 
 
 def _seek(
@@ -173,9 +170,7 @@ def _seek(
         while True:
             found = search.run(PROMPT_BYTES)
             if found is None:
-                unfinished = _Unfinished(replica, wanted, isolation_level, version)
-                unfinished.search, unfinished.seeking = search, seeking
-                return unfinished
+                return _Unfinished(replica, wanted, isolation_level, version, search, seeking)
             search = seeking.send(found)
     except StopIteration as end:
         return _answer(wanted, _visible(replica, isolation_level, end.value), version)

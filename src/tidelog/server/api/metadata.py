@@ -43,7 +43,9 @@ class MetadataHandler:
     def handle(self, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
         wanted = request.topics
         if wanted is None or (context.version == 0 and not wanted):
-            every_topic = [self.describe(topic, _operations(request)) for topic in self._metadata.image.topics.values()]
+            every_topic = [
+                self._describe(topic, _operations(request)) for topic in self._metadata.image.topics.values()
+            ]
             return self._respond(request, context, every_topic)
         if context.version < FIRST_VERSION_BY_ID and any(
             topic.topic_id != ZERO_UUID or topic.name is None for topic in wanted
@@ -71,7 +73,7 @@ class MetadataHandler:
             bad = topic_name_problem(name) is not None
             problem = ErrorCode.INVALID_TOPIC_EXCEPTION if bad else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic is not None:
-            return self.describe(topic, _operations(request))
+            return self._describe(topic, _operations(request))
         return MetadataResponseTopic(
             error_code=problem,
             name=name,
@@ -79,7 +81,7 @@ class MetadataHandler:
             topic_authorized_operations=_operations(request) if name is not None else NOT_ASKED,
         )
 
-    def describe(self, topic: TopicImage, operations: int = NOT_ASKED) -> MetadataResponseTopic:
+    def _describe(self, topic: TopicImage, operations: int) -> MetadataResponseTopic:
         return MetadataResponseTopic(
             name=topic.name,
             topic_id=topic.id,
@@ -104,7 +106,7 @@ class MetadataHandler:
         self, request: MetadataRequest, context: RequestContext, topics: list[MetadataResponseTopic]
     ) -> MetadataResponse:
         return MetadataResponse(
-            brokers=brokers(self._metadata.image, context.listener),
+            brokers=_brokers(self._metadata.image, context.listener),
             cluster_id=self._metadata.image.cluster_id,
             controller_id=self._broker_id,
             topics=topics,
@@ -128,15 +130,10 @@ def _operations(request: MetadataRequest) -> int:
     return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
 
 
-def brokers(image: ClusterImage, listener: str | None) -> list[MetadataResponseBroker]:
+def _brokers(image: ClusterImage, listener: str) -> list[MetadataResponseBroker]:
     """The brokers that serve clients, under the address of the listener that the request came through."""
-    found = []
-    for broker in image.brokers.values():
-        endpoint = broker.endpoint(listener) if listener is not None else None
-        if endpoint is None and broker.endpoints:
-            endpoint = broker.endpoints[0]
-        if endpoint is not None and not broker.fenced:
-            found.append(
-                MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
-            )
-    return found
+    return [
+        MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+        for broker in image.brokers.values()
+        if (endpoint := broker.endpoint_or_first(listener)) is not None and not broker.fenced
+    ]

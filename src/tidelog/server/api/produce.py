@@ -219,7 +219,7 @@ class ProduceHandler:
             )
             if isinstance(shown, WriteRefusal):
                 return _refused(data.index, shown.code, shown.message)
-            guard = shown.guard
+            guard = shown
         try:
             result = replica.append(
                 checked.data, checked.headers, origin=AppendOrigin.CLIENT, all_in_sync=acks == ACKS_ALL, guard=guard
@@ -295,10 +295,7 @@ class ProduceHandler:
                 TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
                 for topic, answers in zip(request.topic_data, topics, strict=True)
             ],
-            node_endpoints=[
-                NodeEndpoint(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
-                for each in hints.addresses
-            ],
+            node_endpoints=hints.addresses(NodeEndpoint),
         )
 
 

@@ -31,13 +31,6 @@ class WriteRefusal:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """What the append shows; None where nobody is asked."""
-
-    guard: VerificationGuard | None
-
-
 def admit_produce(
     request: ProduceRequest, version: int, *, replicas: Replicas, image: ClusterImage, admit: Admit
 ) -> Admission | Later[Admission]:
@@ -74,15 +67,18 @@ def admit_produce(
 
 def guard_to_show(
     partition: TopicPartition, admission: Admission | None, version: int, *, verifies: bool
-) -> Shown | WriteRefusal:
-    """For a transactional batch that is about to be appended; `verifies` is whether this broker asks coordinators."""
+) -> VerificationGuard | WriteRefusal | None:
+    """What the append of a transactional batch shows; None where nobody is asked.
+
+    `verifies` is whether this broker asks coordinators.
+    """
     if admission is None or (partition not in admission.guards and partition not in admission.refused):
         # Nobody was asked, because the transaction is open in the partition already, or because the request names no
         # transactional id: then the append refuses it.
-        return Shown(guard=NO_GUARD if verifies else None)
+        return NO_GUARD if verifies else None
     code = admission.refused.get(partition)
     if code is None:
-        return Shown(guard=admission.guards[partition])
+        return admission.guards[partition]
     if is_coordinator_away(code, _level(version)):
         # Older producers know few errors that mean "try again". Of those this one makes them do nothing else besides.
         return WriteRefusal(

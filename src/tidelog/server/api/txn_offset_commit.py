@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidelog.coordinators.decision import ProducerIdentity
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_SEQUENCE
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.network.later import Later
 from tidelog.protocol.api import ApiKey
-from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic
+from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -29,6 +29,7 @@ from tidelog.server.coordination.verification import Admission, ClientLevel, Wri
 from tidelog.server.declaration import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID, Api
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
+from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5), permissions=(WRITE_TRANSACTIONAL_ID, READ_GROUP, READ_TOPIC))
@@ -48,14 +49,14 @@ class TxnOffsetCommitHandler:
 
     def handle(self, request: TxnOffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
         if not request.group_id:
-            return _refused(request.topics, ErrorCode.INVALID_GROUP_ID)
+            return _refused(request, context.version, ErrorCode.INVALID_GROUP_ID)
         missing = {topic.name for topic in request.topics if topic.name not in self._metadata.image.topics}
         if missing and len(missing) == len({topic.name for topic in request.topics}):
-            return _refused(request.topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return _refused(request, context.version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         level = _level(context.version)
         replica = self._replicas.leader(CONSUMER_OFFSETS_TOPIC, self._groups.partition_of(request.group_id))
         if isinstance(replica, ErrorCode):
-            return _refused(request.topics, ErrorCode.NOT_COORDINATOR)
+            return _refused(request, context.version, ErrorCode.NOT_COORDINATOR)
         producer = ProducerIdentity(request.producer_id, request.producer_epoch)
         admission = self._admit(request.transactional_id, producer, [Write(replica, NO_SEQUENCE)], level)
         if isinstance(admission, Admission):
@@ -86,9 +87,11 @@ class TxnOffsetCommitHandler:
             # A marker came between the coordinator's answer and this moment: the answer was about what is over now.
             code = ErrorCode.INVALID_TXN_STATE
         if code is not None:
-            return _refused(request.topics, _for_group_client(code, context.version))
-        unknown = [topic for topic in request.topics if topic.name in missing]
-        if unknown:
+            return _refused(request, context.version, _for_group_client(code, context.version))
+        unknown: Sequence[TxnOffsetCommitResponseTopic] = ()
+        if missing:
+            absent = replaced(request, topics=[topic for topic in request.topics if topic.name in missing])
+            unknown = _refused(absent, context.version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION).topics
             request = replaced(request, topics=[topic for topic in request.topics if topic.name not in missing])
         # The group's decision is appended before anything else can happen, so the check above still holds.
         outcome = self._groups.ask(request.group_id, request, context)
@@ -127,40 +130,21 @@ def _understood(code: ErrorCode, version: int) -> ErrorCode:
     return code
 
 
-def _finish(outcome: Message, unknown: list[TxnOffsetCommitRequestTopic], version: int) -> TxnOffsetCommitResponse:
+def _finish(outcome: Message, unknown: Sequence[TxnOffsetCommitResponseTopic], version: int) -> TxnOffsetCommitResponse:
     assert isinstance(outcome, TxnOffsetCommitResponse)
+    topics = outcome.topics
     if version < _KNOWS_LOADING_FROM:
-        outcome = TxnOffsetCommitResponse(
-            topics=[
-                TxnOffsetCommitResponseTopic(
-                    name=topic.name,
-                    partitions=[
-                        TxnOffsetCommitResponsePartition(
-                            partition_index=partition.partition_index,
-                            error_code=_understood(ErrorCode(partition.error_code), version),
-                        )
-                        for partition in topic.partitions
-                    ],
-                )
-                for topic in outcome.topics
-            ]
-        )
-    if not unknown:
-        return outcome
-    refused = _refused(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return TxnOffsetCommitResponse(topics=[*outcome.topics, *refused.topics])
+        topics = [replaced(topic, partitions=_in_older_words(topic.partitions, version)) for topic in topics]
+    return TxnOffsetCommitResponse(topics=[*topics, *unknown])
 
 
-def _refused(topics: Sequence[TxnOffsetCommitRequestTopic], code: ErrorCode) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in topics
-        ]
-    )
+def _in_older_words(
+    partitions: Sequence[TxnOffsetCommitResponsePartition], version: int
+) -> list[TxnOffsetCommitResponsePartition]:
+    return [replaced(each, error_code=_understood(ErrorCode(each.error_code), version)) for each in partitions]
+
+
+def _refused(request: TxnOffsetCommitRequest, version: int, code: ErrorCode) -> TxnOffsetCommitResponse:
+    reply = refused(API, request, version, ApiError(code))
+    assert isinstance(reply, TxnOffsetCommitResponse)
+    return reply

@@ -88,11 +88,6 @@ class FetchSession:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRefusal:
-    code: ErrorCode
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPlan:
     """What a request asks for. Without a session all partitions are answered and nothing is remembered."""
 
@@ -153,7 +148,7 @@ class FetchSessions:
             require(found, "fetch sessions", "a session is found by its id", id=session.session_id, at=session_id)
             session.check_invariants()
 
-    def plan(self, request: FetchRequest, version: int) -> FetchPlan | SessionRefusal:
+    def plan(self, request: FetchRequest, version: int) -> FetchPlan | ErrorCode:
         uses_topic_ids = version >= 13
         if request.session_epoch in (SESSIONLESS_EPOCH, FIRST_EPOCH):
             # A full fetch replaces the session that it names, if any.
@@ -166,14 +161,14 @@ class FetchSessions:
             return FetchPlan(session=session, incremental=False, partitions=wanted)
         return self._continue(request, uses_topic_ids)
 
-    def _continue(self, request: FetchRequest, uses_topic_ids: bool) -> FetchPlan | SessionRefusal:
+    def _continue(self, request: FetchRequest, uses_topic_ids: bool) -> FetchPlan | ErrorCode:
         session = self._sessions.get(request.session_id)
         if session is None:
-            return SessionRefusal(code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if session.epoch != request.session_epoch:
-            return SessionRefusal(code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.uses_topic_ids != uses_topic_ids:
-            return SessionRefusal(code=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
         session.update(request)
         if not session.partitions:
             del self._sessions[session.session_id]

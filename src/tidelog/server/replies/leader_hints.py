@@ -5,24 +5,18 @@ A client that knows the new leader and its address does not have to ask for meta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import TypeVar
 
-from tidelog.metadata.image import NO_LEADER, ClusterImage
+from tidelog.metadata.image import NO_LEADER, BrokerImage, ClusterImage, Endpoint
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH
 
+# The class of this name in the messages of Produce, or in those of Fetch.
+NodeEndpoint = TypeVar("NodeEndpoint")
+
 # The errors that mean "somebody else".
 REDIRECTING = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderAddress:
-    """Where clients of one listener find a broker."""
-
-    broker_id: int
-    host: str
-    port: int
-    rack: str | None
 
 
 class LeaderHints:
@@ -31,11 +25,14 @@ class LeaderHints:
     def __init__(self, image: ClusterImage, listener: str) -> None:
         self._image = image
         self._listener = listener
-        self._addresses: dict[int, LeaderAddress] = {}
+        self._found: dict[int, tuple[BrokerImage, Endpoint]] = {}
 
-    @property
-    def addresses(self) -> list[LeaderAddress]:
-        return list(self._addresses.values())
+    def addresses(self, kind: Callable[..., NodeEndpoint]) -> list[NodeEndpoint]:
+        """As the reply has them."""
+        return [
+            kind(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+            for broker, endpoint in self._found.values()
+        ]
 
     def leader_of(self, topic: str | None, partition: int) -> tuple[int, int]:
         """(broker, leader epoch) as far as this broker knows, each -1 if it does not."""
@@ -45,7 +42,5 @@ class LeaderHints:
         broker = self._image.brokers.get(image.leader)
         endpoint = None if broker is None else broker.endpoint(self._listener)
         if broker is not None and endpoint is not None:
-            self._addresses[broker.id] = LeaderAddress(
-                broker_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack
-            )
+            self._found[broker.id] = broker, endpoint
         return image.leader, image.leader_epoch
