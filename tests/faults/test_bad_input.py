@@ -18,12 +18,12 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from soak.fuzz import fuzz
+from support.served_versions import versions_on
 from support.tidelog_process import TidelogBroker, running_tidelog
 
 from tidelog.records.batch import parse_header, restamp_crc
 from tidelog.records.compression import Compression, compress
 from tidelog.records.record import assemble_batch, encode_batch
-from tidelog.server.api.catalogue import versions_on
 from tidelog.server.declaration import ListenerKind
 
 SERVED = versions_on(ListenerKind.BROKER)

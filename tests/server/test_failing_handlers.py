@@ -9,6 +9,7 @@ import pytest
 from server.conftest import create_topic
 from support.message_samples import sample
 from support.raw_client import RawClient, produce_request
+from support.served_versions import versions_on
 
 import tidelog
 from tidelog.model.errors import ApiError, ErrorCode
@@ -17,7 +18,7 @@ from tidelog.protocol.codec import encode
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tidelog.protocol.messages.metadata_response import MetadataResponse
 from tidelog.protocol.schema import Message
-from tidelog.server.api.catalogue import BY_KEY, versions_on
+from tidelog.server.api.catalogue import BY_KEY
 from tidelog.server.declaration import ListenerKind
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.replies.error_replies import error_reply

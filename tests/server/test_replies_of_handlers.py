@@ -9,6 +9,7 @@ import pytest
 from server.conftest import create_topic
 from support.message_samples import sample
 from support.raw_client import RawClient
+from support.served_versions import versions_on
 
 import tidelog
 from tidelog.model.errors import ErrorCode
@@ -28,7 +29,6 @@ from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tidelog.server.api.catalogue import versions_on
 from tidelog.server.declaration import ListenerKind
 from tidelog.server.observability.metrics import error_codes
 

@@ -22,9 +22,9 @@ from random import Random
 import psutil
 from support.fuzzing import FrameSender, fuzzed_frames
 from support.processes import free_port, running_server
+from support.served_versions import versions_on
 from support.tidelog_process import tidelog_command
 
-from tidelog.server.api.catalogue import versions_on
 from tidelog.server.declaration import ListenerKind
 
 CONNECTIONS = 8

@@ -82,8 +82,8 @@ async def write_corpus(directory: Path) -> Stored:
                 log = present(node.node.replicas.get(name, 0)).log
                 # Three sealed segments and an active one.
                 if part < 3:
-                    log.roll(node.node.clock.now_ms())
-                    log.flush(node.node.clock.now_ms())
+                    log.roll(node.node.ports.clock.now_ms())
+                    log.flush(node.node.ports.clock.now_ms())
         await _transactions(node, client, stored["events"])
         await _delete_records(client)
         stored["shortened"] = {offset: each for offset, each in stored["shortened"].items() if offset >= DELETED_BELOW}

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from support.served_versions import versions_on
 from twin.catalogue import KEYS, ask_one_node
 from twin.differences import unneeded
 from twin.report import report
 from twin.runner import Twin
 
 from tidelog.protocol.api import ApiKey
-from tidelog.server.api.catalogue import versions_on
 from tidelog.server.declaration import ListenerKind
 
 SERVED = versions_on(ListenerKind.BROKER)

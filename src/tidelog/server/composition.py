@@ -350,10 +350,8 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
     gauges.register_cluster(metrics, control.leader_watch, coordinators.groups, coordinators.transactions)
     return Node(
         ports=ports,
-        clock=ports.clock,
         live=live,
         control=control,
-        controller=control.channel,
         lifecycle=basis.lifecycle,
         metrics=metrics,
         replicas=replicas,

@@ -81,38 +81,27 @@ class Permission(NamedTuple):
     resource: Resource
 
 
-def _on(resource: Resource, *operations: Operation) -> tuple[Permission, ...]:
-    return tuple(Permission(operation, resource) for operation in operations)
+READ_TOPIC = Permission(Operation.READ, Resource.TOPIC)
+WRITE_TOPIC = Permission(Operation.WRITE, Resource.TOPIC)
+CREATE_TOPIC = Permission(Operation.CREATE, Resource.TOPIC)
+DELETE_TOPIC = Permission(Operation.DELETE, Resource.TOPIC)
+ALTER_TOPIC = Permission(Operation.ALTER, Resource.TOPIC)
+DESCRIBE_TOPIC = Permission(Operation.DESCRIBE, Resource.TOPIC)
+READ_GROUP = Permission(Operation.READ, Resource.GROUP)
+DELETE_GROUP = Permission(Operation.DELETE, Resource.GROUP)
+DESCRIBE_GROUP = Permission(Operation.DESCRIBE, Resource.GROUP)
+WRITE_TRANSACTIONAL_ID = Permission(Operation.WRITE, Resource.TRANSACTIONAL_ID)
+DESCRIBE_TRANSACTIONAL_ID = Permission(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID)
+TWO_PHASE_COMMIT = Permission(Operation.TWO_PHASE_COMMIT, Resource.TRANSACTIONAL_ID)
+CREATE_CLUSTER = Permission(Operation.CREATE, Resource.CLUSTER)
+ALTER_CLUSTER = Permission(Operation.ALTER, Resource.CLUSTER)
+DESCRIBE_CLUSTER = Permission(Operation.DESCRIBE, Resource.CLUSTER)
+CLUSTER_ACTION = Permission(Operation.CLUSTER_ACTION, Resource.CLUSTER)
+IDEMPOTENT_WRITE = Permission(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER)
 
-
-READ_TOPIC, WRITE_TOPIC, CREATE_TOPIC, DELETE_TOPIC, ALTER_TOPIC, DESCRIBE_TOPIC = _on(
-    Resource.TOPIC,
-    Operation.READ,
-    Operation.WRITE,
-    Operation.CREATE,
-    Operation.DELETE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-)
-READ_GROUP, DELETE_GROUP, DESCRIBE_GROUP = _on(Resource.GROUP, Operation.READ, Operation.DELETE, Operation.DESCRIBE)
-WRITE_TRANSACTIONAL_ID, DESCRIBE_TRANSACTIONAL_ID, TWO_PHASE_COMMIT = _on(
-    Resource.TRANSACTIONAL_ID, Operation.WRITE, Operation.DESCRIBE, Operation.TWO_PHASE_COMMIT
-)
-CREATE_CLUSTER, ALTER_CLUSTER, DESCRIBE_CLUSTER, CLUSTER_ACTION, IDEMPOTENT_WRITE = _on(
-    Resource.CLUSTER,
-    Operation.CREATE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-    Operation.CLUSTER_ACTION,
-    Operation.IDEMPOTENT_WRITE,
-)
-DESCRIBE_CONFIGS = tuple(
-    Permission(Operation.DESCRIBE_CONFIGS, each) for each in (Resource.CLUSTER, Resource.TOPIC, Resource.GROUP)
-)
-ALTER_CONFIGS = tuple(
-    Permission(Operation.ALTER_CONFIGS, each) for each in (Resource.CLUSTER, Resource.TOPIC, Resource.GROUP)
-)
-
+_CONFIGURED = (Resource.CLUSTER, Resource.TOPIC, Resource.GROUP)
+DESCRIBE_CONFIGS = tuple(Permission(Operation.DESCRIBE_CONFIGS, each) for each in _CONFIGURED)
+ALTER_CONFIGS = tuple(Permission(Operation.ALTER_CONFIGS, each) for each in _CONFIGURED)
 
 # Differences that several APIs have.
 COORDINATOR_FIRST = "A node that is not the coordinator answers NOT_COORDINATOR before it looks at the request."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
@@ -27,42 +28,32 @@ LOGS_PER_JOB = 50
 TOPICS_PER_STEP = 50
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImageFollower:
     """The `ImageActor` of a broker."""
 
-    def __init__(
-        self,
-        *,
-        live: LiveConfig,
-        replicas: Replicas,
-        reconciler: Reconciler,
-        replication: Replication,
-        groups: GroupCoordinator,
-        transactions: TransactionCoordinator,
-        clock: Clock,
-    ) -> None:
-        self._live = live
-        self._replicas = replicas
-        self._reconciler = reconciler
-        self._replication = replication
-        self._groups = groups
-        self._transactions = transactions
-        self._clock = clock
+    live: LiveConfig
+    replicas: Replicas
+    reconciler: Reconciler
+    replication: Replication
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    clock: Clock
 
     def reconfigure(self) -> None:
         """Take over the dynamic properties that the image holds."""
-        self._live.reconfigure()
-        self._replication.throttles.reconfigure(self._live.config)
+        self.live.reconfigure()
+        self.replication.throttles.reconfigure(self.live.config)
 
     def follow_topics(self, topics: Iterable[str]) -> None:
         """Bring the replicas of these topics in step with the image, and tell the controller where they are."""
         names = list(topics)
-        self._reconciler.reconcile(names)
-        self._replication.directories.compare(names)
+        self.reconciler.reconcile(names)
+        self.replication.directories.compare(names)
 
     def follow_postponed(self) -> None:
         """Replicas that could not be opened for want of descriptors."""
-        topics = self._reconciler.take_postponed()
+        topics = self.reconciler.take_postponed()
         if topics:
             self.follow_topics(topics)
 
@@ -70,7 +61,7 @@ class ImageFollower:
         """Have a thread make the logs of new partitions, before anybody learns of them."""
         topics = dict.fromkeys(topic.name for topic in delta.topics_created)
         topics.update(dict.fromkeys(change.topic for change in delta.partitions if change.after is not None))
-        wanted = self._reconciler.placement.missing(image, topics)
+        wanted = self.reconciler.placement.missing(image, topics)
         return Later.run(self._make_logs(wanted)) if wanted else None
 
     async def _make_logs(self, wanted: MissingLogs) -> None:
@@ -78,7 +69,7 @@ class ImageFollower:
         for directory, logs in wanted.items():
             for start in range(0, len(logs), LOGS_PER_JOB):
                 chunk = logs[start : start + LOGS_PER_JOB]
-                job = loop.run_in_executor(None, directory.create_logs, chunk, self._clock.now_ms())
+                job = loop.run_in_executor(None, directory.create_logs, chunk, self.clock.now_ms())
                 try:
                     # A failure shows again when the logs are to be used, and is dealt with there.
                     with contextlib.suppress(StorageFailure, CorruptCheckpoint):
@@ -111,20 +102,20 @@ class ImageFollower:
         topics.update(dict.fromkeys(each.name for each in delta.configs if each.type == ResourceType.TOPIC))
         if any(resource.type == ResourceType.BROKER for resource in delta.configs):
             self.reconfigure()
-            self._groups.reconfigure()
+            self.groups.reconfigure()
             # A broker property is the default of a topic property.
             topics.update(dict.fromkeys(image.topics))
         elif any(resource.type == ResourceType.GROUP for resource in delta.configs):
-            self._groups.reconfigure()
+            self.groups.reconfigure()
         return topics
 
     def _end_change(self, delta: ImageDelta) -> None:
         if delta.brokers:
-            self._replication.in_sync.reconsider(self._replicas)
+            self.replication.in_sync.reconsider(self.replicas)
         if delta.features:
-            self._transactions.reconfigure()
+            self.transactions.reconfigure()
         if delta.topics_created or delta.topics_deleted or any(change.before is None for change in delta.partitions):
-            self._groups.topics_changed()
+            self.groups.topics_changed()
         deleted = [TopicPartition(topic.name, number) for topic in delta.topics_deleted for number in topic.partitions]
         if deleted:
-            self._groups.partitions_deleted(deleted)
+            self.groups.partitions_deleted(deleted)

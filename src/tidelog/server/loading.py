@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.ids import TopicPartition
@@ -27,22 +28,14 @@ class _NotWanted(Exception):
     """The start was cancelled while its logs are being loaded."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogLoading:
-    def __init__(
-        self,
-        *,
-        replicas: Replicas,
-        live: LiveConfig,
-        image: Callable[[], ClusterImage],
-        clock: Clock,
-        metadata_directory: LogDirectory,
-    ) -> None:
-        self._replicas = replicas
-        self._live = live
-        self._image = image
-        self._clock = clock
-        self._metadata_directory = metadata_directory
-        self._unwanted = threading.Event()
+    replicas: Replicas
+    live: LiveConfig
+    image: Callable[[], ClusterImage]
+    clock: Clock
+    metadata_directory: LogDirectory
+    _unwanted: threading.Event = field(init=False, default_factory=threading.Event)
 
     async def load(self) -> InterruptedMoves:
         """Raises StorageFailure if the metadata's directory cannot be read; the broker goes on without others."""
@@ -56,29 +49,29 @@ class LogLoading:
             raise
 
     def _load(self) -> InterruptedMoves:
-        replicas = self._replicas
+        replicas = self.replicas
         reports: dict[LogDirectory, LoadReport] = {}
         interrupted: InterruptedMoves = []
         for directory in replicas.directories:
             if directory.failure is not None:
                 continue
             try:
-                report = directory.load(self._log_config, self._clock.now_ms(), self._report)
+                report = directory.load(self._log_config, self.clock.now_ms(), self._report)
             except StorageFailure as failure:
-                if directory is self._metadata_directory:
+                if directory is self.metadata_directory:
                     raise
                 logger.error("going on without the log directory %s: %s", directory.path, failure)
                 continue
             replicas.removals.extend(report.removals)
             reports[directory] = report
             interrupted.extend((each, directory) for each in report.moving)
-        unusable = replicas.damage.after_loading(self._image(), reports, self._log_config, self._clock.now_ms())
+        unusable = replicas.damage.after_loading(self.image(), reports, self._log_config, self.clock.now_ms())
         replicas.unusable.update(unusable)
         return interrupted
 
     def _log_config(self, topic: str) -> LogConfig:
         self._check_wanted()
-        return self._live.settings_of(topic).log
+        return self.live.settings_of(topic).log
 
     def _report(self, progress: RecoveryProgress) -> None:
         self._check_wanted()

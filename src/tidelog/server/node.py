@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.image import ClusterImage
-from tidelog.model.ports import Clock
 from tidelog.network.request_memory import RequestMemory
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.coordination.auto_topics import TopicsOnDemand
@@ -20,7 +19,6 @@ from tidelog.server.image_follower import ImageFollower
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.patient_work import PatientWork
 from tidelog.server.ports import Ports
-from tidelog.server.quorum.channel import ControllerChannel
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.replicas.flusher import ReplicaFlusher
@@ -36,10 +34,8 @@ class Node:
     """Holds the parts together; each part has its own module."""
 
     ports: Ports
-    clock: Clock
     live: LiveConfig
     control: ControlPlane
-    controller: ControllerChannel
     lifecycle: BrokerLifecycle
     metrics: Metrics
     replicas: Replicas

@@ -82,7 +82,7 @@ _QUORUM = (
 
 def broker_router(node: Node) -> Router:
     apis = served_on(ListenerKind.BROKER)
-    forwarder = Forwarder(node.controller)
+    forwarder = Forwarder(node.control.channel)
     handlers: dict[ApiKey, Handler] = {
         key: partial(forwarder.forward, api) for key, api in apis.items() if api.forwarding is Forwarding.ALL
     }
@@ -110,7 +110,7 @@ def broker_router(node: Node) -> Router:
         may_pipeline=may_overtake,
         connections=node.connections,
         metrics=node.metrics,
-        clock=node.clock,
+        clock=node.ports.clock,
         max_frame_bytes=node.config.socket_request_max_bytes,
         ready=node.ready,
     )
@@ -127,7 +127,7 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
         ApiKey.PRODUCE: produce.ProduceHandler(
             replicas=replicas,
             metadata=metadata,
-            clock=node.clock,
+            clock=node.ports.clock,
             order=ProduceOrder(),
             patient_work=node.patient_work,
             admit=_verification(node).admit,
@@ -155,7 +155,7 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
 
 
 def _verification(node: Node) -> Verification:
-    return Verification(live=node.live, clock=node.clock, transactions=node.transactions)
+    return Verification(live=node.live, clock=node.ports.clock, transactions=node.transactions)
 
 
 def _of_groups(node: Node) -> dict[ApiKey, Handler]:

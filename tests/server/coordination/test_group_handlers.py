@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.raw_client import RawClient, raw_client
+from support.served_versions import versions_on
 
 import tidelog
 from tidelog.model.errors import ErrorCode
@@ -37,7 +38,6 @@ from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopics,
 )
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
-from tidelog.server.api.catalogue import versions_on
 from tidelog.server.declaration import ListenerKind
 
 SERVED = versions_on(ListenerKind.BROKER)

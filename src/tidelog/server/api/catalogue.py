@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidelog.protocol.api import ApiKey
-from tidelog.protocol.schema import Versions
 from tidelog.server.api import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -91,7 +90,3 @@ BY_KEY: Mapping[int, Api] = {api.key: api for api in APIS}
 
 def served_on(kind: ListenerKind) -> dict[ApiKey, Api]:
     return {api.key: api for api in APIS if kind in api.listeners}
-
-
-def versions_on(kind: ListenerKind) -> dict[ApiKey, Versions]:
-    return {key: api.versions for key, api in served_on(kind).items()}
