@@ -25,7 +25,7 @@ def test_seeds_are_run_and_their_coverage_is_told() -> None:
 
 
 def test_long_runs_without_a_terminal_say_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate, "_TELL_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(simulate, "_PROGRESS_SECONDS", 0.0)
     arguments = ["simulate", "--seeds", "2", "--seconds", "1", "--nodes", "1", "--faults", "none"]
     ended = CliRunner().invoke(app, arguments)
     assert "1 of 2 seeds, " in ended.output
