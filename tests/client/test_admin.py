@@ -15,10 +15,11 @@ from tidelog.client.admin import (
     ResourceType,
 )
 from tidelog.client.errors import NoBrokerAvailable
-from tidelog.client.offsets.listing import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
+from tidelog.client.offsets.listing import OffsetAndTimestamp
 from tidelog.config.definitions import ConfigSource
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition
+from tidelog.model.offset_times import EARLIEST, LATEST, MAX_TIMESTAMP
 
 
 def code_of(result: object) -> ErrorCode:

@@ -21,8 +21,9 @@ from tidelog.cli.nodes import LocalCluster
 from tidelog.cli.session import read_properties
 from tidelog.client.admin import Admin, NewTopic, PartitionDescription
 from tidelog.client.cluster.cluster import CoordinatorKind
-from tidelog.client.errors import ClientError, ConnectionProblem
+from tidelog.client.errors import ClientError
 from tidelog.model.errors import ApiError
+from tidelog.network.client_connection import ConnectionProblem
 
 T = TypeVar("T")
 

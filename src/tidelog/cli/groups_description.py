@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from tidelog.cli.cluster_options import ClusterOptions
 from tidelog.cli.output import columns, print_json, print_lines
 from tidelog.client.admin import Admin, GroupDescription, GroupMemberDescription
-from tidelog.client.offsets.listing import LATEST
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import LATEST
 
 Row = TypeVar("Row")
 

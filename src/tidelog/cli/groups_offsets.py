@@ -14,9 +14,9 @@ from tidelog.cli.session import CommandFailure
 from tidelog.cli.topic_selection import partitions_of
 from tidelog.client.admin import Admin
 from tidelog.client.offsets.committed import OffsetAndMetadata
-from tidelog.client.offsets.listing import EARLIEST, LATEST
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import EARLIEST, LATEST
 
 _INACTIVE = ("Empty", "Dead")
 

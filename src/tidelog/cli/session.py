@@ -10,9 +10,11 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from tidelog.client.errors import ApiError, ClientError, ConnectionProblem, UnsupportedByBroker
+from tidelog.client.errors import ClientError
 from tidelog.config.definitions import InvalidConfig
 from tidelog.config.properties import parse_properties
+from tidelog.model.errors import ApiError
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.codec import ProtocolError
 
 T = TypeVar("T")

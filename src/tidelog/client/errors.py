@@ -5,9 +5,13 @@ Each message names what was wrong, with which value, and what to do about it.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
-from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.network.client_connection import ConnectionProblem
+
+V = TypeVar("V")
 
 
 class ClientError(Exception):
@@ -136,38 +140,12 @@ def api_error(code: int, message: str | None = None) -> ApiError:
     return ApiError(known, message or "")
 
 
+def outcome(code: int, message: str | None, value: V) -> V | ApiError:
+    """What an entry of a reply comes to: its value, or the error that it has instead."""
+    return api_error(code, message) if code != ErrorCode.NONE else value
+
+
 def raise_for_code(code: int, message: str | None = None) -> None:
     """Raise ApiError unless the code says that all is well."""
     if code != ErrorCode.NONE:
         raise api_error(code, message)
-
-
-__all__ = [
-    "AbortableError",
-    "ApiError",
-    "ApiTimeout",
-    "BufferExhausted",
-    "ClientError",
-    "CommitFailed",
-    "ConnectionProblem",
-    "ConsumerClosed",
-    "DeliveryFailed",
-    "DeliveryTimedOut",
-    "ErrorCode",
-    "FatalError",
-    "FencedError",
-    "LogTruncated",
-    "NoBrokerAvailable",
-    "NoOffsetForPartition",
-    "OutcomeUnknown",
-    "ProducerClosed",
-    "RecordTooLarge",
-    "TransactionError",
-    "UnsupportedByBroker",
-    "WrongTransactionState",
-    "WrongUse",
-    "api_error",
-    "is_retriable",
-    "known_code",
-    "raise_for_code",
-]

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import NamedTuple, NewType
+from collections.abc import Iterable
+from typing import NamedTuple, NewType, TypeVar
+
+Topic = TypeVar("Topic")
 
 # Kafka's Uuid: sixteen bytes on the wire, URL-safe base64 without padding wherever people read it. Plain bytes
 # hash and compare at C speed, which matters because Fetch and Produce look topics up by id.
@@ -31,6 +34,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def numbers_by_topic(partitions: Iterable[tuple[Topic, int]]) -> dict[Topic, list[int]]:
+    """Partitions as most requests name them: the numbers behind each topic, which may be a name or an id."""
+    numbers: dict[Topic, list[int]] = {}
+    for topic, number in partitions:
+        numbers.setdefault(topic, []).append(number)
+    return numbers
 
 
 def format_uuid(value: bytes) -> str:

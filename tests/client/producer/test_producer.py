@@ -21,11 +21,11 @@ from tidelog.client.errors import (
     RecordTooLarge,
     WrongUse,
 )
-from tidelog.client.offsets.listing import LATEST
 from tidelog.client.producer.partitioner import partition_for_key
 from tidelog.client.producer.producer import Delivery, Producer
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import LATEST
 from tidelog.records.record import encode_batch
 
 PRODUCE = 0

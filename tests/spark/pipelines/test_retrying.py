@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 import tidelog
-from tidelog.client.errors import ApiError, ErrorCode, NoBrokerAvailable
+from tidelog.client.errors import NoBrokerAvailable
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.spark.databases.store import DatabaseProblem
 from tidelog.spark.pipelines.durations import FOREVER, Duration, parse_duration
 from tidelog.spark.pipelines.failure import understand

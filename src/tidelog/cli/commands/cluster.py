@@ -20,9 +20,9 @@ from tidelog.cli.session import run
 from tidelog.cli.topic_selection import partitions_of
 from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ElectionType, QuorumInfo, TopicDescription
-from tidelog.client.errors import UnsupportedByBroker
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.network.client_connection import UnsupportedByBroker
 
 
 @with_groups

@@ -13,7 +13,7 @@ from tidelog.cli.cluster_options import ClusterOptions
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.session import CommandFailure, run
 from tidelog.cli.topic_selection import compile_pattern, partitions_of
-from tidelog.client.offsets.listing import (
+from tidelog.model.offset_times import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
@@ -21,8 +21,6 @@ from tidelog.client.offsets.listing import (
     LATEST_TIERED,
     MAX_TIMESTAMP,
 )
-from tidelog.model.errors import ApiError
-from tidelog.model.ids import TopicPartition
 
 _TIMES = {
     "latest": LATEST,

@@ -29,9 +29,9 @@ from tidelog.client.admin import Admin, ConfigResource, ResourceType
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import ConsumerClosed
-from tidelog.client.offsets.listing import LATEST
 from tidelog.client.producer.producer import Delivery, Producer
 from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import LATEST
 from tidelog.server.broker import Broker
 
 TOPIC = "orders"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_for_each
-from tidelog.client.errors import WrongUse, api_error
+from tidelog.client.errors import WrongUse, outcome
 from tidelog.config.alteration import AlterOperation
 from tidelog.config.definitions import ConfigSource
 from tidelog.metadata.image import ResourceType
-from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.errors import ApiError
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from tidelog.protocol.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -27,7 +27,7 @@ from tidelog.protocol.messages.incremental_alter_configs_request import (
 )
 from tidelog.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 
-_NOT_CONTROLLER = frozenset({ErrorCode.NOT_CONTROLLER})
+V = TypeVar("V")
 
 
 class ConfigResource(NamedTuple):
@@ -101,22 +101,13 @@ class ConfigAdmin:
             else:
                 reply = await self._cluster.ask_node(node, request, DescribeConfigsResponse)
             return {
-                ConfigResource(ResourceType(result.resource_type), result.resource_name): (
-                    api_error(result.error_code, result.error_message)
-                    if result.error_code
-                    else tuple(_entry(entry) for entry in result.configs)
+                ConfigResource(ResourceType(result.resource_type), result.resource_name): outcome(
+                    result.error_code, result.error_message, tuple(map(_entry, result.configs))
                 )
                 for result in reply.results
             }
 
-        async def ask_all(left: list[ConfigResource]) -> Mapping[ConfigResource, _Described]:
-            groups = _by_node(left)
-            replies = await asyncio.gather(*(ask(node, theirs) for node, theirs in groups.items()))
-            return {resource: answer for reply in replies for resource, answer in reply.items()}
-
-        return await ask_for_each(
-            self._cluster, "describing configurations", resources, ask_all, again=(), timeout_ms=timeout_ms
-        )
+        return await self._ask_nodes("describing configurations", resources, ask, timeout_ms)
 
     async def alter_configs(
         self,
@@ -147,24 +138,26 @@ class ConfigAdmin:
             else:
                 reply = await self._cluster.ask_node(node, request, IncrementalAlterConfigsResponse)
             return {
-                ConfigResource(ResourceType(entry.resource_type), entry.resource_name): (
-                    api_error(entry.error_code, entry.error_message) if entry.error_code else None
+                ConfigResource(ResourceType(entry.resource_type), entry.resource_name): outcome(
+                    entry.error_code, entry.error_message, None
                 )
                 for entry in reply.responses
             }
 
-        async def ask_all(left: list[ConfigResource]) -> Mapping[ConfigResource, ApiError | None]:
+        return await self._ask_nodes("altering configurations", alterations, ask, timeout_ms)
+
+    async def _ask_nodes(
+        self,
+        what: str,
+        resources: Collection[ConfigResource],
+        ask: Callable[[int | None, list[ConfigResource]], Awaitable[Mapping[ConfigResource, V | ApiError]]],
+        timeout_ms: float | None,
+    ) -> dict[ConfigResource, V | ApiError]:
+        async def ask_all(left: list[ConfigResource]) -> Mapping[ConfigResource, V | ApiError]:
             replies = await asyncio.gather(*(ask(node, theirs) for node, theirs in _by_node(left).items()))
             return {resource: answer for reply in replies for resource, answer in reply.items()}
 
-        return await ask_for_each(
-            self._cluster,
-            "altering configurations",
-            alterations,
-            ask_all,
-            again=_NOT_CONTROLLER,
-            timeout_ms=timeout_ms,
-        )
+        return await ask_for_each(self._cluster, what, resources, ask_all, timeout_ms=timeout_ms)
 
 
 _Described = tuple[ConfigEntry, ...] | ApiError

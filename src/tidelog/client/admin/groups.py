@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
-from tidelog.client.cluster.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each
+from tidelog.client.cluster.routing import ask_brokers, ask_coordinator, ask_coordinators
 from tidelog.client.consumer.group_protocol import decode_assignment
-from tidelog.client.errors import api_error, raise_for_code
-from tidelog.client.offsets.committed import COORDINATION, OffsetAndMetadata, commit_offsets, fetch_committed
+from tidelog.client.errors import outcome, raise_for_code
+from tidelog.client.offsets.committed import OffsetAndMetadata, commit_offsets, fetch_committed
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -93,44 +92,23 @@ class GroupAdmin:
                 for group in reply.groups
             ]
 
-        async def attempt() -> list[GroupListing]:
-            await self._cluster.refresh_if_stale()
-            found = await asyncio.gather(*(ask(node) for node in self._cluster.metadata.brokers))
-            return sorted((group for groups in found for group in groups), key=lambda group: group.group_id)
-
-        return await self._cluster.retry("listing groups", attempt)
+        return await ask_brokers(self._cluster, "listing groups", ask, order=lambda group: group.group_id)
 
     async def describe_groups(self, group_ids: Collection[str]) -> dict[str, GroupDescription | ApiError]:
         """A group that does not exist gives GROUP_ID_NOT_FOUND."""
-
-        async def ask(left: list[str]) -> Mapping[str, GroupDescription | ApiError]:
-            return dict(zip(left, await asyncio.gather(*map(self._describe, left)), strict=True))
-
-        return await ask_for_each(self._cluster, "describing groups", group_ids, ask, again=COORDINATOR_BUSY)
+        return await ask_coordinators(self._cluster, "describing groups", group_ids, self._describe)
 
     async def delete_groups(self, group_ids: Collection[str]) -> dict[str, ApiError | None]:
         """Only groups without members can be deleted."""
 
-        async def delete(group_id: str) -> ApiError | None:
-            try:
-                reply = await ask_coordinator(
-                    self._cluster,
-                    CoordinatorKind.GROUP,
-                    group_id,
-                    DeleteGroupsRequest(groups_names=(group_id,)),
-                    DeleteGroupsResponse,
-                    lambda reply: reply.results[0].error_code,
-                    purpose=COORDINATION,
-                )
-            except ApiError as error:
-                return error
-            code = reply.results[0].error_code
-            return api_error(code, f"group {group_id!r}") if code else None
+        async def delete(group_id: str) -> None:
+            request = DeleteGroupsRequest(groups_names=(group_id,))
+            reply = await ask_coordinator(
+                self._cluster, group_id, request, DeleteGroupsResponse, lambda reply: reply.results[0].error_code
+            )
+            raise_for_code(reply.results[0].error_code, f"group {group_id!r}")
 
-        async def ask(left: list[str]) -> Mapping[str, ApiError | None]:
-            return dict(zip(left, await asyncio.gather(*map(delete, left)), strict=True))
-
-        return await ask_for_each(self._cluster, "deleting groups", group_ids, ask, again=COORDINATOR_BUSY)
+        return await ask_coordinators(self._cluster, "deleting groups", group_ids, delete)
 
     async def list_group_offsets(
         self, group_id: str, partitions: Collection[TopicPartition] | None = None
@@ -156,44 +134,34 @@ class GroupAdmin:
 
         async def attempt() -> OffsetDeleteResponse:
             reply = await ask_coordinator(
-                self._cluster,
-                CoordinatorKind.GROUP,
-                group_id,
-                request,
-                OffsetDeleteResponse,
-                lambda reply: reply.error_code,
-                purpose=COORDINATION,
+                self._cluster, group_id, request, OffsetDeleteResponse, lambda reply: reply.error_code
             )
             raise_for_code(reply.error_code, f"group {group_id!r}")
             return reply
 
         reply = await self._cluster.retry(f"deleting offsets of group {group_id!r}", attempt)
         return {
-            partition: api_error(result.error_code, f"partition {partition}") if result.error_code else None
+            partition: outcome(result.error_code, f"partition {partition}", None)
             for topic in reply.topics
             for result in topic.partitions
             for partition in (TopicPartition(topic.name, result.partition_index),)
         }
 
-    async def _describe(self, group_id: str) -> GroupDescription | ApiError:
-        try:
-            coordinator = await self._cluster.coordinator(CoordinatorKind.GROUP, group_id)
-            described = await self._describe_new(group_id, coordinator)
-            return described if described is not None else await self._describe_classic(group_id, coordinator)
-        except ApiError as error:
-            return error
+    async def _describe(self, group_id: str) -> GroupDescription:
+        coordinator = await self._cluster.coordinator(CoordinatorKind.GROUP, group_id)
+        described = await self._describe_new(group_id, coordinator)
+        return described if described is not None else await self._describe_classic(group_id, coordinator)
 
     async def _describe_new(self, group_id: str, coordinator: int) -> GroupDescription | None:
         """A group of the KIP-848 protocol, or None where it is of another kind."""
+        request = ConsumerGroupDescribeRequest(group_ids=(group_id,))
         try:
             reply = await ask_coordinator(
                 self._cluster,
-                CoordinatorKind.GROUP,
                 group_id,
-                ConsumerGroupDescribeRequest(group_ids=(group_id,)),
+                request,
                 ConsumerGroupDescribeResponse,
                 lambda reply: reply.groups[0].error_code,
-                purpose=COORDINATION,
             )
         except UnsupportedByBroker:
             return None
@@ -225,14 +193,9 @@ class GroupAdmin:
         )
 
     async def _describe_classic(self, group_id: str, coordinator: int) -> GroupDescription:
+        request = DescribeGroupsRequest(groups=(group_id,))
         reply = await ask_coordinator(
-            self._cluster,
-            CoordinatorKind.GROUP,
-            group_id,
-            DescribeGroupsRequest(groups=(group_id,)),
-            DescribeGroupsResponse,
-            lambda reply: reply.groups[0].error_code,
-            purpose=COORDINATION,
+            self._cluster, group_id, request, DescribeGroupsResponse, lambda reply: reply.groups[0].error_code
         )
         group = reply.groups[0]
         raise_for_code(group.error_code, group.error_message or f"group {group_id!r}")

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.cluster.metadata import NO_NODE, BrokerAddress
-from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.cluster.metadata import BrokerAddress, known
+from tidelog.client.errors import api_error, outcome, raise_for_code
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
@@ -100,7 +100,7 @@ class NodeAdmin:
             raise_for_code(reply.error_code, reply.error_message)
             return ClusterDescription(
                 cluster_id=reply.cluster_id,
-                controller=None if reply.controller_id == NO_NODE else reply.controller_id,
+                controller=known(reply.controller_id),
                 nodes=tuple(
                     NodeDescription(
                         node_id=broker.broker_id,
@@ -119,7 +119,7 @@ class NodeAdmin:
         metadata = await self._cluster.fetch_metadata(())
         return ClusterDescription(
             cluster_id=metadata.cluster_id or "",
-            controller=None if metadata.controller == NO_NODE else metadata.controller,
+            controller=known(metadata.controller),
             nodes=tuple(
                 NodeDescription(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
                 for _, node in sorted(metadata.brokers.items())
@@ -165,7 +165,7 @@ class NodeAdmin:
             return tuple(
                 LogDirectoryDescription(
                     path=result.log_dir,
-                    error=api_error(result.error_code, result.log_dir) if result.error_code else None,
+                    error=outcome(result.error_code, result.log_dir, None),
                     replicas=tuple(
                         StoredReplica(
                             topic_partition=TopicPartition(topic.name, entry.partition_index),
@@ -211,10 +211,8 @@ class NodeAdmin:
             )
             reply = await self._cluster.ask_node(node, request, AlterReplicaLogDirsResponse)
             return {
-                (TopicPartition(topic.topic_name, entry.partition_index), node): (
-                    api_error(entry.error_code, f"{topic.topic_name}-{entry.partition_index} on broker {node}")
-                    if entry.error_code
-                    else None
+                (TopicPartition(topic.topic_name, entry.partition_index), node): outcome(
+                    entry.error_code, f"{topic.topic_name}-{entry.partition_index} on broker {node}", None
                 )
                 for topic in reply.results
                 for entry in topic.partitions

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.metadata import known
 from tidelog.client.cluster.routing import ask_leaders
-from tidelog.client.errors import api_error
+from tidelog.client.errors import outcome
 from tidelog.client.offsets.listing import OffsetAndTimestamp, list_offsets
 from tidelog.model.errors import ApiError
-from tidelog.model.ids import TopicPartition
+from tidelog.model.ids import TopicPartition, numbers_by_topic
 from tidelog.protocol.messages.delete_records_request import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -20,6 +21,7 @@ from tidelog.protocol.messages.delete_records_request import (
 from tidelog.protocol.messages.delete_records_response import DeleteRecordsResponse
 from tidelog.protocol.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
 from tidelog.protocol.messages.describe_producers_response import DescribeProducersResponse
+from tidelog.protocol.messages.describe_producers_response import ProducerState as DescribedProducerState
 
 # Stands for the high watermark: all that readers can see.
 ALL_RECORDS = -1
@@ -47,7 +49,7 @@ class PartitionAdmin:
         read_committed: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, OffsetAndTimestamp | ApiError]:
-        """The offset at a time: a timestamp in ms, or EARLIEST, LATEST, ... from `tidelog.client.offsets.listing`."""
+        """The offset at a time: a timestamp in ms, or EARLIEST, LATEST, ... from `tidelog.model.offset_times`."""
         return await list_offsets(self._cluster, times, read_committed=read_committed, timeout_ms=timeout_ms)
 
     async def delete_records(
@@ -66,10 +68,8 @@ class PartitionAdmin:
             )
             reply = await self._cluster.ask_node(node, request, DeleteRecordsResponse)
             return {
-                TopicPartition(topic.name, entry.partition_index): (
-                    api_error(entry.error_code, f"partition {topic.name}-{entry.partition_index}")
-                    if entry.error_code
-                    else entry.low_watermark
+                TopicPartition(topic.name, entry.partition_index): outcome(
+                    entry.error_code, f"partition {topic.name}-{entry.partition_index}", entry.low_watermark
                 )
                 for topic in reply.topics
                 for entry in topic.partitions
@@ -85,28 +85,14 @@ class PartitionAdmin:
         async def ask(
             node: int, theirs: list[TopicPartition]
         ) -> Mapping[TopicPartition, tuple[ProducerState, ...] | ApiError]:
-            by_topic: dict[str, list[int]] = defaultdict(list)
-            for partition in theirs:
-                by_topic[partition.topic].append(partition.partition)
+            topics = numbers_by_topic(theirs).items()
             request = DescribeProducersRequest(
-                topics=[TopicRequest(name=name, partition_indexes=numbers) for name, numbers in by_topic.items()]
+                topics=[TopicRequest(name=name, partition_indexes=numbers) for name, numbers in topics]
             )
             reply = await self._cluster.ask_node(node, request, DescribeProducersResponse)
             return {
-                TopicPartition(topic.name, entry.partition_index): (
-                    api_error(entry.error_code, entry.error_message)
-                    if entry.error_code
-                    else tuple(
-                        ProducerState(
-                            producer_id=state.producer_id,
-                            producer_epoch=state.producer_epoch,
-                            last_sequence=state.last_sequence,
-                            last_timestamp=state.last_timestamp,
-                            coordinator_epoch=_known(state.coordinator_epoch),
-                            transaction_start=_known(state.current_txn_start_offset),
-                        )
-                        for state in entry.active_producers
-                    )
+                TopicPartition(topic.name, entry.partition_index): outcome(
+                    entry.error_code, entry.error_message, tuple(map(_producer, entry.active_producers))
                 )
                 for topic in reply.topics
                 for entry in topic.partitions
@@ -115,5 +101,12 @@ class PartitionAdmin:
         return await ask_leaders(self._cluster, "describing producers", partitions, ask, timeout_ms=timeout_ms)
 
 
-def _known(number: int) -> int | None:
-    return None if number < 0 else number
+def _producer(state: DescribedProducerState) -> ProducerState:
+    return ProducerState(
+        producer_id=state.producer_id,
+        producer_epoch=state.producer_epoch,
+        last_sequence=state.last_sequence,
+        last_timestamp=state.last_timestamp,
+        coordinator_epoch=known(state.coordinator_epoch),
+        transaction_start=known(state.current_txn_start_offset),
+    )

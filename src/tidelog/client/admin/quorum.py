@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.cluster.metadata import NO_NODE
+from tidelog.client.cluster.metadata import known
 from tidelog.client.errors import api_error, raise_for_code
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
@@ -51,7 +51,7 @@ class QuorumAdmin:
                     ends = {replica.replica_id: replica.log_end_offset for replica in partition.current_voters}
                     leader_end = ends.get(partition.leader_id, partition.high_watermark)
                     return QuorumInfo(
-                        leader=None if partition.leader_id == NO_NODE else partition.leader_id,
+                        leader=known(partition.leader_id),
                         leader_epoch=partition.leader_epoch,
                         high_watermark=partition.high_watermark,
                         voters=_replicas(partition.current_voters, leader_end),
@@ -69,12 +69,8 @@ def _replicas(states: Sequence[ReplicaState], leader_end: int) -> tuple[QuorumRe
             log_end_offset=state.log_end_offset,
             # A replica that has not fetched yet has no known end (-1): it lacks everything.
             lag=leader_end - max(state.log_end_offset, 0),
-            last_fetch_ms=_known(state.last_fetch_timestamp),
-            last_caught_up_ms=_known(state.last_caught_up_timestamp),
+            last_fetch_ms=known(state.last_fetch_timestamp),
+            last_caught_up_ms=known(state.last_caught_up_timestamp),
         )
         for state in sorted(states, key=lambda state: state.replica_id)
     )
-
-
-def _known(timestamp: int) -> int | None:
-    return None if timestamp < 0 else timestamp

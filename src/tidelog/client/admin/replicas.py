@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_for_each
-from tidelog.client.errors import api_error, raise_for_code
-from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import TopicPartition
+from tidelog.client.errors import outcome, raise_for_code
+from tidelog.model.errors import ApiError
+from tidelog.model.ids import TopicPartition, numbers_by_topic
 from tidelog.protocol.messages.alter_partition_reassignments_request import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -25,8 +25,6 @@ from tidelog.protocol.messages.list_partition_reassignments_request import (
     ListPartitionReassignmentsTopics,
 )
 from tidelog.protocol.messages.list_partition_reassignments_response import ListPartitionReassignmentsResponse
-
-_NOT_CONTROLLER = frozenset({ErrorCode.NOT_CONTROLLER})
 
 
 class ElectionType(IntEnum):
@@ -63,16 +61,15 @@ class ReplicaAdmin:
                 topic_partitions=None
                 if partitions is None
                 else [
-                    TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in _by_topic(partitions).items()
+                    TopicPartitions(topic=topic, partitions=numbers)
+                    for topic, numbers in numbers_by_topic(partitions).items()
                 ],
                 timeout_ms=self._cluster.config.request_timeout_ms,
             )
             reply = await self._cluster.ask_controller(request, ElectLeadersResponse)
             raise_for_code(reply.error_code)
             return {
-                TopicPartition(topic.topic, entry.partition_id): (
-                    api_error(entry.error_code, entry.error_message) if entry.error_code else None
-                )
+                TopicPartition(topic.topic, entry.partition_id): outcome(entry.error_code, entry.error_message, None)
                 for topic in reply.replica_election_results
                 for entry in topic.partition_result
             }
@@ -96,16 +93,12 @@ class ReplicaAdmin:
             reply = await self._cluster.ask_controller(request, AlterPartitionReassignmentsResponse)
             raise_for_code(reply.error_code, reply.error_message)
             return {
-                TopicPartition(topic.name, entry.partition_index): (
-                    api_error(entry.error_code, entry.error_message) if entry.error_code else None
-                )
+                TopicPartition(topic.name, entry.partition_index): outcome(entry.error_code, entry.error_message, None)
                 for topic in reply.responses
                 for entry in topic.partitions
             }
 
-        return await ask_for_each(
-            self._cluster, "reassigning partitions", targets, ask, again=_NOT_CONTROLLER, timeout_ms=timeout_ms
-        )
+        return await ask_for_each(self._cluster, "reassigning partitions", targets, ask, timeout_ms=timeout_ms)
 
     async def list_partition_reassignments(
         self, partitions: Collection[TopicPartition] | None = None, *, timeout_ms: float | None = None
@@ -118,7 +111,7 @@ class ReplicaAdmin:
                 if partitions is None
                 else [
                     ListPartitionReassignmentsTopics(name=topic, partition_indexes=numbers)
-                    for topic, numbers in _by_topic(partitions).items()
+                    for topic, numbers in numbers_by_topic(partitions).items()
                 ],
                 timeout_ms=self._cluster.config.request_timeout_ms,
             )
@@ -135,10 +128,3 @@ class ReplicaAdmin:
             }
 
         return await self._cluster.retry("listing reassignments", attempt, timeout_ms=timeout_ms)
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    by_topic: dict[str, list[int]] = defaultdict(list)
-    for partition in partitions:
-        by_topic[partition.topic].append(partition.partition)
-    return by_topic

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.cluster.metadata import NO_NODE
+from tidelog.client.cluster.metadata import known
 from tidelog.client.cluster.routing import ask_for_each
-from tidelog.client.errors import api_error
+from tidelog.client.errors import api_error, outcome
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid
 from tidelog.network.client_connection import UnsupportedByBroker
@@ -41,7 +41,6 @@ from tidelog.protocol.messages.describe_topic_partitions_response import (
 # The broker's num.partitions and default.replication.factor.
 BROKER_DEFAULT = -1
 
-_NOT_CONTROLLER = frozenset({ErrorCode.NOT_CONTROLLER})
 _PARTITIONS_PER_REPLY = 2000
 
 
@@ -116,20 +115,20 @@ class TopicAdmin:
             )
             reply = await self._cluster.ask_controller(request, CreateTopicsResponse)
             return {
-                entry.name: api_error(entry.error_code, entry.error_message)
-                if entry.error_code
-                else CreatedTopic(
-                    name=entry.name,
-                    topic_id=Uuid(entry.topic_id),
-                    partitions=entry.num_partitions,
-                    replication_factor=entry.replication_factor,
+                entry.name: outcome(
+                    entry.error_code,
+                    entry.error_message,
+                    CreatedTopic(
+                        name=entry.name,
+                        topic_id=Uuid(entry.topic_id),
+                        partitions=entry.num_partitions,
+                        replication_factor=entry.replication_factor,
+                    ),
                 )
                 for entry in reply.topics
             }
 
-        return await ask_for_each(
-            self._cluster, "creating topics", by_name, ask, again=_NOT_CONTROLLER, timeout_ms=timeout_ms
-        )
+        return await ask_for_each(self._cluster, "creating topics", by_name, ask, timeout_ms=timeout_ms)
 
     async def create_topic(
         self,
@@ -157,16 +156,12 @@ class TopicAdmin:
             )
             reply = await self._cluster.ask_controller(request, DeleteTopicsResponse)
             return {
-                entry.name: api_error(entry.error_code, entry.error_message or f"topic {entry.name!r}")
-                if entry.error_code
-                else None
+                entry.name: outcome(entry.error_code, entry.error_message or f"topic {entry.name!r}", None)
                 for entry in reply.responses
                 if entry.name is not None
             }
 
-        return await ask_for_each(
-            self._cluster, "deleting topics", names, ask, again=_NOT_CONTROLLER, timeout_ms=timeout_ms
-        )
+        return await ask_for_each(self._cluster, "deleting topics", names, ask, timeout_ms=timeout_ms)
 
     async def create_partitions(
         self,
@@ -195,14 +190,9 @@ class TopicAdmin:
                 validate_only=validate_only,
             )
             reply = await self._cluster.ask_controller(request, CreatePartitionsResponse)
-            return {
-                entry.name: api_error(entry.error_code, entry.error_message) if entry.error_code else None
-                for entry in reply.results
-            }
+            return {entry.name: outcome(entry.error_code, entry.error_message, None) for entry in reply.results}
 
-        return await ask_for_each(
-            self._cluster, "creating partitions", counts, ask, again=_NOT_CONTROLLER, timeout_ms=timeout_ms
-        )
+        return await ask_for_each(self._cluster, "creating partitions", counts, ask, timeout_ms=timeout_ms)
 
     async def list_topics(self, *, internal: bool = True) -> list[TopicListing]:
         """All topics by name; with `internal=False` without the system's own."""
@@ -274,7 +264,7 @@ class TopicAdmin:
                 partitions=tuple(
                     PartitionDescription(
                         partition=part.partition,
-                        leader=None if part.leader == NO_NODE else part.leader,
+                        leader=known(part.leader),
                         leader_epoch=part.leader_epoch,
                         replicas=part.replicas,
                         in_sync=part.in_sync,
@@ -305,7 +295,7 @@ def _described(entry: DescribeTopicPartitionsResponsePartition) -> PartitionDesc
     last_known = entry.last_known_elr
     return PartitionDescription(
         partition=entry.partition_index,
-        leader=None if entry.leader_id == NO_NODE else entry.leader_id,
+        leader=known(entry.leader_id),
         leader_epoch=entry.leader_epoch,
         replicas=tuple(entry.replica_nodes),
         in_sync=tuple(entry.isr_nodes),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidelog.client.admin.partitions import PartitionAdmin, ProducerState
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
-from tidelog.client.cluster.routing import COORDINATOR_BUSY, ask_coordinator, ask_for_each, ask_leaders
-from tidelog.client.errors import api_error, raise_for_code
-from tidelog.client.offsets.committed import COORDINATION
+from tidelog.client.cluster.metadata import known
+from tidelog.client.cluster.routing import ask_brokers, ask_coordinator, ask_coordinators, ask_leaders
+from tidelog.client.errors import outcome, raise_for_code
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
@@ -94,29 +93,14 @@ class TransactionAdmin(PartitionAdmin):
                 for each in reply.transaction_states
             ]
 
-        async def attempt() -> list[TransactionListing]:
-            await self._cluster.refresh_if_stale()
-            found = await asyncio.gather(*(ask(node) for node in self._cluster.metadata.brokers))
-            return sorted((each for some in found for each in some), key=lambda each: each.transactional_id)
-
-        return await self._cluster.retry("listing transactions", attempt)
+        return await ask_brokers(self._cluster, "listing transactions", ask, order=lambda each: each.transactional_id)
 
     async def describe_transactions(
         self, transactional_ids: Collection[str]
     ) -> dict[str, TransactionDescription | ApiError]:
         """An id that nobody knows gives TRANSACTIONAL_ID_NOT_FOUND."""
-
-        async def describe(transactional_id: str) -> TransactionDescription | ApiError:
-            try:
-                return await self._describe_transaction(transactional_id)
-            except ApiError as error:
-                return error
-
-        async def ask(left: list[str]) -> Mapping[str, TransactionDescription | ApiError]:
-            return dict(zip(left, await asyncio.gather(*map(describe, left)), strict=True))
-
         what = "describing transactions"
-        return await ask_for_each(self._cluster, what, transactional_ids, ask, again=COORDINATOR_BUSY)
+        return await ask_coordinators(self._cluster, what, transactional_ids, self._describe_transaction)
 
     async def abort_transaction(
         self, partition: TopicPartition, *, producer_id: int, producer_epoch: int, coordinator_epoch: int
@@ -135,17 +119,17 @@ class TransactionAdmin(PartitionAdmin):
                 node, WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse
             )
             return {
-                TopicPartition(topic.name, entry.partition_index): (
-                    api_error(entry.error_code, f"partition {partition}") if entry.error_code else None
+                TopicPartition(topic.name, entry.partition_index): outcome(
+                    entry.error_code, f"partition {partition}", None
                 )
                 for result in reply.markers
                 for topic in result.topics
                 for entry in topic.partitions
             }
 
-        outcome = (await ask_leaders(self._cluster, "aborting a transaction", [partition], ask))[partition]
-        if isinstance(outcome, ApiError):
-            raise outcome
+        refusal = (await ask_leaders(self._cluster, "aborting a transaction", [partition], ask))[partition]
+        if refusal is not None:
+            raise refusal
 
     async def find_hanging_transactions(
         self, partitions: Collection[TopicPartition], *, silent_since_ms: int
@@ -179,12 +163,11 @@ class TransactionAdmin(PartitionAdmin):
         coordinator = await self._cluster.coordinator(CoordinatorKind.TRANSACTION, transactional_id)
         reply = await ask_coordinator(
             self._cluster,
-            CoordinatorKind.TRANSACTION,
             transactional_id,
             DescribeTransactionsRequest(transactional_ids=(transactional_id,)),
             DescribeTransactionsResponse,
             lambda reply: reply.transaction_states[0].error_code,
-            purpose=COORDINATION,
+            kind=CoordinatorKind.TRANSACTION,
         )
         found = reply.transaction_states[0]
         raise_for_code(found.error_code, f"transactional id {transactional_id!r}")
@@ -195,7 +178,7 @@ class TransactionAdmin(PartitionAdmin):
             producer_epoch=found.producer_epoch,
             state=found.transaction_state,
             timeout_ms=found.transaction_timeout_ms,
-            start_ms=None if found.transaction_start_time_ms < 0 else found.transaction_start_time_ms,
+            start_ms=known(found.transaction_start_time_ms),
             partitions=tuple(
                 TopicPartition(topic.topic, number) for topic in found.topics for number in topic.partitions
             ),

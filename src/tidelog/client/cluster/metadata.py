@@ -20,6 +20,11 @@ from tidelog.protocol.messages.metadata_response import (
 NO_NODE = -1
 
 
+def known(number: int) -> int | None:
+    """A node, an offset or a time from a reply, where a negative number says that there is none."""
+    return None if number < 0 else number
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAddress:
     node_id: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from itertools import chain
 from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
@@ -41,6 +42,8 @@ COORDINATOR_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NO
 _TOPIC_ATTEMPTS = 3
 
 COORDINATOR_BUSY = frozenset({*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+# The connections to coordinators.
+COORDINATION = "coordination"
 
 
 async def ask_for_each(
@@ -49,7 +52,7 @@ async def ask_for_each(
     items: Iterable[K],
     ask: Callable[[list[K]], Awaitable[Mapping[K, V | ApiError]]],
     *,
-    again: Collection[ErrorCode],
+    again: Collection[ErrorCode] = (ErrorCode.NOT_CONTROLLER,),
     timeout_ms: float | None = None,
 ) -> dict[K, V | ApiError]:
     """Call `ask` with what has no final answer yet, until everything has one. Codes in `again` are not final."""
@@ -138,15 +141,44 @@ def _not_there_yet(partition: TopicPartition, answer: V | ApiError) -> V | ApiEr
     return answer
 
 
+async def ask_brokers(
+    cluster: Cluster, what: str, ask: Callable[[int], Awaitable[Iterable[V]]], *, order: Callable[[V], str]
+) -> list[V]:
+    """Call `ask` for each broker, at the same time, until all have answered: what they know together, sorted."""
+
+    async def attempt() -> list[V]:
+        await cluster.refresh_if_stale()
+        return sorted(chain.from_iterable(await asyncio.gather(*map(ask, cluster.metadata.brokers))), key=order)
+
+    return await cluster.retry(what, attempt)
+
+
+async def ask_coordinators(
+    cluster: Cluster, what: str, keys: Iterable[str], ask: Callable[[str], Awaitable[V]]
+) -> dict[str, V | ApiError]:
+    """Call `ask` for each group or transactional id, at the same time, and again where a coordinator is busy."""
+
+    async def outcome(key: str) -> V | ApiError:
+        try:
+            return await ask(key)
+        except ApiError as error:
+            return error
+
+    async def ask_all(left: list[str]) -> Mapping[str, V | ApiError]:
+        return dict(zip(left, await asyncio.gather(*map(outcome, left)), strict=True))
+
+    return await ask_for_each(cluster, what, keys, ask_all, again=COORDINATOR_BUSY)
+
+
 async def ask_coordinator(
     cluster: Cluster,
-    kind: CoordinatorKind,
     key: str,
     request: Message,
     expected: type[R],
     code_of: Callable[[R], int],
     *,
-    purpose: str,
+    kind: CoordinatorKind = CoordinatorKind.GROUP,
+    purpose: str = COORDINATION,
     at_most: int | None = None,
     timeout_ms: float | None = None,
 ) -> R:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
-from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
+from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid, numbers_by_topic
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchTopic, ForgottenTopic
 
 NO_SESSION = 0
@@ -132,7 +132,5 @@ def _fetch_topics(partitions: Mapping[TopicPartition, WantedPartition]) -> list[
 
 
 def _forgotten_topics(partitions: Mapping[TopicPartition, WantedPartition]) -> list[ForgottenTopic]:
-    by_topic: dict[tuple[str, Uuid], list[int]] = defaultdict(list)
-    for partition, entry in partitions.items():
-        by_topic[partition.topic, entry.topic_id].append(partition.partition)
-    return [ForgottenTopic(topic=name, topic_id=uuid, partitions=numbers) for (name, uuid), numbers in by_topic.items()]
+    topics = numbers_by_topic(((name, entry.topic_id), number) for (name, number), entry in partitions.items())
+    return [ForgottenTopic(topic=name, topic_id=uuid, partitions=numbers) for (name, uuid), numbers in topics.items()]

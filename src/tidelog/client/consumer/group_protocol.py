@@ -6,13 +6,12 @@ messages begin with a version; fields are only ever added at the end, so that a 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
 
-from tidelog.model.ids import TopicPartition
+from tidelog.model.ids import TopicPartition, numbers_by_topic
 from tidelog.protocol.codec import Buffer, ProtocolError, decode, encode
 from tidelog.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from tidelog.protocol.messages.consumer_protocol_assignment import TopicPartition as AssignedPartitions
@@ -55,7 +54,8 @@ def encode_subscription(subscription: MemberSubscription) -> bytes:
         topics=sorted(subscription.topics),
         user_data=subscription.user_data,
         owned_partitions=[
-            OwnedPartitions(topic=topic, partitions=numbers) for topic, numbers in _by_topic(subscription.owned)
+            OwnedPartitions(topic=topic, partitions=numbers)
+            for topic, numbers in numbers_by_topic(sorted(subscription.owned)).items()
         ],
         generation_id=subscription.generation,
         rack_id=subscription.rack,
@@ -80,7 +80,8 @@ def decode_subscription(data: Buffer) -> MemberSubscription:
 def encode_assignment(partitions: Collection[TopicPartition]) -> bytes:
     message = ConsumerProtocolAssignment(
         assigned_partitions=[
-            AssignedPartitions(topic=topic, partitions=numbers) for topic, numbers in _by_topic(partitions)
+            AssignedPartitions(topic=topic, partitions=numbers)
+            for topic, numbers in numbers_by_topic(sorted(partitions)).items()
         ]
     )
     return _VERSION.pack(_ASSIGNMENT_VERSION) + encode(message, _ASSIGNMENT_VERSION)
@@ -103,9 +104,9 @@ def encode_sticky_user_data(partitions: Collection[TopicPartition], generation: 
     """Version 1 of what the assignor "sticky" remembers; nothing before the first assignment."""
     if generation < 0:
         return None
-    topics = _by_topic(partitions)
+    topics = numbers_by_topic(sorted(partitions))
     parts = [_INT.pack(len(topics))]
-    for topic, numbers in topics:
+    for topic, numbers in topics.items():
         name = topic.encode()
         parts += [_VERSION.pack(len(name)), name, _INT.pack(len(numbers)), *map(_INT.pack, numbers)]
     return b"".join((*parts, _INT.pack(generation)))
@@ -153,10 +154,3 @@ def _version(data: Buffer, newest: int) -> int:
     if version < 0:
         raise ProtocolError(f"{version} is not a version of the consumer protocol")
     return min(int(version), newest)
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    grouped: dict[str, list[int]] = defaultdict(list)
-    for partition in sorted(partitions):
-        grouped[partition.topic].append(partition.partition)
-    return list(grouped.items())

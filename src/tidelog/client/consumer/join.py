@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
-from tidelog.client.cluster.routing import ask_coordinator
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.routing import COORDINATION, ask_coordinator
 from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.assignors import ASSIGNORS
 from tidelog.client.consumer.group_protocol import (
@@ -21,8 +21,7 @@ from tidelog.client.consumer.group_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from tidelog.client.errors import ClientError, api_error
-from tidelog.client.offsets.committed import COORDINATION
+from tidelog.client.errors import ClientError, raise_for_code
 from tidelog.client.offsets.group_metadata import NO_GENERATION
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -149,7 +148,7 @@ class Joiner:
         if reply.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             # The coordinator first gives out an id, and only then counts the member in (KIP-394).
             self.member_id = reply.member_id
-        _raise_for(reply.error_code, self._group_id)
+        raise_for_code(reply.error_code, f"group {self._group_id!r}")
         return reply
 
     async def _partition_counts(self, subscriptions: Mapping[str, MemberSubscription]) -> Mapping[str, int]:
@@ -165,7 +164,6 @@ class Joiner:
     async def _answer(self, request: _Request, expected: type[_Reply], timeout_ms: float | None) -> _Reply:
         return await ask_coordinator(
             self._cluster,
-            CoordinatorKind.GROUP,
             self._group_id,
             request,
             expected,
@@ -176,13 +174,8 @@ class Joiner:
 
     async def _ask(self, request: _Request, expected: type[_Reply], timeout_ms: float | None) -> _Reply:
         reply = await self._answer(request, expected, timeout_ms)
-        _raise_for(reply.error_code, self._group_id)
+        raise_for_code(reply.error_code, f"group {self._group_id!r}")
         return reply
-
-
-def _raise_for(code: int, group_id: str) -> None:
-    if code != ErrorCode.NONE:
-        raise api_error(code, f"group {group_id!r}")
 
 
 def _subscriptions(joined: JoinGroupResponse) -> dict[str, MemberSubscription]:

@@ -7,12 +7,11 @@ reply did not come: then all of it.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from tidelog.model.ids import Uuid
+from tidelog.model.ids import Uuid, numbers_by_topic
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 
@@ -153,7 +152,5 @@ class _Reported:
 
 
 def _by_topic(partitions: Iterable[IdPartition]) -> list[TopicPartitions]:
-    by_topic: dict[Uuid, list[int]] = defaultdict(list)
-    for topic_id, number in sorted(partitions):
-        by_topic[topic_id].append(number)
-    return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in by_topic.items()]
+    topics = numbers_by_topic(sorted(partitions)).items()
+    return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in topics]

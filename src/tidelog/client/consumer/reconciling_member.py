@@ -13,7 +13,6 @@ from collections.abc import Collection, Coroutine
 from dataclasses import replace
 from typing import Any
 
-from tidelog.client.cluster.cluster import CoordinatorKind
 from tidelog.client.cluster.routing import ask_coordinator
 from tidelog.client.consumer.member_parts import MemberParts
 from tidelog.client.consumer.reconciliation import (
@@ -24,12 +23,11 @@ from tidelog.client.consumer.reconciliation import (
     MembershipState,
     Reconciliation,
 )
-from tidelog.client.errors import ClientError, UnsupportedByBroker, api_error, is_retriable
-from tidelog.client.offsets.committed import COORDINATION
+from tidelog.client.errors import ClientError, is_retriable, raise_for_code
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
-from tidelog.network.client_connection import ConnectionProblem
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -193,8 +191,7 @@ class ReconcilingMember:
 
     async def _heartbeat(self) -> None:
         reply = await self._ask(self._state.heartbeat())
-        if reply.error_code != ErrorCode.NONE:
-            raise api_error(reply.error_code, reply.error_message or f"group {self._group_id!r}")
+        raise_for_code(reply.error_code, reply.error_message or f"group {self._group_id!r}")
         self._interval_ms = float(reply.heartbeat_interval_ms) or self._interval_ms
         self._state.answered(reply)
         if self._state.state is MembershipState.MEMBER:
@@ -260,11 +257,9 @@ class ReconcilingMember:
     ) -> ConsumerGroupHeartbeatResponse:
         return await ask_coordinator(
             self._cluster,
-            CoordinatorKind.GROUP,
             self._group_id,
             request,
             ConsumerGroupHeartbeatResponse,
             lambda reply: reply.error_code,
-            purpose=COORDINATION,
             timeout_ms=timeout_ms,
         )

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.errors import api_error
-from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.client.errors import outcome
+from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.protocol.messages.offset_for_leader_epoch_request import (
     OffsetForLeaderEpochRequest,
@@ -69,10 +69,10 @@ async def ask_for_epoch_ends(
     )
     reply = await cluster.ask_node(node, request, OffsetForLeaderEpochResponse)
     return {
-        TopicPartition(topic.topic, entry.partition): (
-            LeaderEpochEnd(epoch=entry.leader_epoch, end_offset=entry.end_offset)
-            if entry.error_code == ErrorCode.NONE
-            else api_error(entry.error_code, f"partition {topic.topic}-{entry.partition}")
+        TopicPartition(topic.topic, entry.partition): outcome(
+            entry.error_code,
+            f"partition {topic.topic}-{entry.partition}",
+            LeaderEpochEnd(epoch=entry.leader_epoch, end_offset=entry.end_offset),
         )
         for topic in reply.topics
         for entry in topic.partitions

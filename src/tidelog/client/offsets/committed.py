@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_coordinator
-from tidelog.client.errors import api_error, raise_for_code
+from tidelog.client.errors import raise_for_code
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
-from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import TopicPartition
+from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import TopicPartition, numbers_by_topic
 from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -25,8 +25,6 @@ from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopics,
 )
 from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponse
-
-COORDINATION = "coordination"
 
 # From version 10 on both APIs name topics by id only. Names are what users commit by.
 _NAMED_TOPICS = 9
@@ -54,14 +52,7 @@ async def fetch_committed(
     async def attempt() -> dict[TopicPartition, OffsetAndMetadata]:
         request = _fetch_request(group_id, partitions, require_stable)
         reply = await ask_coordinator(
-            cluster,
-            CoordinatorKind.GROUP,
-            group_id,
-            request,
-            OffsetFetchResponse,
-            _fetch_code,
-            purpose=COORDINATION,
-            at_most=_NAMED_TOPICS,
+            cluster, group_id, request, OffsetFetchResponse, _fetch_code, at_most=_NAMED_TOPICS
         )
         raise_for_code(_fetch_code(reply), f"group {group_id!r}")
         found: dict[TopicPartition, OffsetAndMetadata] = {}
@@ -113,27 +104,16 @@ async def commit_offsets(
 
     async def attempt() -> None:
         reply = await ask_coordinator(
-            cluster,
-            CoordinatorKind.GROUP,
-            group.group_id,
-            request,
-            OffsetCommitResponse,
-            _commit_code,
-            purpose=COORDINATION,
-            at_most=_NAMED_TOPICS,
+            cluster, group.group_id, request, OffsetCommitResponse, _commit_code, at_most=_NAMED_TOPICS
         )
         for topic in reply.topics:
             for entry in topic.partitions:
                 gone = may_be_gone and entry.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if entry.error_code != ErrorCode.NONE and not gone:
-                    raise _commit_error(entry.error_code, TopicPartition(topic.name, entry.partition_index))
+                if not gone:
+                    raise_for_code(entry.error_code, f"partition {topic.name}-{entry.partition_index}")
 
     if offsets:
         await cluster.retry(f"committing offsets of group {group.group_id!r}", attempt, timeout_ms=timeout_ms)
-
-
-def _commit_error(code: int, partition: TopicPartition) -> ApiError:
-    return api_error(code, f"partition {partition}")
 
 
 def _commit_code(reply: OffsetCommitResponse) -> int:
@@ -152,22 +132,10 @@ def _fetch_request(
     group_id: str, partitions: Collection[TopicPartition] | None, require_stable: bool
 ) -> OffsetFetchRequest:
     """Filled for versions before and after 8 at once; each takes the fields that it has."""
-    if partitions is None:
-        group = OffsetFetchRequestGroup(group_id=group_id, topics=None)
-        return OffsetFetchRequest(group_id=group_id, topics=None, groups=(group,), require_stable=require_stable)
-    by_topic: dict[str, list[int]] = defaultdict(list)
-    for partition in partitions:
-        by_topic[partition.topic].append(partition.partition)
-    return OffsetFetchRequest(
-        group_id=group_id,
-        topics=[OffsetFetchRequestTopic(name=name, partition_indexes=numbers) for name, numbers in by_topic.items()],
-        groups=(
-            OffsetFetchRequestGroup(
-                group_id=group_id,
-                topics=[
-                    OffsetFetchRequestTopics(name=name, partition_indexes=numbers) for name, numbers in by_topic.items()
-                ],
-            ),
-        ),
-        require_stable=require_stable,
-    )
+    old = new = None
+    if partitions is not None:
+        topics = numbers_by_topic(partitions).items()
+        old = [OffsetFetchRequestTopic(name=name, partition_indexes=numbers) for name, numbers in topics]
+        new = [OffsetFetchRequestTopics(name=name, partition_indexes=numbers) for name, numbers in topics]
+    group = OffsetFetchRequestGroup(group_id=group_id, topics=new)
+    return OffsetFetchRequest(group_id=group_id, topics=old, groups=(group,), require_stable=require_stable)

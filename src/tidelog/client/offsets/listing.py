@@ -11,17 +11,9 @@ from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_leaders
-from tidelog.client.errors import api_error
-from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.client.errors import outcome
+from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
-from tidelog.model.offset_times import (
-    EARLIEST,
-    EARLIEST_LOCAL,
-    EARLIEST_PENDING_UPLOAD,
-    LATEST,
-    LATEST_TIERED,
-    MAX_TIMESTAMP,
-)
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tidelog.protocol.messages.list_offsets_response import ListOffsetsResponse
 
@@ -44,7 +36,7 @@ async def list_offsets(
     read_committed: bool = False,
     timeout_ms: float | None = None,
 ) -> dict[TopicPartition, OffsetAndTimestamp | ApiError]:
-    """For each partition the offset at its time: a timestamp in ms, or one of the constants above."""
+    """For each partition the offset at its time: a timestamp in ms, or one of `tidelog.model.offset_times`."""
 
     async def ask(
         node: int, partitions: list[TopicPartition]
@@ -61,25 +53,13 @@ async def list_offsets(
         )
         reply = await cluster.ask_node(node, request, ListOffsetsResponse)
         return {
-            TopicPartition(topic.name, entry.partition_index): (
-                OffsetAndTimestamp(offset=entry.offset, timestamp=entry.timestamp, leader_epoch=entry.leader_epoch)
-                if entry.error_code == ErrorCode.NONE
-                else api_error(entry.error_code, f"partition {topic.name}-{entry.partition_index}")
+            TopicPartition(topic.name, entry.partition_index): outcome(
+                entry.error_code,
+                f"partition {topic.name}-{entry.partition_index}",
+                OffsetAndTimestamp(offset=entry.offset, timestamp=entry.timestamp, leader_epoch=entry.leader_epoch),
             )
             for topic in reply.topics
             for entry in topic.partitions
         }
 
     return await ask_leaders(cluster, "listing offsets", times, ask, timeout_ms=timeout_ms)
-
-
-__all__ = [
-    "EARLIEST",
-    "EARLIEST_LOCAL",
-    "EARLIEST_PENDING_UPLOAD",
-    "LATEST",
-    "LATEST_TIERED",
-    "MAX_TIMESTAMP",
-    "OffsetAndTimestamp",
-    "list_offsets",
-]

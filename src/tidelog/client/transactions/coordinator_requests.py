@@ -29,7 +29,7 @@ from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.offsets.group_metadata import NO_GENERATION, ConsumerGroupMetadata
 from tidelog.client.transactions.verdicts import MAY_BE_DONE, NOT_IN_GROUP, RequestKind, Verdict, judge
 from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import TopicPartition
+from tidelog.model.ids import TopicPartition, numbers_by_topic
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from tidelog.protocol.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
@@ -124,15 +124,13 @@ class CoordinatorRequests:
         )
 
     async def add_partitions(self, identity: ProducerIdAndEpoch, partitions: Collection[TopicPartition]) -> None:
-        by_topic: dict[str, list[int]] = defaultdict(list)
-        for partition in partitions:
-            by_topic[partition.topic].append(partition.partition)
         message = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self._id,
             v3_and_below_producer_id=identity.producer_id,
             v3_and_below_producer_epoch=identity.epoch,
             v3_and_below_topics=[
-                AddPartitionsToTxnTopic(name=name, partitions=numbers) for name, numbers in by_topic.items()
+                AddPartitionsToTxnTopic(name=name, partitions=numbers)
+                for name, numbers in numbers_by_topic(partitions).items()
             ],
         )
         await self._ask(

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidelog.client.consumer import Consumer
-from tidelog.client.errors import ApiError, ClientError, ConnectionProblem
+from tidelog.client.errors import ClientError
 from tidelog.client.producer.producer import Delivery, Producer
+from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+from tidelog.network.client_connection import ConnectionProblem
 from tidelog.simulation.checks.history import (
     Acknowledged,
     Guarantee,

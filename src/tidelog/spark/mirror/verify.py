@@ -16,9 +16,9 @@ from tidelog.client.admin import Admin, ConfigResource, ResourceType
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.offsets.committed import OffsetAndMetadata
-from tidelog.client.offsets.listing import EARLIEST, LATEST
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import EARLIEST, LATEST
 from tidelog.spark.mirror.comparison import Comparison, LatestOfKeys, PartitionResult, RecordCounts, check_group
 from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.mirror.topics import MirroredTopics, source_partitions

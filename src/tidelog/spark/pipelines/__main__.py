@@ -10,8 +10,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from tidelog.client.errors import ApiError, ClientError, ConnectionProblem
+from tidelog.client.errors import ClientError
 from tidelog.config.definitions import InvalidConfig
+from tidelog.model.errors import ApiError
+from tidelog.network.client_connection import ConnectionProblem
 from tidelog.spark.databases.options import InvalidDatabaseOption
 from tidelog.spark.databases.store import DatabaseProblem
 from tidelog.spark.mirror.progress import MirrorRefused

@@ -11,7 +11,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from tidelog.client.admin import Admin
-from tidelog.client.errors import ApiError, ClientError, ConnectionProblem
+from tidelog.client.errors import ClientError
+from tidelog.model.errors import ApiError
+from tidelog.network.client_connection import ConnectionProblem
 from tidelog.spark.mirror.comparison import PartitionResult
 from tidelog.spark.mirror.groups import translate_groups
 from tidelog.spark.mirror.sink import (

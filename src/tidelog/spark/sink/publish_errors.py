@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from tidelog.client.errors import (
-    ApiError,
     ClientError,
-    ConnectionProblem,
     DeliveryFailed,
-    ErrorCode,
     FatalError,
     FencedError,
     RecordTooLarge,
     TransactionError,
     WrongUse,
 )
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.network.client_connection import ConnectionProblem
 from tidelog.spark.sink.errors import MessageTooLarge, PublishFailed, PublishFenced, SinkError, UnknownTopic
 from tidelog.spark.sink.options import SinkOptions
 
