@@ -13,8 +13,7 @@ columns.py             the same as `pyarrow.RecordBatch`
 commits.py             commits offsets
 questions.py           offsets and partitions that a user asks for
 listeners.py           callbacks at rebalances
-member.py              what a consumer needs from its group, in either protocol
-member_parts.py        what both kinds of members work with
+member.py              what a consumer needs from its group, and what both protocols have in common
 classic_member.py      the classic protocol, with join.py and group_protocol.py
 assignors.py           how a classic group divides partitions, with sticky.py. Pure
 reconciling_member.py  the protocol of KIP-848, with reconciliation.py

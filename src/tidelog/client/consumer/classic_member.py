@@ -16,7 +16,7 @@ from typing import Any
 
 from tidelog.client.consumer.assignors import ASSIGNORS
 from tidelog.client.consumer.join import Joined, Joiner
-from tidelog.client.consumer.member_parts import MemberParts
+from tidelog.client.consumer.member import GroupMember, MemberParts
 from tidelog.client.errors import ClientError, is_retriable
 from tidelog.client.offsets.group_metadata import NO_GENERATION, ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
@@ -28,60 +28,43 @@ logger = logging.getLogger(__name__)
 _OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-class ClassicMember:
-    """One consumer's place in its group."""
-
+class ClassicMember(GroupMember):
     def __init__(self, parts: MemberParts) -> None:
-        self._cluster, self._config, self._group_id, self._subscription, self._holdings, self._on_news = parts
-        cluster, config, group_id = parts.cluster, parts.config, parts.group_id
-        self._joiner = Joiner(cluster, config, group_id)
+        super().__init__(parts)
+        self._joiner = Joiner(parts.cluster, parts.config, parts.group_id)
         # Whether partitions are kept during a rebalance: only if every strategy that may be chosen can do with that.
-        self._cooperative = all(ASSIGNORS[name].cooperative for name in config.partition_assignment_strategy)
+        self._cooperative = all(ASSIGNORS[name].cooperative for name in parts.config.partition_assignment_strategy)
         # The generation whose assignment the reader has; the one that is being joined is the joiner's business.
         self._generation = NO_GENERATION
-        # As whom the reader has got what it reads. It stays so when the group has thrown this member out: a committer
-        # that is no member at all would not be fenced, although its partitions belong to others by now.
-        self._group_metadata = ConsumerGroupMetadata(group_id=group_id, instance_id=config.group_instance_id)
         self._joining: asyncio.Task[Joined] | None = None
         self._heartbeats: asyncio.Task[None] | None = None
-        self._last_poll_ms = cluster.clock.monotonic_ms()
         # What the assignment was made from, if this member made it: a change calls for a new one.
         self._counts_assigned: Mapping[str, int] | None = None
         self._needs_join = True
         # The group has thrown this member out: what it had may belong to others by now.
         self._lost = False
-        # After this there is nothing more to be done as a member, and every call of the reader says so.
-        self._fatal: Exception | None = None
-        self.failure: Exception | None = None
-        cluster.on_change(self._look_at_partition_counts)
-
-    @property
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        return self._group_metadata
+        parts.cluster.on_change(self._look_at_partition_counts)
 
     @property
     def rebalancing(self) -> bool:
         return self._joining is not None and self._joiner.generation != self._generation
 
-    def polled(self) -> None:
-        self._last_poll_ms = self._cluster.clock.monotonic_ms()
-        self.failure = self._fatal
-
     def subscription_changed(self) -> None:
-        self._call_for_join()
+        self.rejoin()
 
     def rejoin(self) -> None:
-        self._call_for_join()
+        self._needs_join = True
+        self._on_news()
 
     def commit_refused(self, code: ErrorCode, group: ConsumerGroupMetadata) -> bool:
         if code == ErrorCode.FENCED_INSTANCE_ID:
             self._die(_fenced(self._config.group_instance_id))
-        elif self._joining is None and group == self._group_metadata:
+        elif self._joining is None and group == self.group_metadata:
             # Else it is an earlier generation that is over, and this member has gone on already.
             if code in _OUT:
-                self._forget()
-                self._lost = True
-            self._call_for_join()
+                self._thrown_out()
+            else:
+                self.rejoin()
         return False
 
     def next_step(self) -> Coroutine[Any, Any, None] | None:
@@ -158,8 +141,8 @@ class ClassicMember:
             self._needs_join = True
             raise
         self._generation = joined.generation
-        self._group_metadata = replace(
-            self._group_metadata, generation_id=joined.generation, member_id=self._joiner.member_id
+        self.group_metadata = replace(
+            self.group_metadata, generation_id=joined.generation, member_id=self._joiner.member_id
         )
         self.polled()
         logger.info("group %r assigned %s", self._group_id, ", ".join(map(str, joined.partitions)) or "nothing")
@@ -193,7 +176,7 @@ class ClassicMember:
         metadata = self._cluster.metadata
         if any((metadata.partition_count(topic) or 0) != count for topic, count in self._counts_assigned.items()):
             self._counts_assigned = None
-            self._call_for_join()
+            self.rejoin()
 
     # -- staying in ----------------------------------------------------------------------------------------------
 
@@ -202,8 +185,10 @@ class ClassicMember:
         while True:
             pause_ms = self._cluster.retry_pause_ms(failures) if failures else float(self._config.heartbeat_interval_ms)
             await asyncio.sleep(pause_ms / 1000)
-            if self._cluster.clock.monotonic_ms() - self._last_poll_ms > self._config.max_poll_interval_ms:
-                await self._leave_because_nobody_reads()
+            if self._nobody_reads():
+                if self._config.group_instance_id is None:
+                    await self._joiner.leave("max.poll.interval.ms is over")
+                self._thrown_out()
                 return
             try:
                 await self._joiner.heartbeat()
@@ -219,33 +204,18 @@ class ClassicMember:
             return False
         if error.code == ErrorCode.REBALANCE_IN_PROGRESS:
             # Go on: until the reader comes to join, the group must know that this member is alive.
-            self._call_for_join()
+            self.rejoin()
             return False
         if error.code in _OUT:
-            self._forget()
-            self._lost = True
-            self._call_for_join()
+            self._thrown_out()
         else:
             self._die(_fenced(self._config.group_instance_id) if error.code == ErrorCode.FENCED_INSTANCE_ID else error)
         return True
 
-    async def _leave_because_nobody_reads(self) -> None:
-        logger.warning(
-            "group %r: poll was not called within max.poll.interval.ms=%d, so this member leaves the group, and "
-            "joins again at the next poll. Raise max.poll.interval.ms, or lower max.poll.records, if processing "
-            "takes that long",
-            self._group_id,
-            self._config.max_poll_interval_ms,
-        )
-        if self._config.group_instance_id is None:
-            await self._joiner.leave("max.poll.interval.ms is over")
+    def _thrown_out(self) -> None:
         self._forget()
         self._lost = True
-        self._call_for_join()
-
-    def _call_for_join(self) -> None:
-        self._needs_join = True
-        self._on_news()
+        self.rejoin()
 
     def _die(self, error: Exception) -> None:
         self._fatal = self.failure = error

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
-from tidelog.client.consumer.member import GroupMember
 from tidelog.client.consumer.positions import Positions
 from tidelog.client.errors import ClientError, CommitFailed, WrongUse
 from tidelog.client.offsets.committed import OffsetAndMetadata, commit_offsets
@@ -39,12 +40,28 @@ _GROUP_HAS_MOVED_ON = frozenset(
 )
 
 
+class Committer(Protocol):
+    """The member of a group that commits."""
+
+    # As whom.
+    group_metadata: ConsumerGroupMetadata
+
+    @property
+    def rebalancing(self) -> bool:
+        """Whether the group has moved on and this member has not followed yet: commits have to wait."""
+        return False
+
+    @abstractmethod
+    def commit_refused(self, code: ErrorCode, group: ConsumerGroupMetadata) -> bool:
+        """Hear that offsets committed as `group` were refused; whether another try, as it is now, may succeed."""
+
+
 class Commits:
     def __init__(self, cluster: Cluster, config: ConsumerConfig, positions: Positions) -> None:
         self._cluster = cluster
         self._config = config
         self._positions = positions
-        self.member: GroupMember | None = None
+        self.member: Committer | None = None
         self._last: asyncio.Task[None] | None = None
         self._automatic: asyncio.Task[None] | None = None
         self._next_ms = 0.0

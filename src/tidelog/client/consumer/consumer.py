@@ -21,8 +21,7 @@ from tidelog.client.consumer.commits import CommitCallback, Commits
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.consumer.fetcher import RecordFetcher
 from tidelog.client.consumer.listeners import Holdings, Listener, RebalanceListeners
-from tidelog.client.consumer.member import GroupMember
-from tidelog.client.consumer.member_parts import MemberParts
+from tidelog.client.consumer.member import GroupMember, MemberParts
 from tidelog.client.consumer.metrics import ConsumerMetrics
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import Positions

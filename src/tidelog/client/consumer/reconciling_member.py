@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from tidelog.client.cluster.routing import ask_coordinator
-from tidelog.client.consumer.member_parts import MemberParts
+from tidelog.client.consumer.member import GroupMember, MemberParts
 from tidelog.client.consumer.reconciliation import (
     LEAVING_EPOCH,
     PAUSING_EPOCH,
@@ -40,41 +40,23 @@ _OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
 _FIRST_INTERVAL_MS = 3_000
 
 
-class ReconcilingMember:
+class ReconcilingMember(GroupMember):
     def __init__(self, parts: MemberParts) -> None:
-        self._cluster, self._config, self._group_id, self._subscription, self._holdings, self._on_news = parts
-        cluster, config, group_id = parts.cluster, parts.config, parts.group_id
+        super().__init__(parts)
+        config = parts.config
         identity = Identity(
-            group_id=group_id,
+            group_id=parts.group_id,
             instance_id=config.group_instance_id,
             rack=config.client_rack or None,
             rebalance_timeout_ms=config.max_poll_interval_ms,
             assignor=config.group_remote_assignor,
         )
-        member_id = format_uuid(uuid.UUID(bytes=cluster.randomness.random_bytes(16), version=4).bytes)
+        member_id = format_uuid(uuid.UUID(bytes=parts.cluster.randomness.random_bytes(16), version=4).bytes)
         self._state = Reconciliation(identity, member_id)
-        self._group_metadata = ConsumerGroupMetadata(group_id=group_id, instance_id=config.group_instance_id)
         self._interval_ms = float(_FIRST_INTERVAL_MS)
         self._names: dict[Uuid, str] = {}
         self._wake = asyncio.Event()
-        self._last_poll_ms = cluster.clock.monotonic_ms()
-        # After these there is nothing more to be done as a member, and every call of the reader says so.
-        self._fatal: Exception | None = None
-        self.failure: Exception | None = None
         self._heartbeats = asyncio.create_task(self._send_heartbeats())
-
-    @property
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        """The last epoch stays when the member is out: a committer that is no member at all would not be fenced."""
-        return self._group_metadata
-
-    @property
-    def rebalancing(self) -> bool:
-        return False
-
-    def polled(self) -> None:
-        self._last_poll_ms = self._cluster.clock.monotonic_ms()
-        self.failure = self._fatal
 
     def subscription_changed(self) -> None:
         self._state.subscribe(self._subscription.topics, self._subscription.broker_pattern)
@@ -154,8 +136,9 @@ class ReconcilingMember:
             await self._wait_until_due()
             if self._state.state in (MembershipState.OUT, MembershipState.LEFT) or not self._has_subscription():
                 continue
-            if self._cluster.clock.monotonic_ms() - self._last_poll_ms > self._config.max_poll_interval_ms:
-                await self._leave_because_nobody_reads()
+            if self._nobody_reads():
+                await self._say_farewell(LEAVING_EPOCH if self._config.group_instance_id is None else PAUSING_EPOCH)
+                self._thrown_out()
                 continue
             try:
                 await self._heartbeat()
@@ -195,8 +178,8 @@ class ReconcilingMember:
         self._interval_ms = float(reply.heartbeat_interval_ms) or self._interval_ms
         self._state.answered(reply)
         if self._state.state is MembershipState.MEMBER:
-            self._group_metadata = replace(
-                self._group_metadata, generation_id=self._state.epoch, member_id=self._state.member_id
+            self.group_metadata = replace(
+                self.group_metadata, generation_id=self._state.epoch, member_id=self._state.member_id
             )
         target = self._state.to_take_over
         if target is not None:
@@ -208,14 +191,16 @@ class ReconcilingMember:
         if not isinstance(error, ApiError) or is_retriable(error):
             return False
         if error.code in _OUT:
-            self._state.thrown_out()
-            self._on_news()
+            self._thrown_out()
         else:
             self._die(error)
         return True
 
     def _die(self, error: Exception) -> None:
         self._fatal = self.failure = error
+        self._thrown_out()
+
+    def _thrown_out(self) -> None:
         self._state.thrown_out()
         self._on_news()
 
@@ -232,18 +217,6 @@ class ReconcilingMember:
         self._names.update(names)
         self._cluster.watch(names.values())
         await self._cluster.refresh()
-
-    async def _leave_because_nobody_reads(self) -> None:
-        logger.warning(
-            "group %r: poll was not called within max.poll.interval.ms=%d, so this member leaves the group, and "
-            "joins again at the next poll. Raise max.poll.interval.ms, or lower max.poll.records, if processing "
-            "takes that long",
-            self._group_id,
-            self._config.max_poll_interval_ms,
-        )
-        await self._say_farewell(LEAVING_EPOCH if self._config.group_instance_id is None else PAUSING_EPOCH)
-        self._state.thrown_out()
-        self._on_news()
 
     async def _say_farewell(self, epoch: int) -> None:
         """The coordinator may be away: then the group notices when the session times out."""
