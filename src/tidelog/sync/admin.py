@@ -22,13 +22,6 @@ class Admin(Client[AsyncAdmin]):
         given = options_together(config, options)
         super().__init__(lambda: AsyncAdmin(bootstrap_servers, config=given), call_timeout)
 
-    def __enter__(self) -> Admin:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     start = blocking(AsyncAdmin.start)
     close = blocking(AsyncAdmin.close)
     raise_any = staticmethod(AsyncAdmin.raise_any)

@@ -10,9 +10,11 @@ import asyncio
 import functools
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import uvloop
 
@@ -89,7 +91,7 @@ def options_together(config: Options | None, options: Mapping[str, OptionValue])
     return {**(config or {}), **options}
 
 
-class Client(Generic[Worker]):
+class Client(ABC, Generic[Worker]):
     """What the synchronous classes have in common: the asynchronous one that does the work, and the way to it."""
 
     _wrapped: Worker
@@ -98,13 +100,38 @@ class Client(Generic[Worker]):
         self._call_timeout = call_timeout
         self._process = os.getpid()
         self._background = background()
-        self._wrapped = self._run(lambda: _made(make))
+        self._wrapped = self._call(make)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def start(self) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
 
     def _run(self, call: Callable[[], Coroutine[Any, Any, Result]], timeout: float | None = None) -> Result:
         """The coroutine is made where it runs: one that is made here might never get there."""
         self._check_process()
         self._background.check_caller()
         return self._background.run(self._in_order(call), self._call_timeout if timeout is None else timeout)
+
+    def _call(
+        self, function: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Result:
+        """Call where everything else happens, so that two threads never change the same thing."""
+
+        async def called() -> Result:
+            return function(*args, **kwargs)
+
+        return self._run(called)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
@@ -118,16 +145,16 @@ class Client(Generic[Worker]):
         return await call()
 
 
-async def _made(make: Callable[[], Wrapped]) -> Wrapped:
-    return make()
-
-
 def blocking(
     method: Callable[Concatenate[Wrapped, Parameters], Coroutine[Any, Any, Result]],
+    *,
+    first: Callable[[Any], None] | None = None,
 ) -> Callable[Concatenate[Client[Wrapped], Parameters], Result]:
-    """A method that waits for what the coroutine function gives."""
+    """A method that waits for what the coroutine function gives. `first` is called on the loop before it."""
 
     def call(self: Client[Wrapped], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        if first is not None:
+            self._call(first, self)
         return self._run(lambda: method(self._wrapped, *args, **kwargs))
 
     functools.update_wrapper(call, method)
@@ -135,15 +162,14 @@ def blocking(
 
 
 def on_loop(
-    method: Callable[Concatenate[Wrapped, Parameters], Result],
+    method: Callable[Concatenate[Wrapped, Parameters], Result], *, first: Callable[[Any], None] | None = None
 ) -> Callable[Concatenate[Client[Wrapped], Parameters], Result]:
-    """A method that is called where everything else happens, so that two threads never change the same thing."""
+    """A method that is called on the loop, after `first` if there is one."""
 
     def call(self: Client[Wrapped], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        async def called() -> Result:
-            return method(self._wrapped, *args, **kwargs)
-
-        return self._run(called)
+        if first is not None:
+            self._call(first, self)
+        return self._call(method, self._wrapped, *args, **kwargs)
 
     functools.update_wrapper(call, method)
     return call

@@ -10,8 +10,7 @@ import inspect
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec
+from typing import ParamSpec
 
 from tidelog.client.config import Options, OptionValue
 from tidelog.client.consumer import Consumer as AsyncConsumer
@@ -20,9 +19,6 @@ from tidelog.client.errors import ApiTimeout
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.sync.background import Client, blocking, on_loop, options_together
-
-if TYPE_CHECKING:
-    import pyarrow
 
 OffsetToSet = OffsetAndMetadata | int
 Listener = Callable[[Collection[TopicPartition]], None]
@@ -55,25 +51,28 @@ class Consumer(Client[AsyncConsumer]):
             lambda: AsyncConsumer(*topics, bootstrap_servers=bootstrap_servers, config=given), call_timeout
         )
 
-    def __enter__(self) -> Consumer:
-        self.start()
-        return self
+    def _first_taken(self) -> dict[TopicPartition, int]:
+        """Of each partition with records that are not handed out yet, the offset of the first."""
+        first: dict[TopicPartition, int] = {}
+        for record in self._taken:
+            first.setdefault(record.topic_partition, record.offset)
+        return first
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+    def _give_back(self) -> None:
+        """The reader goes on where the records that were handed out end."""
+        assigned = self._wrapped.assignment()
+        for partition, offset in self._first_taken().items():
+            if partition in assigned:
+                self._wrapped.seek(partition, offset)
+        self._taken.clear()
 
     start = blocking(AsyncConsumer.start)
 
     def close(self, *, leave_group: bool | None = None) -> None:
         """Commit (enable.auto.commit), leave the group, and let go of everything."""
         self._closed = True
-        self._run(lambda: self._close(leave_group))
-
-    async def _close(self, leave_group: bool | None) -> None:
-        self._give_back()
-        await self._wrapped.close(leave_group=leave_group)
+        self._call(self._give_back)
+        self._run(lambda: self._wrapped.close(leave_group=leave_group))
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -95,21 +94,8 @@ class Consumer(Client[AsyncConsumer]):
             return [self._taken.popleft() for _ in range(wanted)]
         return self._run(lambda: self._wrapped.poll(timeout_ms=timeout_ms, max_records=max_records))
 
-    def getmany(
-        self, *partitions: TopicPartition, timeout_ms: float = 1_000, max_records: int | None = None
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Like `poll`, by partition; of these partitions only, if some are named."""
-        self._run(self._returned)
-        return self._run(lambda: self._wrapped.getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records))
-
-    def fetch_arrow(
-        self, *, max_rows: int = 65_536, timeout_ms: float = 1_000, with_headers: bool = True
-    ) -> pyarrow.RecordBatch:
-        """Up to `max_rows` records as columns, as soon as there are any; no rows when the time is over."""
-        self._run(self._returned)
-        return self._run(
-            lambda: self._wrapped.fetch_arrow(max_rows=max_rows, timeout_ms=timeout_ms, with_headers=with_headers)
-        )
+    getmany = blocking(AsyncConsumer.getmany, first=_give_back)
+    fetch_arrow = blocking(AsyncConsumer.fetch_arrow, first=_give_back)
 
     # -- what to read and where ----------------------------------------------------------------------------------
 
@@ -125,60 +111,21 @@ class Consumer(Client[AsyncConsumer]):
         """As `tidelog.Consumer.subscribe`. The listeners are called on a thread of their own while the reader waits,
         so they may commit and ask, but not read.
         """
-        self._run(
-            lambda: self._subscribe(
-                topics,
-                pattern,
-                _beside(on_partitions_assigned),
-                _beside(on_partitions_revoked),
-                _beside(on_partitions_lost),
-            )
-        )
-
-    async def _subscribe(
-        self,
-        topics: Iterable[str],
-        pattern: str | re.Pattern[str] | None,
-        assigned: Callable[[Collection[TopicPartition]], asyncio.Future[None]] | None,
-        revoked: Callable[[Collection[TopicPartition]], asyncio.Future[None]] | None,
-        lost: Callable[[Collection[TopicPartition]], asyncio.Future[None]] | None,
-    ) -> None:
-        self._wrapped.subscribe(
+        self._call(
+            self._wrapped.subscribe,
             topics,
             pattern=pattern,
-            on_partitions_assigned=assigned,
-            on_partitions_revoked=revoked,
-            on_partitions_lost=lost,
+            on_partitions_assigned=_beside(on_partitions_assigned),
+            on_partitions_revoked=_beside(on_partitions_revoked),
+            on_partitions_lost=_beside(on_partitions_lost),
         )
 
-    def unsubscribe(self) -> None:
-        """Leave the group, or give up what was assigned by hand."""
-        self._run(self._returned)
-        self._run(self._wrapped.unsubscribe)
-
-    def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Read exactly these partitions, whatever others do."""
-        self._run(self._returned)
-        self._call(self._wrapped.assign, partitions)
-
-    def seek(self, partition: TopicPartition, offset: OffsetToSet) -> None:
-        """The next record from this partition is the one at `offset`, or the first behind it."""
-        self._drop((partition,))
-        self._call(self._wrapped.seek, partition, offset)
-
-    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        self._drop(partitions)
-        self._call(self._wrapped.seek_to_beginning, *partitions)
-
-    def seek_to_end(self, *partitions: TopicPartition) -> None:
-        self._drop(partitions)
-        self._call(self._wrapped.seek_to_end, *partitions)
-
-    def pause(self, *partitions: TopicPartition) -> None:
-        """Give no records of these partitions until `resume`."""
-        self._run(self._returned)
-        self._call(self._wrapped.pause, *partitions)
-
+    unsubscribe = blocking(AsyncConsumer.unsubscribe, first=_give_back)
+    assign = on_loop(AsyncConsumer.assign, first=_give_back)
+    seek = on_loop(AsyncConsumer.seek, first=_give_back)
+    seek_to_beginning = on_loop(AsyncConsumer.seek_to_beginning, first=_give_back)
+    seek_to_end = on_loop(AsyncConsumer.seek_to_end, first=_give_back)
+    pause = on_loop(AsyncConsumer.pause, first=_give_back)
     resume = on_loop(AsyncConsumer.resume)
     paused = on_loop(AsyncConsumer.paused)
     subscription = on_loop(AsyncConsumer.subscription)
@@ -197,12 +144,8 @@ class Consumer(Client[AsyncConsumer]):
         self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, *, timeout_ms: float | None = None
     ) -> None:
         """Commit where the reader is, or these offsets: of the next records to read."""
-        self._run(lambda: self._commit(offsets, timeout_ms))
-
-    async def _commit(self, offsets: Mapping[TopicPartition, OffsetToSet] | None, timeout_ms: float | None) -> None:
-        if offsets is None and self._taken:
-            offsets = await self._read_so_far()
-        await self._wrapped.commit(offsets, timeout_ms=timeout_ms)
+        chosen = self._run(lambda: self._read_so_far(offsets))
+        self._run(lambda: self._wrapped.commit(chosen, timeout_ms=timeout_ms))
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, callback: CommitCallback | None = None
@@ -210,16 +153,15 @@ class Consumer(Client[AsyncConsumer]):
         """Commit without waiting. `callback(offsets, error)` is called on a thread of its own, inside of a later call
         of the reader.
         """
-        self._run(lambda: self._commit_soon(offsets, callback))
+        chosen = self._run(lambda: self._read_so_far(offsets))
+        self._call(self._wrapped.commit_async, chosen, _beside(callback))
 
-    async def _commit_soon(
-        self, offsets: Mapping[TopicPartition, OffsetToSet] | None, callback: CommitCallback | None
-    ) -> None:
-        if offsets is None and self._taken:
-            offsets = await self._read_so_far()
-        self._wrapped.commit_async(offsets, _beside(callback))
-
-    async def _read_so_far(self) -> dict[TopicPartition, OffsetToSet]:
+    async def _read_so_far(
+        self, offsets: Mapping[TopicPartition, OffsetToSet] | None
+    ) -> Mapping[TopicPartition, OffsetToSet] | None:
+        """What the user wants to commit: the positions are behind what was taken, which is not handed out yet."""
+        if offsets is not None or not self._taken:
+            return offsets
         positions: dict[TopicPartition, OffsetToSet] = dict(self._first_taken())
         for partition in self._wrapped.assignment():
             if partition not in positions:
@@ -240,36 +182,6 @@ class Consumer(Client[AsyncConsumer]):
     offsets_for_times = blocking(AsyncConsumer.offsets_for_times)
     beginning_offsets = blocking(AsyncConsumer.beginning_offsets)
     end_offsets = blocking(AsyncConsumer.end_offsets)
-
-    # -- inside --------------------------------------------------------------------------------------------------
-
-    def _call(self, function: Callable[Parameters, None], *args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
-        async def called() -> None:
-            function(*args, **kwargs)
-
-        self._run(called)
-
-    def _first_taken(self) -> dict[TopicPartition, int]:
-        """Of each partition with records that are not handed out yet, the offset of the first."""
-        first: dict[TopicPartition, int] = {}
-        for record in self._taken:
-            first.setdefault(record.topic_partition, record.offset)
-        return first
-
-    def _drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget what was taken of these partitions, or of all if none is named."""
-        self._taken = deque(record for record in self._taken if partitions and record.topic_partition not in partitions)
-
-    async def _returned(self) -> None:
-        self._give_back()
-
-    def _give_back(self) -> None:
-        """The reader goes on where the records that were handed out end."""
-        assigned = self._wrapped.assignment()
-        for partition, offset in self._first_taken().items():
-            if partition in assigned:
-                self._wrapped.seek(partition, offset)
-        self._taken.clear()
 
 
 def _beside(
