@@ -7,6 +7,7 @@ average or maximum is NaN.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from tidelog.model.ports import Clock
@@ -17,19 +18,17 @@ _LEAST_ELAPSED_MS: Final = 1_000.0
 NOTHING: Final = float("nan")
 
 
+@dataclass(slots=True, eq=False)
 class Samples:
     """Sum, number and maximum of values: in all, and in the current and the previous sample."""
 
-    __slots__ = ("_before", "_count", "_most", "_started_ms", "_sum", "total")
-
-    def __init__(self, now_ms: float) -> None:
-        self.total = 0.0
-        self._started_ms = now_ms
-        self._sum = 0.0
-        self._count = 0
-        self._most = -float("inf")
-        # Start, sum, number and maximum of the sample before.
-        self._before: tuple[float, float, int, float] | None = None
+    _started_ms: float
+    total: float = 0.0
+    _sum: float = 0.0
+    _count: int = 0
+    _most: float = -float("inf")
+    # Start, sum, number and maximum of the sample before.
+    _before: tuple[float, float, int, float] | None = None
 
     def add(self, value: float, now_ms: float) -> None:
         if now_ms - self._started_ms >= SAMPLE_MS:

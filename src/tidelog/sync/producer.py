@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -31,17 +32,15 @@ _HANDED_OVER_AGAIN: Final = MOST_HANDED_OVER // 2
 _Arguments = tuple[str, bytes | None, bytes | None, tuple[Header, ...], int | None, int | None]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class BlockingDelivery:
     """The delivery of one record: `result()` waits for its RecordMetadata, or raises what says why it is not stored."""
 
-    __slots__ = ("_delivery", "_failure", "_observed", "_producer", "_waiters")
-
-    def __init__(self, producer: Producer) -> None:
-        self._producer = producer
-        self._delivery: AsyncDelivery | None = None
-        self._failure: Exception | None = None
-        self._observed = False
-        self._waiters: list[asyncio.Future[None]] | None = None
+    _producer: Producer
+    _delivery: AsyncDelivery | None = None
+    _failure: Exception | None = None
+    _observed: bool = False
+    _waiters: list[asyncio.Future[None]] | None = None
 
     def done(self) -> bool:
         return self._failure is not None or (self._delivery is not None and self._delivery.done())
@@ -157,10 +156,6 @@ class Producer(Client[AsyncProducer]):
         super().__init__(lambda: AsyncProducer(bootstrap_servers, config=given, partitioner=partitioner), call_timeout)
         self._handover = _Handover(self._background, self._wrapped)
 
-    def __enter__(self) -> Producer:
-        self.start()
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
@@ -239,14 +234,11 @@ class Producer(Client[AsyncProducer]):
         self._run(block.__aenter__)
         try:
             yield self
-            self._run(self._refused)
+            self._call(self._raise_refused)
         except BaseException as error:
             self._run(partial(block.__aexit__, type(error), error, error.__traceback__))
             raise
         self._run(lambda: block.__aexit__(None, None, None))
-
-    async def _refused(self) -> None:
-        self._raise_refused()
 
     metrics = on_loop(AsyncProducer.metrics)
     partitions_for = blocking(AsyncProducer.partitions_for)
@@ -258,7 +250,7 @@ class Producer(Client[AsyncProducer]):
 
     def commit_transaction(self) -> None:
         """Wait for all deliveries, then make them visible."""
-        self._run(self._refused)
+        self._call(self._raise_refused)
         self._run(self._wrapped.commit_transaction)
 
     prepare_transaction = blocking(AsyncProducer.prepare_transaction)

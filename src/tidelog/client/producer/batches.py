@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidelog.model.ids import TopicPartition
@@ -29,59 +30,35 @@ class Stored(NamedTuple):
     log_append_time_ms: int
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ProducerBatch:
     """One batch, from its first record until the outcome is known."""
 
-    __slots__ = (
-        "_waiters",
-        "attempts",
-        "base_sequence",
-        "children",
-        "created_ms",
-        "encoded",
-        "failure",
-        "in_flight",
-        "last_problem",
-        "observed",
-        "open",
-        "partition",
-        "producer_epoch",
-        "producer_id",
-        "records",
-        "refused_in_order",
-        "retry_at_ms",
-        "size",
-        "stored",
-        "unanswered",
-    )
-
-    def __init__(self, partition: TopicPartition, created_ms: float) -> None:
-        self.partition = partition
-        self.created_ms = created_ms
-        self.records: list[NewRecord] = []
-        self.size = HEADER_SIZE
-        # Takes more records. Once closed, a batch never opens again.
-        self.open = True
-        self.attempts = 0
-        self.retry_at_ms = 0.0
-        self.in_flight = False
-        self.encoded: Buffer | None = None
-        self.last_problem: Exception | None = None
-        # Given out by `tidelog.client.producer.sequences`; -1 while there is none.
-        self.producer_id = -1
-        self.producer_epoch = -1
-        self.base_sequence = -1
-        # At least one request with this batch got no answer: it may still arrive at the broker.
-        self.unanswered = False
-        # The broker has said that this batch is not stored, because one before it is not.
-        self.refused_in_order = False
-        # Exactly one of these three is set when the outcome is known.
-        self.stored: Stored | None = None
-        self.failure: Exception | None = None
-        self.children: tuple[ProducerBatch, ProducerBatch] | None = None
-        # Whether somebody has been told about a failure.
-        self.observed = False
-        self._waiters: list[Callable[[], None]] = []
+    partition: TopicPartition
+    created_ms: float
+    records: list[NewRecord] = field(default_factory=list)
+    size: int = HEADER_SIZE
+    # Takes more records. Once closed, a batch never opens again.
+    open: bool = True
+    attempts: int = 0
+    retry_at_ms: float = 0.0
+    encoded: Buffer | None = None
+    last_problem: Exception | None = None
+    # Given out by `tidelog.client.producer.sequences`; -1 while there is none.
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    # At least one request with this batch got no answer: it may still arrive at the broker.
+    unanswered: bool = False
+    # The broker has said that this batch is not stored, because one before it is not.
+    refused_in_order: bool = False
+    # Exactly one of these three is set when the outcome is known.
+    stored: Stored | None = None
+    failure: Exception | None = None
+    children: tuple[ProducerBatch, ProducerBatch] | None = None
+    # Whether somebody has been told about a failure.
+    observed: bool = False
+    _waiters: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def done(self) -> bool:
@@ -127,10 +104,9 @@ class ProducerBatch:
         middle = len(self.records) // 2
         halves = []
         for part in (self.records[:middle], self.records[middle:]):
-            half = ProducerBatch(self.partition, self.created_ms)
-            half.open = False
-            half.attempts = self.attempts
-            half.unanswered = self.unanswered
+            half = ProducerBatch(
+                self.partition, self.created_ms, open=False, attempts=self.attempts, unanswered=self.unanswered
+            )
             for record in part:
                 half.add(record, size_of_record(record[1], record[2], record[3]))
             halves.append(half)

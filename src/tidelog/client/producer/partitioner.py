@@ -14,6 +14,7 @@ Users may bring their own: a `Partitioner`, or a plain function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from tidelog.model.ports import Randomness
@@ -73,12 +74,10 @@ class StickyPartitioner:
 _ENOUGH = 0.75
 
 
+@dataclass(slots=True, eq=False)
 class _Run:
-    __slots__ = ("partition", "used")
-
-    def __init__(self, partition: int) -> None:
-        self.partition = partition
-        self.used = 0
+    partition: int
+    used: int = 0
 
 
 class UniformStickyPartitioner:

@@ -203,7 +203,6 @@ class BatchSender:
             if self.sequences is not None:
                 self.sequences.assign(batch)
             batch.attempts += 1
-            batch.in_flight = True
             self._in_flight_batches[batch] = None
             if self._one_at_a_time:
                 self._muted.add(batch.partition)
@@ -359,7 +358,6 @@ class BatchSender:
                 self._fail(batch, DeliveryFailed(_not_stored(batch, problem), _as_exception(problem)))
 
     def _landed(self, batch: ProducerBatch) -> None:
-        batch.in_flight = False
         self._in_flight_batches.pop(batch, None)
         self._muted.discard(batch.partition)
 

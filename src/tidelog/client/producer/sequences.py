@@ -24,6 +24,7 @@ with it, and the next transaction starts with another epoch, which the coordinat
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from tidelog.client.producer.batches import ProducerBatch
@@ -48,21 +49,19 @@ class BatchRefusal(Enum):
     GAP = auto()
 
 
+@dataclass(slots=True, eq=False)
 class _Partition:
-    __slots__ = ("broken", "epoch", "gap_may_close", "known", "next_sequence", "producer_id", "unresolved")
-
-    def __init__(self, producer_id: int, epoch: int, *, known: bool = False) -> None:
-        self.producer_id = producer_id
-        self.epoch = epoch
-        self.next_sequence = 0
-        # Numbered batches whose fate is not known, in order: in flight, or waiting to be sent again.
-        self.unresolved: list[ProducerBatch] = []
-        # A number has been given up.
-        self.broken = False
-        # The batch with that number may still reach the leader.
-        self.gap_may_close = False
-        # The leader has stored something of this producer id.
-        self.known = known
+    producer_id: int
+    epoch: int
+    # The leader has stored something of this producer id.
+    known: bool = False
+    next_sequence: int = 0
+    # Numbered batches whose fate is not known, in order: in flight, or waiting to be sent again.
+    unresolved: list[ProducerBatch] = field(default_factory=list)
+    # A number has been given up.
+    broken: bool = False
+    # The batch with that number may still reach the leader.
+    gap_may_close: bool = False
 
 
 class Sequences:
