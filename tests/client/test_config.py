@@ -6,14 +6,8 @@ import re
 
 import pytest
 
-from tidelog.client.config import (
-    InvalidConfig,
-    OptionValue,
-    client_config,
-    consumer_config,
-    parse_address,
-    producer_config,
-)
+from tidelog.client.config import OptionValue, client_config, consumer_config, parse_address, producer_config
+from tidelog.config.definitions import InvalidConfig
 from tidelog.records.compression import Compression
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:9092"}

@@ -17,11 +17,11 @@ from support.processes import free_port
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
-from tidelog.client.config import InvalidConfig
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import FencedError
 from tidelog.client.exactly_once import ExactlyOnceLoop, Process
 from tidelog.client.producer.producer import Producer
+from tidelog.config.definitions import InvalidConfig
 from tidelog.network.port import AsyncioNetwork
 
 END = 26

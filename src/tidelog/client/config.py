@@ -24,7 +24,7 @@ from tidelog.client.options import (
     READ_COMMITTED,
     WITHOUT_EFFECT,
 )
-from tidelog.config.definitions import ConfigDefinition, ConfigValue, InvalidConfig, unknown_name_problem
+from tidelog.config.definitions import ConfigDefinition, InvalidConfig, unknown_name_problem
 from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression
 from tidelog.records.record import SMALLEST_RECORD
@@ -332,17 +332,3 @@ def parse_address(text: str) -> Address:
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise InvalidConfig(problem)
     return host.strip("[]"), int(port)
-
-
-__all__ = [
-    "ClientConfig",
-    "ConfigValue",
-    "ConsumerConfig",
-    "InvalidConfig",
-    "Options",
-    "ProducerConfig",
-    "client_config",
-    "consumer_config",
-    "parse_address",
-    "producer_config",
-]

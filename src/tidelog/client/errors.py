@@ -5,12 +5,14 @@ Each message names what was wrong, with which value, and what to do about it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem
 
+K = TypeVar("K")
 V = TypeVar("V")
 
 
@@ -143,6 +145,16 @@ def api_error(code: int, message: str | None = None) -> ApiError:
 def outcome(code: int, message: str | None, value: V) -> V | ApiError:
     """What an entry of a reply comes to: its value, or the error that it has instead."""
     return api_error(code, message) if code != ErrorCode.NONE else value
+
+
+def raise_any(results: Mapping[K, V | ApiError]) -> dict[K, V]:
+    """The results, if there is no error; else the first error."""
+    good: dict[K, V] = {}
+    for key, result in results.items():
+        if isinstance(result, ApiError):
+            raise result
+        good[key] = result
+    return good
 
 
 def raise_for_code(code: int, message: str | None = None) -> None:

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 
-from tidelog.client.config import InvalidConfig, Options, OptionValue
+from tidelog.client.config import Options, OptionValue
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import AbortableError, OutcomeUnknown
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.producer.producer import Producer
+from tidelog.config.definitions import InvalidConfig
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
@@ -96,9 +96,7 @@ class ExactlyOnceLoop:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def start(self) -> None:

@@ -7,8 +7,9 @@ average or maximum is NaN.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from tidelog.model.ports import Clock
 
@@ -60,28 +61,26 @@ class Samples:
 
 
 class SampledMetrics:
+    """Each name in `RATES` becomes a `-rate` and a `-total`; in `AVERAGES` an `-avg`, with `True` also a `-max`."""
+
+    RATES: ClassVar[Collection[str]]
+    AVERAGES: ClassVar[Mapping[str, bool]]
+
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._samples: dict[str, Samples] = {}
+        now_ms = clock.monotonic_ms()
+        self._samples = {name: Samples(now_ms) for name in (*self.RATES, *self.AVERAGES)}
 
-    def new(self, name: str) -> Samples:
-        samples = self._samples[name] = Samples(self._clock.monotonic_ms())
-        return samples
-
-    def rates(self, *names: str) -> dict[str, float]:
-        """`<name>-rate` and `<name>-total`."""
+    def snapshot(self) -> dict[str, float]:
         now_ms = self._clock.monotonic_ms()
         found: dict[str, float] = {}
-        for name in names:
-            samples = self._samples[name]
-            found[f"{name}-rate"] = samples.read(now_ms)[0]
-            found[f"{name}-total"] = samples.total
-        return found
-
-    def averages(self, *names: str) -> dict[str, float]:
-        """`<name>-avg` and `<name>-max`."""
-        now_ms = self._clock.monotonic_ms()
-        found: dict[str, float] = {}
-        for name in names:
-            _, found[f"{name}-avg"], found[f"{name}-max"] = self._samples[name].read(now_ms)
+        for name, samples in self._samples.items():
+            rate, average, most = samples.read(now_ms)
+            if name in self.RATES:
+                found[f"{name}-rate"] = rate
+                found[f"{name}-total"] = samples.total
+            else:
+                found[f"{name}-avg"] = average
+                if self.AVERAGES[name]:
+                    found[f"{name}-max"] = most
         return found

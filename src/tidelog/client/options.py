@@ -22,7 +22,6 @@ from tidelog.config.definitions import (
 )
 
 LARGEST_INT = 2**31 - 1
-LARGEST_LONG = 2**63 - 1
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"

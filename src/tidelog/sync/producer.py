@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from tidelog.client.config import Options, OptionValue
 from tidelog.client.errors import ProducerClosed
 from tidelog.client.producer.delivery import Delivery as AsyncDelivery
-from tidelog.client.producer.delivery import RecordMetadata
+from tidelog.client.producer.delivery import RecordMetadata, complete
 from tidelog.client.producer.partitioner import Partitioner, PartitionFunction
 from tidelog.client.producer.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.producer.producer import Producer as AsyncProducer
@@ -62,8 +62,7 @@ class BlockingDelivery:
     def _taken(self, delivery: AsyncDelivery | None, failure: Exception | None) -> None:
         self._delivery, self._failure = delivery, failure
         for waiter in self._waiters or ():
-            if not waiter.done():
-                waiter.set_result(None)
+            complete(waiter)
         self._waiters = None
 
 
@@ -121,8 +120,7 @@ class _Handover:
         self._task = None
         waiting, self._idle = self._idle, []
         for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+            complete(waiter)
 
     async def empty(self) -> None:
         """Wait until all records so far are in their batches, or have been refused."""

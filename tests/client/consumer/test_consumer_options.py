@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from tidelog.client.config import InvalidConfig, OptionValue, consumer_config
+from tidelog.client.config import OptionValue, consumer_config
 from tidelog.client.offset_reset import parse_offset_reset
+from tidelog.config.definitions import InvalidConfig
 from tidelog.model.offset_times import EARLIEST, LATEST
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:9092"}

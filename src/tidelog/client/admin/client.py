@@ -6,9 +6,6 @@ raise the error. `raise_any` turns the first kind into the second.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
-
 from tidelog.client.admin.configs import ConfigAdmin
 from tidelog.client.admin.groups import GroupAdmin
 from tidelog.client.admin.nodes import NodeAdmin
@@ -18,12 +15,9 @@ from tidelog.client.admin.topics import TopicAdmin
 from tidelog.client.admin.transactions import TransactionAdmin
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import Options, OptionValue, client_config, given_options
-from tidelog.model.errors import ApiError
+from tidelog.client.errors import raise_any
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Admin(TopicAdmin, TransactionAdmin, ReplicaAdmin, ConfigAdmin, GroupAdmin, NodeAdmin, QuorumAdmin):
@@ -55,12 +49,4 @@ class Admin(TopicAdmin, TransactionAdmin, ReplicaAdmin, ConfigAdmin, GroupAdmin,
     async def close(self) -> None:
         await self._cluster.close()
 
-    @staticmethod
-    def raise_any(results: Mapping[K, V | ApiError]) -> dict[K, V]:
-        """The results, if there is no error; else the first error."""
-        good: dict[K, V] = {}
-        for key, result in results.items():
-            if isinstance(result, ApiError):
-                raise result
-            good[key] = result
-        return good
+    raise_any = staticmethod(raise_any)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import known
 from tidelog.client.cluster.routing import ask_for_each
-from tidelog.client.errors import api_error, outcome
+from tidelog.client.errors import outcome, raise_any
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid
 from tidelog.network.client_connection import UnsupportedByBroker
@@ -35,7 +35,6 @@ from tidelog.protocol.messages.describe_topic_partitions_request import (
 from tidelog.protocol.messages.describe_topic_partitions_response import (
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponsePartition,
-    DescribeTopicPartitionsResponseTopic,
 )
 
 # The broker's num.partitions and default.replication.factor.
@@ -139,10 +138,7 @@ class TopicAdmin:
         configs: Mapping[str, str | None] | None = None,
     ) -> CreatedTopic:
         topic = NewTopic(name=name, partitions=partitions, replication_factor=replication_factor, configs=configs or {})
-        result = (await self.create_topics([topic]))[name]
-        if isinstance(result, ApiError):
-            raise result
-        return result
+        return raise_any(await self.create_topics([topic]))[name]
 
     async def delete_topics(
         self, names: Collection[str], *, timeout_ms: float | None = None
@@ -214,9 +210,7 @@ class TopicAdmin:
 
     async def _describe_by_pages(self, names: Collection[str]) -> dict[str, TopicDescription | ApiError]:
         """DescribeTopicPartitions (KIP-966) answers in pages; a topic may be spread over several of them."""
-        errors: dict[str, ApiError] = {}
-        heads: dict[str, DescribeTopicPartitionsResponseTopic] = {}
-        partitions: dict[str, list[PartitionDescription]] = {}
+        described: dict[str, TopicDescription | ApiError] = {}
         cursor: Cursor | None = None
         wanted = sorted(names)
         while wanted:
@@ -229,23 +223,20 @@ class TopicAdmin:
             for topic in reply.topics:
                 if topic.name is None:
                     continue
-                if topic.error_code:
-                    errors[topic.name] = api_error(topic.error_code, f"topic {topic.name!r}")
-                    continue
-                heads[topic.name] = topic
-                partitions.setdefault(topic.name, []).extend(_described(part) for part in topic.partitions)
+                page = TopicDescription(
+                    name=topic.name,
+                    topic_id=Uuid(topic.topic_id),
+                    internal=topic.is_internal,
+                    partitions=tuple(map(_described, topic.partitions)),
+                )
+                before = described.get(topic.name)
+                if isinstance(before, TopicDescription):
+                    page = replace(page, partitions=before.partitions + page.partitions)
+                described[topic.name] = outcome(topic.error_code, f"topic {topic.name!r}", page)
             if reply.next_cursor is None:
                 break
             cursor = Cursor(topic_name=reply.next_cursor.topic_name, partition_index=reply.next_cursor.partition_index)
             wanted = [name for name in wanted if name >= cursor.topic_name]
-        described: dict[str, TopicDescription | ApiError] = dict(errors)
-        for name, head in heads.items():
-            described[name] = TopicDescription(
-                name=name,
-                topic_id=Uuid(head.topic_id),
-                internal=head.is_internal,
-                partitions=tuple(sorted(partitions[name], key=lambda part: part.partition)),
-            )
         return described
 
     async def _describe_by_metadata(self, names: Collection[str]) -> dict[str, TopicDescription | ApiError]:

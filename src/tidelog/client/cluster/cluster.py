@@ -186,9 +186,9 @@ class Cluster:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    async def ask_any(self, request: Message, expected: type[R], *, timeout_ms: float | None = None) -> R:
+    async def ask_any(self, request: Message, expected: type[R]) -> R:
         connection = await self._any_connection()
-        return await connection.request(request, expected, timeout_ms=timeout_ms)
+        return await connection.request(request, expected)
 
     async def ask_node(
         self,
@@ -204,11 +204,11 @@ class Cluster:
         version = connection.version_for(type(request), at_most=at_most)
         return await connection.request(request, expected, version=version, timeout_ms=timeout_ms)
 
-    async def ask_controller(self, request: Message, expected: type[R], *, timeout_ms: float | None = None) -> R:
+    async def ask_controller(self, request: Message, expected: type[R]) -> R:
         await self.refresh_if_stale()
         if self.metadata.controller not in self.metadata.brokers:
-            return await self.ask_any(request, expected, timeout_ms=timeout_ms)
-        return await self.ask_node(self.metadata.controller, request, expected, timeout_ms=timeout_ms)
+            return await self.ask_any(request, expected)
+        return await self.ask_node(self.metadata.controller, request, expected)
 
     async def coordinator(self, kind: CoordinatorKind, key: str) -> int:
         """The node that coordinates the group or transactional id."""

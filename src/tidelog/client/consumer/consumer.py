@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import Options, OptionValue, consumer_config, given_options
@@ -49,6 +48,7 @@ logger = logging.getLogger(__name__)
 _LONGEST_SLEEP_MS = 1_000.0
 
 OffsetToSet = int | OffsetAndMetadata
+T = TypeVar("T")
 
 
 class Consumer(PartitionQuestions):
@@ -97,9 +97,7 @@ class Consumer(PartitionQuestions):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def start(self) -> None:
@@ -259,30 +257,17 @@ class Consumer(PartitionQuestions):
         With the next call, and with `commit`, the records of this one count as processed.
         """
         limit = self._limit(max_records)
-        deadline = self._cluster.clock.monotonic_ms() + timeout_ms
-        while True:
-            if await self._look_after_things(deadline) and (records := self._reader.take(limit)):
-                self._fetch_what_was_used_up()
-                return records
-            if not await self._sleep(deadline):
-                return []
+        return await self._taken(lambda: self._reader.take(limit), timeout_ms)
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 1_000, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Like `poll`, by partition; of these partitions only, if some are named."""
         limit = self._limit(max_records)
-        deadline = self._cluster.clock.monotonic_ms() + timeout_ms
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
-        while True:
-            if await self._look_after_things(deadline):
-                for record in self._reader.take(limit, partitions):
-                    found.setdefault(record.topic_partition, []).append(record)
-                if found:
-                    self._fetch_what_was_used_up()
-                    return found
-            if not await self._sleep(deadline):
-                return {}
+        for record in await self._taken(lambda: self._reader.take(limit, partitions), timeout_ms):
+            found.setdefault(record.topic_partition, []).append(record)
+        return found
 
     async def fetch_arrow(
         self, *, max_rows: int = 65_536, timeout_ms: float = 1_000, with_headers: bool = True
@@ -296,18 +281,14 @@ class Consumer(PartitionQuestions):
 
         if max_rows <= 0:
             raise WrongUse(f"max_rows={max_rows}: it must be at least 1")
-        deadline = self._cluster.clock.monotonic_ms() + timeout_ms
-        while True:
-            if await self._look_after_things(deadline) and (taken := self._reader.take_batches(max_rows)):
-                used = 0
-                try:
-                    rows, used = as_record_batch(taken, with_headers=with_headers, check_crcs=self._config.check_crcs)
-                finally:
-                    self._reader.return_batches(taken[used:])
-                    self._fetch_what_was_used_up()
-                return rows
-            if not await self._sleep(deadline):
-                return as_record_batch([], with_headers=with_headers, check_crcs=False)[0]
+        taken = await self._taken(lambda: self._reader.take_batches(max_rows), timeout_ms)
+        used = 0
+        try:
+            rows, used = as_record_batch(taken, with_headers=with_headers, check_crcs=self._config.check_crcs)
+        finally:
+            self._reader.return_batches(taken[used:])
+            self._fetch_what_was_used_up()
+        return rows
 
     def __aiter__(self) -> Consumer:
         return self
@@ -359,6 +340,16 @@ class Consumer(PartitionQuestions):
         return self._metrics.snapshot()
 
     # -- inside --------------------------------------------------------------------------------------------------
+
+    async def _taken(self, take: Callable[[], list[T]], timeout_ms: float) -> list[T]:
+        """What `take` gets as soon as it gets anything; nothing when the time is over."""
+        deadline = self._cluster.clock.monotonic_ms() + timeout_ms
+        while True:
+            if await self._look_after_things(deadline) and (taken := take()):
+                self._fetch_what_was_used_up()
+                return taken
+            if not await self._sleep(deadline):
+                return []
 
     async def _look_after_things(self, deadline: float | None) -> bool:
         """What every call does first: failures, rebalances, commits, positions, fetching.

@@ -140,9 +140,6 @@ class Positions:
     def __init__(self) -> None:
         self._positions: dict[TopicPartition, PartitionPosition] = {}
 
-    def __contains__(self, partition: object) -> bool:
-        return partition in self._positions
-
     def __iter__(self) -> Iterator[PartitionPosition]:
         return iter(list(self._positions.values()))
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
+from tidelog.client.errors import raise_any
 from tidelog.client.offsets.listing import OffsetAndTimestamp, list_offsets
-from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import EARLIEST, LATEST
 
@@ -42,10 +42,4 @@ class PartitionQuestions:
         return {partition: entry.offset for partition, entry in found.items()}
 
     async def _offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
-        found = await list_offsets(self._cluster, times, read_committed=self._config.read_committed)
-        good: dict[TopicPartition, OffsetAndTimestamp] = {}
-        for partition, result in found.items():
-            if isinstance(result, ApiError):
-                raise result
-            good[partition] = result
-        return good
+        return raise_any(await list_offsets(self._cluster, times, read_committed=self._config.read_committed))

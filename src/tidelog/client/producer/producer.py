@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
+from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import TopicMetadata
@@ -37,13 +38,15 @@ from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import OpenTransaction
 from tidelog.client.transactions.prepared import PreparedTransactionState
 from tidelog.client.transactions.states import TransactionPhase
-from tidelog.client.transactions.transactions import Transactions
+from tidelog.client.transactions.transactions import Drain, Transactions
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.records.batch import HEADER_SIZE, Buffer
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Producer:
@@ -250,17 +253,11 @@ class Producer:
 
     async def commit_transaction(self) -> None:
         """Wait for all deliveries, then make them visible. See the three kinds of `TransactionError`."""
-        try:
-            await self._need_transactions().commit(self._drain)
-        finally:
-            self._first_failure = None
+        await self._settle(self._need_transactions().commit)
 
     async def abort_transaction(self) -> None:
         """Nothing of the transaction will be visible. What has not been sent yet is dropped."""
-        try:
-            await self._need_transactions().abort(self._drain)
-        finally:
-            self._first_failure = None
+        await self._settle(self._need_transactions().abort)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Producer]:
@@ -302,10 +299,7 @@ class Producer:
         transactions = self._need_transactions()
         if not self._config.transaction_two_phase_commit_enable:
             raise WrongUse("prepare_transaction needs transaction.two.phase.commit.enable=true")
-        try:
-            return await transactions.prepare(self._drain)
-        finally:
-            self._first_failure = None
+        return await self._settle(transactions.prepare)
 
     async def hand_over_transaction(self) -> OpenTransaction:
         """Wait for all deliveries, and leave the transaction open when this producer is closed.
@@ -314,10 +308,7 @@ class Producer:
         transaction.timeout.ms is over. This producer can do nothing more but be closed.
         """
         transactions = self._need_transactions()
-        try:
-            await transactions.prepare(self._drain)
-        finally:
-            self._first_failure = None
+        await self._settle(transactions.prepare)
         transactional_id = self._config.transactional_id
         assert transactional_id is not None
         return OpenTransaction(
@@ -347,6 +338,13 @@ class Producer:
         if self._transactions is None or self._closing:
             raise ProducerClosed("the producer is closed" if self._closing else "the producer has not been started")
         return self._transactions
+
+    async def _settle(self, step: Callable[[Drain], Awaitable[T]]) -> T:
+        """What has failed in a transaction is reported by its own calls, and not by a later `flush` as well."""
+        try:
+            return await step(self._drain)
+        finally:
+            self._first_failure = None
 
     async def _abort_after(self, error: BaseException) -> None:
         try:

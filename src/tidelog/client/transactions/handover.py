@@ -8,7 +8,6 @@ prepared transactions (KIP-939) can keep it open for as long as the decision tak
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from tidelog.client.cluster.cluster import Cluster
@@ -50,13 +49,11 @@ class TransactionHandover:
         self._cluster = Cluster(self._config)
 
     async def __aenter__(self) -> Self:
-        await self._cluster.__aenter__()
+        await self._cluster.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._cluster.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._cluster.close()
 
     async def end(self, transaction: OpenTransaction, *, commit: bool) -> None:
         """Raises FencedError if it is not open any more, and OutcomeUnknown if nobody answers."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from tidelog.client.config import InvalidConfig, producer_config
+from tidelog.client.config import producer_config
 from tidelog.client.options import CLIENT_OPTIONS, PRODUCER_OPTIONS
-from tidelog.config.definitions import unknown_name_problem
+from tidelog.config.definitions import InvalidConfig, unknown_name_problem
 from tidelog.records.compression import COMPRESSION_NAMES
 from tidelog.spark.sink.errors import InvalidSinkOptions
 
