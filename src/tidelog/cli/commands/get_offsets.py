@@ -13,6 +13,8 @@ from tidelog.cli.cluster_options import ClusterOptions
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.session import CommandFailure, run
 from tidelog.cli.topic_selection import compile_pattern, partitions_of
+from tidelog.model.errors import ApiError
+from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import (
     EARLIEST,
     EARLIEST_LOCAL,
