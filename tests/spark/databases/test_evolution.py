@@ -9,7 +9,7 @@ import pytest
 from support.database_rows import query
 
 from tidelog.records.content_digest import ContentDigest
-from tidelog.spark.databases.evolution import Addition, plan_columns, postgresql_holds, sqlite_affinity, sqlite_holds
+from tidelog.spark.databases.evolution import plan_columns, postgresql_holds, sqlite_affinity, sqlite_holds
 from tidelog.spark.databases.options import OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.postgresql_tables import postgresql_type
 from tidelog.spark.databases.progress import PipelineBatch
@@ -108,7 +108,7 @@ def test_a_key_cannot_be_added(database_url: str) -> None:
 
 def test_additions_are_in_the_order_of_the_rows() -> None:
     added = plan_columns("t", {"id": "bigint"}, NEW, evolve=True, sql_type=postgresql_type, holds=postgresql_holds)
-    assert added == [Addition(name="total", type="numeric(10, 2)"), Addition(name="tags", type="jsonb")]
+    assert added == {"total": "numeric(10, 2)", "tags": "jsonb"}
 
 
 @pytest.mark.parametrize(

@@ -36,14 +36,6 @@ class Sort:
     scale: float = float("inf")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addition:
-    """A column to add: its name, and its type in the language of the database."""
-
-    name: str
-    type: str
-
-
 _POSTGRESQL = {
     "smallint": Sort(family=Family.INTEGER, size=2),
     "integer": Sort(family=Family.INTEGER, size=4),
@@ -74,8 +66,8 @@ def plan_columns(
     evolve: bool,
     sql_type: Callable[[str], str],
     holds: Callable[[str, str], bool],
-) -> list[Addition]:
-    """The columns to add, in order. `present` are the types of the columns that the table has.
+) -> dict[str, str]:
+    """The columns to add, with their types. `present` are the types of the columns that the table has.
 
     Without `evolve` a missing column is a problem, and types are left to the database, which refuses values that do not
     fit.
@@ -99,7 +91,7 @@ def plan_columns(
                     f"{column.type}, which needs {wanted}: evolve_table adds columns and changes none. Change the type "
                     "in the table, or give the rows another name for it, or cast it"
                 )
-    return [Addition(name=column.name, type=sql_type(column.type)) for column in missing]
+    return {column.name: sql_type(column.type) for column in missing}
 
 
 def postgresql_holds(present: str, wanted: str) -> bool:

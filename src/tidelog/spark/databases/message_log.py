@@ -17,8 +17,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any, Protocol
 
-_CREATE = (
-    "CREATE TABLE IF NOT EXISTS tidelog_message_log (consumer text, event_id text, received_at {moment} NOT NULL"
+CREATE_LOG = (
+    "CREATE TABLE IF NOT EXISTS {table} (consumer text, event_id text, received_at {moment} NOT NULL"
     " DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (consumer, event_id))"
 )
 _NOTE = (
@@ -51,7 +51,7 @@ class MessageLog:
     def create_table(self) -> None:
         """Make the table if it is not there; once, before the first event."""
         moment = "text" if self._is_sqlite else "timestamptz"
-        self._connection.execute(_CREATE.format(moment=moment), ())
+        self._connection.execute(CREATE_LOG.format(table="tidelog_message_log", moment=moment), ())
 
     def is_new(self, event_id: object) -> bool:
         """Note the event, and say whether it was not noted before. Belongs to the transaction that is open.

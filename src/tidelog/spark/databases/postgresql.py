@@ -11,28 +11,31 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
-from psycopg import sql
 
 from tidelog.spark.databases.options import (
     DELETE,
     EVENT,
     OFFSET,
+    ORIGIN,
     PARTITION,
     TOPIC,
     DatabaseSinkOptions,
     Mode,
     table_columns,
 )
-from tidelog.spark.databases.postgresql_tables import Connection, PostgresqlTables, one_value
-from tidelog.spark.databases.progress import PipelineBatch, ProgressVerdict, check_spans, decide
-from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState, all_spans
+from tidelog.spark.databases.postgresql_tables import PostgresqlTables
+from tidelog.spark.databases.progress import PipelineBatch, ProgressVerdict
+from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState
+from tidelog.spark.databases.tables import MESSAGE_LOG, quoted, quoted_list
 from tidelog.spark.sink.crash_points import crash_point
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Connection = psycopg.Connection[tuple[Any, ...]]
 
 CONNECT_TIMEOUT_SECONDS = 10
 # A commit whose answer got lost is looked up and, if it did not happen, repeated.
@@ -42,7 +45,9 @@ APPLY_ATTEMPTS = 3
 IDLE_TRANSACTION_MS = 60_000
 LOCK_TIMEOUT_MS = 600_000
 _LEFTOVER_LOCK_TIMEOUT_MS = 200
+# All rows of a batch, while it is written.
 _BATCH_ROWS = "tidelog_batch_rows"
+_ROWS = f"pg_temp.{_BATCH_ROWS}"
 _STAGING_PREFIX = "tidelog_staging"
 
 _BESIDE_TYPES = {TOPIC: "text", PARTITION: "integer", OFFSET: "bigint", EVENT: "text", DELETE: "boolean"}
@@ -72,17 +77,15 @@ class PostgresqlDatabase:
     def stage(self, batches: Iterator[pa.RecordBatch], names: Sequence[str], batch: int) -> StagedRows:
         name = f"{self._staging_prefix}_{batch}_{uuid.uuid4().hex[:16]}"
         counter = SpanCounter()
-        fields = sql.SQL(", ").join(
-            sql.SQL("NULL::{} AS {}").format(sql.SQL(_BESIDE_TYPES[one]), sql.Identifier(one))
-            if one in _BESIDE_TYPES
-            else sql.Identifier(one)
-            for one in names
-        )
-        staging = self._tables.own_name(name)
-        create = sql.SQL("CREATE UNLOGGED TABLE {} AS SELECT {} FROM {} WITH NO DATA")
+        fields = [
+            f"NULL::{_BESIDE_TYPES[one]} AS {quoted(one)}" if one in _BESIDE_TYPES else quoted(one) for one in names
+        ]
+        staging = self._tables.own(name)
         with self._connect() as connection, connection.cursor() as cursor:
-            cursor.execute(create.format(staging, fields, self._tables.users))
-            with cursor.copy(sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(staging)) as copy:
+            cursor.execute(
+                f"CREATE UNLOGGED TABLE {staging} AS SELECT {', '.join(fields)} FROM {self._tables.users} WITH NO DATA"
+            )
+            with cursor.copy(f"COPY {staging} FROM STDIN (FORMAT csv)") as copy:
                 for rows in counter.watch(batches):
                     copy.write(_csv(rows))
         return StagedRows(location=name, rows=counter.rows, spans=counter.spans, digest=counter.digest)
@@ -103,131 +106,83 @@ class PostgresqlDatabase:
 
     def discard(self, staged: Sequence[StagedRows]) -> None:
         with suppress(psycopg.Error), self._connect() as connection:
-            for part in staged:
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(part.location)))
+            self._drop(connection, staged)
+
+    def _drop(self, connection: Connection, staged: Sequence[StagedRows]) -> None:
+        for part in staged:
+            connection.execute(f"DROP TABLE IF EXISTS {self._tables.own(part.location)}")
 
     def _apply_once(self, staged: Sequence[StagedRows], names: Sequence[str], coming: PipelineBatch) -> ProgressVerdict:
         with self._connect() as connection:
             self._lock(connection)
-            state = self._tables.read_state(connection)
-            verdict = decide(state.progress, coming)
-            if verdict is ProgressVerdict.APPLY:
-                spans = all_spans(staged)
-                check_spans(coming.pipeline, spans, state.next_offsets)
-                self._check_counts(connection, staged)
-                crash_point("database-before-rows", coming.batch)
-                self._move(connection, staged, tuple(names))
-                crash_point("database-after-rows", coming.batch)
-                self._tables.note(connection, coming)
-                for span in spans:
-                    self._tables.note_offset(connection, coming.pipeline, span.topic, span.partition, span.last + 1)
-            for part in staged:
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(part.location)))
+            verdict = self._tables.write(connection, staged, coming, lambda: self._move(connection, staged, names))
+            self._drop(connection, staged)
             crash_point("database-before-commit", coming.batch)
         crash_point("database-after-commit", coming.batch)
         return verdict
 
+    def _move(self, connection: Connection, staged: Sequence[StagedRows], names: Sequence[str]) -> None:
+        self._check_counts(connection, staged)
+        columns = table_columns(tuple(names), self._options.keys)
+        staging = [self._tables.own(part.location) for part in staged if part.rows]
+        if not staging:
+            return
+        insert = f"INSERT INTO {self._tables.users} ({quoted_list(columns)}) SELECT {quoted_list(columns)} FROM"
+        if self._options.mode is Mode.APPEND and EVENT not in names:
+            for source in staging:
+                connection.execute(f"{insert} {source}")
+            return
+        everything = " UNION ALL ".join(f"SELECT * FROM {source}" for source in staging)
+        connection.execute(f"CREATE TEMPORARY TABLE {_BATCH_ROWS} ON COMMIT DROP AS {everything}")
+        if EVENT in names:
+            self._drop_known_events(connection)
+        if self._options.mode is Mode.UPSERT:
+            self._upsert(connection, columns, deletes=DELETE in names)
+        else:
+            connection.execute(f"{insert} {_ROWS} ORDER BY {quoted_list(ORIGIN)}")
+
     def _check_counts(self, connection: Connection, staged: Sequence[StagedRows]) -> None:
         for part in staged:
-            count = sql.SQL("SELECT count(*) FROM {}").format(self._tables.own_name(part.location))
-            found = one_value(connection.execute(count))
+            row = connection.execute(f"SELECT count(*) FROM {self._tables.own(part.location)}").fetchone()
+            found = row and row[0]
             if found != part.rows:
                 raise DatabaseProblem(
                     f"staging table {part.location} holds {found} rows instead of {part.rows}: the server was "
                     "restarted in between. Nothing was written; start the pipeline again and the batch is repeated"
                 )
 
-    def _move(self, connection: Connection, staged: Sequence[StagedRows], names: tuple[str, ...]) -> None:
-        columns = table_columns(names, self._options.keys)
-        listed = sql.SQL(", ").join(map(sql.Identifier, columns))
-        staging = [self._tables.own_name(part.location) for part in staged if part.rows]
-        if not staging:
-            return
-        if self._options.mode is Mode.APPEND and EVENT not in names:
-            for source in staging:
-                insert = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
-                connection.execute(insert.format(self._tables.users, listed, listed, source))
-            return
-        everything = sql.SQL(" UNION ALL ").join(sql.SQL("SELECT * FROM {}").format(one) for one in staging)
-        create = sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS {}")
-        rows = sql.Identifier("pg_temp", _BATCH_ROWS)
-        connection.execute(create.format(sql.Identifier(_BATCH_ROWS), everything))
-        if EVENT in names:
-            self._drop_known_events(connection, rows)
-        if self._options.mode is Mode.UPSERT:
-            self._upsert(connection, rows, columns, deletes=DELETE in names)
-        else:
-            order = sql.SQL(", ").join(map(sql.Identifier, (TOPIC, PARTITION, OFFSET)))
-            insert = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} ORDER BY {}")
-            connection.execute(insert.format(self._tables.users, listed, listed, rows, order))
-
-    def _drop_known_events(self, connection: Connection, rows: sql.Composable) -> None:
+    def _drop_known_events(self, connection: Connection) -> None:
         """Each event id once: not if the log has it, and only its first row of this batch. Rows without id stay."""
-        names = {
-            "rows": rows,
-            "log": self._tables.own_name("tidelog_message_log"),
-            "event": sql.Identifier(EVENT),
-            "order": sql.SQL(", ").join(map(sql.Identifier, (TOPIC, PARTITION, OFFSET))),
-        }
-        values = {"consumer": self._options.pipeline}
+        log, event, consumer = self._tables.own(MESSAGE_LOG), quoted(EVENT), (self._options.pipeline,)
         connection.execute(
-            sql.SQL(
-                "DELETE FROM {rows} AS one WHERE EXISTS (SELECT 1 FROM {log} WHERE consumer = %(consumer)s"
-                " AND event_id = one.{event})"
-            ).format(**names),
-            values,
+            f"DELETE FROM {_ROWS} AS one"
+            f" WHERE EXISTS (SELECT 1 FROM {log} WHERE consumer = %s AND event_id = one.{event})",
+            consumer,
         )
         connection.execute(
-            sql.SQL(
-                "DELETE FROM {rows} WHERE ctid IN (SELECT ctid FROM (SELECT ctid, row_number() OVER (PARTITION BY"
-                " {event} ORDER BY {order}) AS number FROM {rows} WHERE {event} IS NOT NULL) AS numbered"
-                " WHERE number > 1)"
-            ).format(**names)
+            f"DELETE FROM {_ROWS} WHERE ctid IN (SELECT ctid FROM (SELECT ctid, row_number() OVER (PARTITION BY"
+            f" {event} ORDER BY {quoted_list(ORIGIN)}) AS number FROM {_ROWS} WHERE {event} IS NOT NULL) AS numbered"
+            " WHERE number > 1)"
         )
         connection.execute(
-            sql.SQL(
-                "INSERT INTO {log} (consumer, event_id) SELECT %(consumer)s, {event} FROM {rows}"
-                " WHERE {event} IS NOT NULL"
-            ).format(**names),
-            values,
+            f"INSERT INTO {log} (consumer, event_id) SELECT %s, {event} FROM {_ROWS} WHERE {event} IS NOT NULL",
+            consumer,
         )
 
-    def _upsert(self, connection: Connection, rows: sql.Composable, columns: tuple[str, ...], *, deletes: bool) -> None:
+    def _upsert(self, connection: Connection, columns: tuple[str, ...], *, deletes: bool) -> None:
         """Of several rows with the same key the last one of the topic counts."""
-        keys = sql.SQL(", ").join(map(sql.Identifier, self._options.keys))
-        others = [name for name in columns if name not in self._options.keys]
-        action = (
-            sql.SQL("UPDATE SET {}").format(
-                sql.SQL(", ").join(sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in others)
-            )
-            if others
-            else sql.SQL("NOTHING")
-        )
-        names = {
-            "table": self._tables.users,
-            "rows": rows,
-            "columns": sql.SQL(", ").join(map(sql.Identifier, columns)),
-            "keys": keys,
-            "order": sql.SQL(", ").join(sql.SQL("{} DESC").format(sql.Identifier(one)) for one in (OFFSET, PARTITION)),
-            "delete": sql.Identifier(DELETE) if deletes else sql.SQL("false"),
-            "same_key": sql.SQL(" AND ").join(
-                sql.SQL("{0}.{2} = {1}.{2}").format(self._tables.users, sql.Identifier("gone"), sql.Identifier(key))
-                for key in self._options.keys
-            ),
-            "action": action,
-        }
-        last = "(SELECT DISTINCT ON ({keys}) * FROM {rows} ORDER BY {keys}, {order})"
+        table, delete = self._tables.users, quoted(DELETE)
+        keys, listed = quoted_list(self._options.keys), quoted_list(columns)
+        order = ", ".join(f"{quoted(one)} DESC" for one in (OFFSET, PARTITION))
+        last = f"(SELECT DISTINCT ON ({keys}) * FROM {_ROWS} ORDER BY {keys}, {order}) AS last"
         if deletes:
-            connection.execute(
-                sql.SQL(f"DELETE FROM {{table}} USING {last} AS gone WHERE gone.{{delete}} AND {{same_key}}").format(
-                    **names
-                )
-            )
+            same_key = " AND ".join(f"{table}.{quoted(key)} = last.{quoted(key)}" for key in self._options.keys)
+            connection.execute(f"DELETE FROM {table} USING {last} WHERE last.{delete} AND {same_key}")
+        changes = [f"{quoted(one)} = EXCLUDED.{quoted(one)}" for one in columns if one not in self._options.keys]
+        action = f"UPDATE SET {', '.join(changes)}" if changes else "NOTHING"
         connection.execute(
-            sql.SQL(
-                f"INSERT INTO {{table}} ({{columns}}) SELECT {{columns}} FROM {last} AS last"
-                " WHERE {delete} IS NOT TRUE ON CONFLICT ({keys}) DO {action}"
-            ).format(**names)
+            f"INSERT INTO {table} ({listed}) SELECT {listed} FROM {last}"
+            f" WHERE {delete if deletes else 'false'} IS NOT TRUE ON CONFLICT ({keys}) DO {action}"
         )
 
     # -- connections and names -----------------------------------------------------------------------------------
@@ -259,20 +214,16 @@ class PostgresqlDatabase:
         """Tables of attempts that lost or died. A zombie may be writing to one: then it stays for the next time."""
         with suppress(psycopg.Error), self._connect() as connection:
             connection.autocommit = True
-            schema = (
-                sql.Literal(self._tables.schema[0]) if self._tables.schema else sql.SQL("ANY (current_schemas(false))")
-            )
+            schema = "%s" if self._tables.schema else "ANY (current_schemas(false))"
             found = connection.execute(
-                sql.SQL("SELECT tablename FROM pg_tables WHERE schemaname = {} AND starts_with(tablename, %s)").format(
-                    schema
-                ),
-                (f"{self._staging_prefix}_",),
+                f"SELECT tablename FROM pg_tables WHERE starts_with(tablename, %s) AND schemaname = {schema}",
+                (f"{self._staging_prefix}_", *self._tables.schema),
             ).fetchall()
             connection.execute(f"SET lock_timeout = {_LEFTOVER_LOCK_TIMEOUT_MS}")
             for (name,) in found:
                 number = re.fullmatch(rf"{self._staging_prefix}_(\d+)_\w+", name)
                 if number and (up_to is None or int(number[1]) <= up_to):
-                    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._tables.own_name(name)))
+                    connection.execute(f"DROP TABLE IF EXISTS {self._tables.own(name)}")
 
 
 def _csv(batch: pa.RecordBatch) -> bytes:

@@ -19,20 +19,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.spark.databases.evolution import plan_columns, sqlite_holds
-from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, DatabaseSinkOptions, Mode, split_table, table_columns
-from tidelog.spark.databases.progress import PipelineBatch, ProgressVerdict, check_spans, decide
-from tidelog.spark.databases.store import (
-    IDENTITY_COLUMNS,
-    Column,
-    DatabaseProblem,
-    SpanCounter,
-    StagedRows,
-    StoredState,
-    all_spans,
-    noted_values,
-    read_progress,
-)
+from tidelog.spark.databases.evolution import sqlite_holds
+from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, DatabaseSinkOptions, Mode, table_columns
+from tidelog.spark.databases.progress import PipelineBatch, ProgressVerdict
+from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState
+from tidelog.spark.databases.tables import Connection, SinkTables, quoted, quoted_list
 from tidelog.spark.sink.crash_points import crash_point
 
 if TYPE_CHECKING:
@@ -51,23 +42,37 @@ _TYPES = {
     "binary": "BLOB",
 }
 
-_OWN_TABLES = (
-    "CREATE TABLE IF NOT EXISTS tidelog_progress (pipeline TEXT PRIMARY KEY, query_id TEXT NOT NULL, batch INTEGER NOT"
-    " NULL, rows INTEGER NOT NULL, written_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)",
-    "CREATE TABLE IF NOT EXISTS tidelog_offsets (pipeline TEXT, topic TEXT, partition INTEGER, next_offset INTEGER NOT"
-    " NULL, PRIMARY KEY (pipeline, topic, partition))",
-    "CREATE TABLE IF NOT EXISTS tidelog_message_log (consumer TEXT, event_id TEXT, received_at TEXT NOT NULL DEFAULT"
-    " CURRENT_TIMESTAMP, PRIMARY KEY (consumer, event_id))",
-)
+
+def _sqlite_type(spark_type: str) -> str:
+    """The column type for a new table. Decimals, times and JSON are text, which loses nothing."""
+    return _TYPES.get(spark_type, "TEXT")
+
+
+class SqliteTables(SinkTables):
+    mark = "?"
+    moment_type = "text"
+    add_column = "ADD COLUMN"
+    sql_type = staticmethod(_sqlite_type)
+    holds = staticmethod(sqlite_holds)
+
+    def column_types(self, connection: Connection, table: str) -> dict[str, str]:
+        return {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({table})")}
+
+    def unique_columns(self, connection: Connection) -> list[set[str]]:
+        unique = [{row[1] for row in connection.execute(f"PRAGMA table_info({self.users})") if row[5]}]
+        for _, name, is_unique, *_ in connection.execute(f"PRAGMA index_list({self.users})").fetchall():
+            if is_unique:
+                unique.append({row[2] for row in connection.execute(f"PRAGMA index_info({quoted(name)})")})
+        return unique
 
 
 class SqliteDatabase:
     def __init__(self, options: DatabaseSinkOptions) -> None:
         self._options = options
         self._path = Path(options.url.location).absolute()
-        if len(split_table(options.table)) > 1:
+        self._tables = SqliteTables(options)
+        if self._tables.schema:
             raise DatabaseProblem(f"{options.table!r}: SQLite has no schemas, so name only the table")
-        self._table = _quoted(split_table(options.table)[0])
         digest = hashlib.sha256(options.pipeline.encode()).hexdigest()[:8]
         self._staging = self._path.with_name(f"{self._path.name}-tidelog-{digest}")
 
@@ -77,18 +82,7 @@ class SqliteDatabase:
         if not self._path.parent.is_dir():
             raise DatabaseProblem(f"the directory of the database does not exist: {self._path.parent}")
         with self._transaction() as connection:
-            for statement in _OWN_TABLES:
-                connection.execute(statement)
-            present = {row[1] for row in connection.execute("PRAGMA table_info(tidelog_progress)")}
-            for column in IDENTITY_COLUMNS:
-                if column.split()[0] not in present:
-                    connection.execute(f"ALTER TABLE tidelog_progress ADD COLUMN {column}")
-            fields = [f"{_quoted(column.name)} {sqlite_type(column.type)}" for column in columns]
-            if self._options.keys:
-                fields.append(f"PRIMARY KEY ({', '.join(map(_quoted, self._options.keys))})")
-            connection.execute(f"CREATE TABLE IF NOT EXISTS {self._table} ({', '.join(fields)})")
-            self._fit_columns(connection, columns, evolve=evolve)
-            self._check_keys(connection)
+            self._tables.prepare(connection, columns, evolve=evolve)
         self._staging.mkdir(exist_ok=True)
         self._remove_leftovers(up_to=None)
 
@@ -96,8 +90,7 @@ class SqliteDatabase:
         if not self._path.exists():
             return StoredState()
         with self._transaction() as connection:
-            known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'tidelog_progress'").fetchone()
-            return self._read_state(connection) if known else StoredState()
+            return self._tables.read_state(connection)
 
     # -- in tasks ------------------------------------------------------------------------------------------------
 
@@ -124,21 +117,9 @@ class SqliteDatabase:
         # Read before the transaction begins: others wait while it lasts.
         rows = _read_rows(staged)
         with self._transaction() as connection:
-            state = self._read_state(connection)
-            verdict = decide(state.progress, coming)
-            if verdict is ProgressVerdict.APPLY:
-                spans = all_spans(staged)
-                check_spans(coming.pipeline, spans, state.next_offsets)
-                crash_point("database-before-rows", coming.batch)
-                if rows is not None:
-                    self._insert(connection, rows, tuple(names))
-                crash_point("database-after-rows", coming.batch)
-                _note(connection, coming)
-                connection.executemany(
-                    "INSERT INTO tidelog_offsets (pipeline, topic, partition, next_offset) VALUES (?, ?, ?, ?)"
-                    " ON CONFLICT (pipeline, topic, partition) DO UPDATE SET next_offset = excluded.next_offset",
-                    [(coming.pipeline, span.topic, span.partition, span.last + 1) for span in spans],
-                )
+            verdict = self._tables.write(
+                connection, staged, coming, lambda: self._insert(connection, rows, tuple(names))
+            )
             crash_point("database-before-commit", coming.batch)
         crash_point("database-after-commit", coming.batch)
         self._remove_leftovers(up_to=coming.batch)
@@ -149,22 +130,24 @@ class SqliteDatabase:
             if part.location:
                 Path(part.location).unlink(missing_ok=True)
 
-    def _insert(self, connection: sqlite3.Connection, rows: pa.Table, names: tuple[str, ...]) -> None:
+    def _insert(self, connection: sqlite3.Connection, rows: pa.Table | None, names: tuple[str, ...]) -> None:
+        if rows is None:
+            return
         columns = table_columns(names, self._options.keys)
         values = list(zip(*(_converted(rows, name) for name in columns), strict=True))
         if EVENT in names:
             fresh = self._fresh(connection, rows.column(EVENT).to_pylist())
             values = [row for row, new in zip(values, fresh, strict=True) if new]
             rows = rows.filter(fresh)
-        insert = f"INSERT INTO {self._table} ({_list(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        insert = f"INSERT INTO {self._tables.users} ({quoted_list(columns)}) VALUES ({', '.join('?' * len(columns))})"
         if self._options.mode is Mode.APPEND:
             connection.executemany(insert, values)
             return
         keys = self._options.keys
         others = [name for name in columns if name not in keys]
-        action = f"UPDATE SET {', '.join(f'{_quoted(one)} = excluded.{_quoted(one)}' for one in others)}"
-        insert += f" ON CONFLICT ({_list(keys)}) DO {action if others else 'NOTHING'}"
-        remove = f"DELETE FROM {self._table} WHERE {' AND '.join(f'{_quoted(key)} = ?' for key in keys)}"
+        action = f"UPDATE SET {', '.join(f'{quoted(one)} = excluded.{quoted(one)}' for one in others)}"
+        insert += f" ON CONFLICT ({quoted_list(keys)}) DO {action if others else 'NOTHING'}"
+        remove = f"DELETE FROM {self._tables.users} WHERE {' AND '.join(f'{quoted(key)} = ?' for key in keys)}"
         indexes = [columns.index(key) for key in keys]
         flags = rows.column(DELETE).to_pylist() if DELETE in names else [False] * len(values)
         # In the order of the topic, so that the last row of a key is the one that stays.
@@ -180,44 +163,7 @@ class SqliteDatabase:
         consumer = self._options.pipeline
         return [event is None or connection.execute(note, (consumer, event)).rowcount == 1 for event in events]
 
-    # -- checks, files and connections ---------------------------------------------------------------------------
-
-    def _read_state(self, connection: sqlite3.Connection) -> StoredState:
-        pipeline = (self._options.pipeline,)
-        # All columns: a table that an earlier version has made has fewer of them.
-        cursor = connection.execute("SELECT * FROM tidelog_progress WHERE pipeline = ?", pipeline)
-        row = cursor.fetchone()
-        names = [column[0] for column in cursor.description]
-        offsets = connection.execute(
-            "SELECT topic, partition, next_offset FROM tidelog_offsets WHERE pipeline = ?", pipeline
-        ).fetchall()
-        return StoredState(
-            progress=None if row is None else read_progress(dict(zip(names, row, strict=True))),
-            next_offsets={(topic, partition): offset for topic, partition, offset in offsets},
-        )
-
-    def _fit_columns(self, connection: sqlite3.Connection, columns: Sequence[Column], *, evolve: bool) -> None:
-        present = {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({self._table})")}
-        additions = plan_columns(
-            self._options.table, present, columns, evolve=evolve, sql_type=sqlite_type, holds=sqlite_holds
-        )
-        for column in additions:
-            connection.execute(f"ALTER TABLE {self._table} ADD COLUMN {_quoted(column.name)} {column.type}")
-
-    def _check_keys(self, connection: sqlite3.Connection) -> None:
-        keys = set(self._options.keys)
-        if not keys:
-            return
-        unique = [{row[1] for row in connection.execute(f"PRAGMA table_info({self._table})") if row[5]}]
-        for _, name, is_unique, *_ in connection.execute(f"PRAGMA index_list({self._table})").fetchall():
-            if is_unique:
-                unique.append({row[2] for row in connection.execute(f"PRAGMA index_info({_quoted(name)})")})
-        if keys not in unique:
-            listed = ", ".join(self._options.keys)
-            raise DatabaseProblem(
-                f"upsert needs a unique index on ({listed}) of table {self._options.table}, and there is none. "
-                f"Create one: CREATE UNIQUE INDEX {self._options.table}_key ON {self._options.table} ({listed})"
-            )
+    # -- files and connections -----------------------------------------------------------------------------------
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -244,11 +190,6 @@ class SqliteDatabase:
                 path.unlink(missing_ok=True)
 
 
-def sqlite_type(spark_type: str) -> str:
-    """The column type for a new table. Decimals, times and JSON are text, which loses nothing."""
-    return _TYPES.get(spark_type, "TEXT")
-
-
 def _read_rows(staged: Sequence[StagedRows]) -> pa.Table | None:
     """All rows of a batch, in the order of the topic."""
     import pyarrow as pa
@@ -267,18 +208,6 @@ def _read_rows(staged: Sequence[StagedRows]) -> pa.Table | None:
     return rows
 
 
-def _note(connection: sqlite3.Connection, coming: PipelineBatch) -> None:
-    connection.execute(
-        "INSERT INTO tidelog_progress (pipeline, query_id, batch, rows, batch_rows, content, reads_start, reads_end,"
-        " reads_until, run, starting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (pipeline)"
-        " DO UPDATE SET query_id = excluded.query_id, batch = excluded.batch, rows = rows + excluded.rows,"
-        " batch_rows = excluded.batch_rows, content = excluded.content, reads_start = excluded.reads_start,"
-        " reads_end = excluded.reads_end, reads_until = excluded.reads_until, run = excluded.run,"
-        " starting = excluded.starting, written_at = CURRENT_TIMESTAMP",
-        noted_values(coming),
-    )
-
-
 def _converted(rows: pa.Table, name: str) -> list[Any]:
     """Values that SQLite has a type for."""
     values = rows.column(name).to_pylist()
@@ -295,11 +224,3 @@ _CONVERSIONS: dict[type, Callable[[Any], Any]] = {
     datetime.date: datetime.date.isoformat,
     decimal.Decimal: str,
 }
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, names))

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tidelog.records.columns import column_digest
 from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.databases.options import OFFSET, ORIGIN, PARTITION, TOPIC, DatabaseSinkOptions, Engine
 from tidelog.spark.databases.progress import PipelineBatch, Progress, ProgressVerdict, Span, merge_spans
-from tidelog.spark.sink.batch_identity import Reads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,41 +46,6 @@ class StoredState:
 
     progress: Progress | None = None
     next_offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
-
-
-# What a batch was; a table that an earlier version has made is given them.
-IDENTITY_COLUMNS = (
-    "batch_rows bigint",
-    "content text",
-    "reads_start text",
-    "reads_end text",
-    "reads_until text",
-    "run text",
-    "starting text",
-)
-
-
-def read_progress(row: Mapping[str, Any]) -> Progress:
-    """From the columns of `tidelog_progress` that are there."""
-    start, end = row.get("reads_start"), row.get("reads_end")
-    reads = None if start is None or end is None else Reads(start=start, end=end, until=row.get("reads_until") or "")
-    return Progress(
-        query_id=row["query_id"],
-        batch=row["batch"],
-        rows=row.get("batch_rows") or 0,
-        content=row.get("content"),
-        reads=reads,
-        run=row.get("run") or "",
-        starting=row.get("starting"),
-    )
-
-
-def noted_values(coming: PipelineBatch) -> tuple[object, ...]:
-    """For (pipeline, query_id, batch, rows) and IDENTITY_COLUMNS. The rows of all batches are added up."""
-    noted = coming.progress()
-    reads = (None, None, None) if noted.reads is None else (noted.reads.start, noted.reads.end, noted.reads.until)
-    query = (coming.pipeline, noted.query_id, noted.batch, noted.rows)
-    return (*query, noted.rows, noted.content, *reads, noted.run, noted.starting)
 
 
 @contextmanager
@@ -135,13 +99,13 @@ def open_database(options: DatabaseSinkOptions) -> Database:
             return SqliteDatabase(options)
 
 
+@dataclass(slots=True)
 class SpanCounter:
     """Passes batches on and learns which rows are in them, and which offsets of which partitions."""
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.digest = ContentDigest()
-        self._spans: tuple[Span, ...] = ()
+    rows: int = 0
+    digest: ContentDigest = field(default_factory=ContentDigest)
+    spans: tuple[Span, ...] = ()
 
     def watch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -156,12 +120,8 @@ class SpanCounter:
                     Span(row[TOPIC], row[PARTITION], row[f"{OFFSET}_min"], row[f"{OFFSET}_max"])
                     for row in found.to_pylist()
                 ]
-                self._spans = merge_spans([*self._spans, *spans])
+                self.spans = merge_spans([*self.spans, *spans])
             yield batch
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        return self._spans
 
 
 def rows_digest(batch: pa.RecordBatch) -> ContentDigest:
@@ -180,7 +140,3 @@ def _as_text(column: pa.Array) -> pa.Array:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
-
-
-def all_spans(staged: Sequence[StagedRows]) -> tuple[Span, ...]:
-    return merge_spans(span for part in staged for span in part.spans)
