@@ -19,7 +19,6 @@ __all__ = ["DefaultSource"]
 
 
 @spoken
-@spoken
 class DefaultSource(DataSource):
     """Records of log directories, of tidelog and of Apache Kafka, read from their files."""
 

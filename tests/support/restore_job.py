@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from support.class_archives import small_spark_jvm
 from support.pipeline_runs import run_in_session
 
-from tidelog.spark.pipelines.failure import explain
+from tidelog.spark.session.explanations import explain
 from tidelog.spark.session.session import spark_session
 
 LOOK_SECONDS = 0.02

@@ -17,9 +17,9 @@ from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import encode_batch
-from tidelog.spark.log_files import reading
 from tidelog.spark.log_files.reading import SegmentChanged, read_segment
 from tidelog.spark.log_files.segments import InvalidLogFiles, find_segments, log_files_options
+from tidelog.spark.source import batches
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.testing.broker_thread import BrokerThread
 
@@ -206,11 +206,11 @@ def test_arrow_batches_are_bounded_and_complete(log: LogWriter, monkeypatch: pyt
         log.data(9, count=5, sequence=5 * number)
         if number % 7 == 0:
             log.end(9, commit=True)
-    monkeypatch.setattr(reading, "ROWS_PER_ARROW_BATCH", 20)
+    monkeypatch.setattr(batches, "ROWS_PER_ARROW_BATCH", 20)
     (place,) = find_segments(log_files_options({"path": str(log.directory)}))
-    batches = list(read_segment(place, ["offset"], 1 << 20))
-    assert max(batch.num_rows for batch in batches) <= 24
-    assert [row["offset"] for batch in batches for row in batch.to_pylist()] == list(range(log.offset))
+    found = list(read_segment(place, ["offset"], 1 << 20))
+    assert max(batch.num_rows for batch in found) <= 24
+    assert [row["offset"] for batch in found for row in batch.to_pylist()] == list(range(log.offset))
 
 
 # Transactions over several segments
@@ -528,7 +528,7 @@ def test_paths_are_partitions_globs_lists_log_directories_and_segments(data: Pat
             {"maxBatchByte": "1"},
             "maxbatchbyte is not an option of tidelog-log; did you mean maxBatchBytes",
         ),
-        (["orders-0"], {"maxBatchBytes": "many"}, "maxBatchBytes=manymust be a whole number from 1 to"),
+        (["orders-0"], {"maxBatchBytes": "many"}, "maxBatchBytes=many must be a whole number from 1 to"),
     ],
 )
 def test_what_cannot_be_read_is_said(data: Path, paths: list[str], options: dict[str, str], message: str) -> None:

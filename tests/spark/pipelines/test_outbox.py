@@ -17,7 +17,7 @@ from support.present import present
 
 from tidelog.spark.databases.options import parse_url
 from tidelog.spark.outbox.tables import OutboxSettings, open_outbox
-from tidelog.spark.pipelines.failure import explain
+from tidelog.spark.session.explanations import explain
 from tidelog.testing.broker_thread import BrokerThread
 
 # The first query of a session takes long on a busy machine.

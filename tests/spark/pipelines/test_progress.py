@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.pipelines.failure import explain
 from tidelog.spark.pipelines.progress import BatchReport, Display, Totals, describe, read_report
+from tidelog.spark.session.explanations import explain
 
 
 def progress(batch: int, rows: int, **changes: Any) -> dict[str, Any]:

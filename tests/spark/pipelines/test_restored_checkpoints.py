@@ -13,7 +13,7 @@ from support.database_rows import query
 from support.filled_topics import FilledTopics
 from support.pipeline_runs import run_in_session
 
-from tidelog.spark.pipelines.failure import explain
+from tidelog.spark.session.explanations import explain
 from tidelog.testing.broker_thread import BrokerThread
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

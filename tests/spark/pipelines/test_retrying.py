@@ -253,7 +253,6 @@ def test_progress_begins_a_new_outage() -> None:
     assert retries.failed(9.0) == TryAgain(pause_seconds=1, number=2)
     retries.progressed()
     assert retries.failed(11.0) == TryAgain(pause_seconds=1, number=1)
-    assert retries.in_a_row == 1
 
 
 def test_no_time_is_no_try_and_no_bound_is_no_end() -> None:

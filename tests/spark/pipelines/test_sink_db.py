@@ -12,7 +12,7 @@ from support.filled_topics import FilledTopics
 from support.pipeline_runs import run_in_session
 
 from tidelog.spark.databases.store import DatabaseProblem
-from tidelog.spark.pipelines.failure import explain
+from tidelog.spark.session.explanations import explain
 from tidelog.testing.broker_thread import BrokerThread
 
 # The first query of a session takes long on a busy machine.

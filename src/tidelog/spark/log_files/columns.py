@@ -25,6 +25,7 @@ from tidelog.records.control import (
     read_end_transaction_marker,
 )
 from tidelog.records.record import decode_records, read_payload
+from tidelog.spark.source.batches import null_if_empty
 from tidelog.storage.segments.walk import BadStretch, GoodBatch
 
 if TYPE_CHECKING:
@@ -77,30 +78,9 @@ class StatedBatch(NamedTuple):
 
 
 def spark_columns() -> StructType:
-    from pyspark.sql.types import (
-        ArrayType,
-        BinaryType,
-        DataType,
-        IntegerType,
-        LongType,
-        StringType,
-        StructField,
-        StructType,
-        TimestampType,
-    )
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-    header = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-    kinds: list[tuple[pa.DataType, DataType]] = [
-        (pa.string(), StringType()),
-        (pa.int32(), IntegerType()),
-        (pa.int64(), LongType()),
-        (ARROW_TYPES["timestamp"], TimestampType()),
-        (pa.binary(), BinaryType()),
-        (ARROW_TYPES["headers"], ArrayType(header)),
-    ]
-    return StructType(
-        [StructField(name, next(to for kind, to in kinds if kind == wanted)) for name, wanted in ARROW_TYPES.items()]
-    )
+    return from_arrow_schema(pa.schema(ARROW_TYPES))
 
 
 class RowMaker:
@@ -128,7 +108,7 @@ class RowMaker:
         for name in self._wanted:
             if name in _OF_RECORDS:
                 column = decoded.column(decoded.schema.get_field_index(name))
-                arrays[name] = _null_if_empty(column) if name == "headers" else column
+                arrays[name] = null_if_empty(column) if name == "headers" else column
             elif name == "sequence":
                 arrays[name] = _sequences(decoded.column("offset"), [one.batch.header for one in batches], of_batch)
             elif name in _OF_BATCH:
@@ -260,9 +240,3 @@ def _sequences(offsets: pa.Array, headers: Sequence[BatchHeader], of_batch: pa.A
         pc.greater_equal(plain, SEQUENCE_MODULUS), pc.subtract(plain, pa.scalar(SEQUENCE_MODULUS, pa.int64())), plain
     )
     return wrapped.cast(pa.int32())
-
-
-def _null_if_empty(headers: pa.Array) -> pa.Array:
-    """As the source has it: null where a record has no headers."""
-    some = pc.greater(pc.list_value_length(headers), 0)
-    return pc.if_else(some, headers, pa.scalar(None, headers.type))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 from struct import error as StructError
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 from tidelog.records.batch import CorruptBatch
 from tidelog.spark.log_files.columns import (
@@ -23,17 +23,13 @@ from tidelog.spark.log_files.columns import (
 )
 from tidelog.spark.log_files.outcomes import TransactionOutcomes
 from tidelog.spark.log_files.segments import SegmentFile
+from tidelog.spark.source.batches import ROWS_PER_ARROW_BATCH, bounded_groups
 from tidelog.storage.files.file_names import DELETED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, offset_of_name
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
 from tidelog.storage.segments.walk import BadStretch, GoodBatch, WalkedSegment, walk_segment
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-# Bounds of what goes into one Arrow batch. Compressed bytes are counted as so many times more.
-ROWS_PER_ARROW_BATCH = 50_000
-BYTES_PER_ARROW_BATCH = 8 * 1024 * 1024
-_EXPANSION = 8
 
 
 class SegmentChanged(Exception):
@@ -61,9 +57,7 @@ class ReadOnlyFile:
     def __enter__(self) -> ReadOnlyFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -104,42 +98,27 @@ def _open_planned(place: SegmentFile) -> ReadOnlyFile:
 def _rows(
     rows: RowMaker, segment: WalkedSegment, outcomes: TransactionOutcomes, max_batch_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    group: list[StatedBatch] = []
-    errors: list[BadStretch] = []
-    count = size = 0
-    for found in walk_segment(segment, largest_batch=max_batch_bytes):
-        if isinstance(found, BadStretch):
-            yield from _records(rows, group)
-            group, count, size = [], 0, 0
-            errors.append(found)
-        else:
-            if errors:
+    for kind, run in groupby(walk_segment(segment, largest_batch=max_batch_bytes), key=_kind):
+        if kind == "bad":
+            while errors := list(islice(cast("Iterator[BadStretch]", run), ROWS_PER_ARROW_BATCH)):
                 yield rows.errors(errors)
-                errors = []
-            one = StatedBatch(found, outcomes.state(found.header))
-            if _is_of_quorum(found):
-                yield from _records(rows, group)
-                group, count, size = [], 0, 0
-                yield from _records(rows, [one])
-                continue
-            group.append(one)
-            count += found.header.record_count
-            size += found.header.size * (_EXPANSION if found.header.compression else 1)
-        if count >= ROWS_PER_ARROW_BATCH or size >= BYTES_PER_ARROW_BATCH or len(errors) >= ROWS_PER_ARROW_BATCH:
+            continue
+        stated = (StatedBatch(found, outcomes.state(found.header)) for found in cast("Iterator[GoodBatch]", run))
+        groups = (
+            bounded_groups(stated, lambda one: one.batch.header) if kind == "records" else ([one] for one in stated)
+        )
+        for group in groups:
             yield from _records(rows, group)
-            group, count, size = [], 0, 0
-            if errors:
-                yield rows.errors(errors)
-                errors = []
-    yield from _records(rows, group)
-    if errors:
-        yield rows.errors(errors)
+
+
+def _kind(found: GoodBatch | BadStretch) -> Literal["bad", "quorum", "records"]:
+    if isinstance(found, BadStretch):
+        return "bad"
+    return "quorum" if _is_of_quorum(found) else "records"
 
 
 def _records(rows: RowMaker, group: Sequence[StatedBatch]) -> Iterator[pa.RecordBatch]:
     """All at once, or, if one of them cannot be decoded, one by one."""
-    if not group:
-        return
     try:
         made = rows.control_records(group[0]) if _is_of_quorum(group[0].batch) else rows.records(group)
     except (CorruptBatch, ValueError) as problem:

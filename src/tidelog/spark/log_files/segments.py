@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from tidelog.config.definitions import nearest_name
 from tidelog.model.ids import TopicPartition
+from tidelog.spark.source.options import unknown_options
 from tidelog.storage.files.file_names import (
     LOG_SUFFIX,
     SWAP_SUFFIX,
@@ -70,18 +70,12 @@ class SegmentFile:
 
 def log_files_options(given: Mapping[str, str]) -> LogFilesOptions:
     """Raises InvalidLogFiles."""
-    problems: list[str] = []
-    known = {name.lower(): name for name in _OPTIONS}
     values = {name.lower(): value for name, value in given.items()}
-    for name in values:
-        if name not in known:
-            nearest = nearest_name(name, known)
-            suggestion = f"; did you mean {known[nearest]}?" if nearest is not None else ""
-            problems.append(f"{name} is not an option of tidelog-log{suggestion}")
+    problems = unknown_options(values, _OPTIONS, "tidelog-log")
     paths = _paths(values, problems)
     limit = values.get("maxbatchbytes", str(DEFAULT_MAX_BATCH_BYTES)).strip()
     if not limit.isascii() or not limit.isdigit() or not 1 <= int(limit) <= _LARGEST_BATCH:
-        problems.append(f"maxBatchBytes={limit}must be a whole number from 1 to {_LARGEST_BATCH}")
+        problems.append(f"maxBatchBytes={limit} must be a whole number from 1 to {_LARGEST_BATCH}")
     if problems:
         raise InvalidLogFiles("; ".join(problems))
     return LogFilesOptions(paths=paths, max_batch_bytes=int(limit))
@@ -110,7 +104,7 @@ def _paths(values: Mapping[str, str], problems: list[str]) -> tuple[str, ...]:
         except ValueError:
             several = None
         if not isinstance(several, list) or not all(isinstance(path, str) for path in several):
-            problems.append(f"paths={values['paths']}must be a JSON array of strings")
+            problems.append(f"paths={values['paths']} must be a JSON array of strings")
         else:
             given += several
     if not given:

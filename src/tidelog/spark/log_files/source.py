@@ -6,6 +6,7 @@ What paths mean is in `tidelog.spark.log_files.segments`, what a task does in `t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.spark.log_files.columns import spark_columns
@@ -49,18 +50,13 @@ def _wanted_columns(schema: StructType) -> tuple[str, ...]:
     return tuple(field.name for field in schema)
 
 
+@dataclass
 class SegmentPartition(InputPartition):
     """One segment for one task."""
 
-    def __init__(self, place: SegmentFile) -> None:
-        super().__init__(None)
-        self.place = place
-
-    def __repr__(self) -> str:
-        return f"SegmentPartition({self.place.path}, {self.place.size} bytes)"
+    place: SegmentFile
 
 
-@spoken
 @spoken
 class LogFilesReader(DataSourceReader):
     def __init__(self, options: LogFilesOptions, wanted: tuple[str, ...]) -> None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from tidelog.spark.pipelines.retrying import causes_in, causes_of, judge
 from tidelog.spark.session.explanations import explain
 
-__all__ = ["Failure", "PipelineFailed", "explain", "understand"]
-
 
 class PipelineFailed(Exception):
     """A pipeline ended before it was told to; the message says why and what to do."""

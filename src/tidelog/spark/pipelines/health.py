@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tidelog.spark.pipelines.durations import Duration
 from tidelog.spark.pipelines.progress import BatchReport
 from tidelog.spark.pipelines.settings import TEN_MINUTES
+
+M = TypeVar("M", Counter, Gauge, Histogram)
 
 REASON_CHARACTERS = 300
 
@@ -161,41 +164,33 @@ class PipelineHealth:
         self._errors.labels(self._name, reason[:REASON_CHARACTERS]).set(self._wall_clock())
 
     def _make_metrics(self) -> None:
-        labels, registry = ["pipeline"], self.registry
+        def made(kind: type[M], name: str, description: str, *labels: str, **more: Any) -> M:
+            names = ["pipeline", *labels]
+            metric = kind(f"tidelog_pipeline_{name}", description, names, registry=self.registry, **more)
+            return metric if labels else metric.labels(self._name)
 
-        def counter(name: str, description: str) -> Counter:
-            made = Counter(f"tidelog_pipeline_{name}", description, labels, registry=registry)
-            return made.labels(self._name)
-
-        def gauge(name: str, description: str) -> Gauge:
-            return Gauge(f"tidelog_pipeline_{name}", description, labels, registry=registry).labels(self._name)
-
-        def histogram(name: str, description: str) -> Histogram:
-            made = Histogram(f"tidelog_pipeline_{name}", description, labels, registry=registry, buckets=_BATCH_BUCKETS)
-            return made.labels(self._name)
-
-        gauge("up", "1 while the pipeline works, 0 while it starts, retries, is stalled or stops").set_function(
+        made(Gauge, "up", "1 while the pipeline works, 0 while it starts, retries, is stalled or stops").set_function(
             lambda: float(self.report().healthy)
         )
-        self._rows_total = counter("rows", "Rows that were read from the source")
-        self._bytes_total = counter("written_bytes", "Bytes of record batches that were written to topics")
-        self._batches_total = counter("batches", "Completed micro-batches")
-        self._batch_seconds = histogram("batch_seconds", "How long micro-batches took")
-        self._write_seconds = histogram("batch_write_seconds", "Of that, running the tasks and committing")
-        self._retries_total = counter("retries", "How often the pipeline waited for a broker or database")
-        self._restarts_total = counter("restarts", "How often the query was restarted")
-        self._progress_timestamp = gauge(
-            "last_progress_timestamp_seconds", "When a batch was completed or the source had nothing new"
+        self._rows_total = made(Counter, "rows", "Rows that were read from the source")
+        self._bytes_total = made(Counter, "written_bytes", "Bytes of record batches that were written to topics")
+        self._batches_total = made(Counter, "batches", "Completed micro-batches")
+        self._batch_seconds = made(Histogram, "batch_seconds", "How long micro-batches took", buckets=_BATCH_BUCKETS)
+        self._write_seconds = made(
+            Histogram, "batch_write_seconds", "Of that, running the tasks and committing", buckets=_BATCH_BUCKETS
         )
-        self._lag = Gauge(
-            "tidelog_pipeline_lag_records",
+        self._retries_total = made(Counter, "retries", "How often the pipeline waited for a broker or database")
+        self._restarts_total = made(Counter, "restarts", "How often the query was restarted")
+        self._progress_timestamp = made(
+            Gauge, "last_progress_timestamp_seconds", "When a batch was completed or the source had nothing new"
+        )
+        self._lag = made(
+            Gauge,
+            "lag_records",
             "Records that wait in a partition, at the end of the last batch",
-            ["pipeline", "topic", "partition"],
-            registry=registry,
+            "topic",
+            "partition",
         )
-        self._errors = Gauge(
-            "tidelog_pipeline_last_error_timestamp_seconds",
-            "When the last failure happened, with its reason",
-            ["pipeline", "reason"],
-            registry=registry,
+        self._errors = made(
+            Gauge, "last_error_timestamp_seconds", "When the last failure happened, with its reason", "reason"
         )

@@ -5,10 +5,9 @@ On a terminal one line is kept up to date. Elsewhere (a log file, spark-submit) 
 
 from __future__ import annotations
 
-import json
+import math
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -17,8 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.source.offsets import offsets_from_json
-from tidelog.spark.source.ranges import lag
+from tidelog.spark.source.progress import source_lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +59,16 @@ class Totals:
 def read_report(progress: Mapping[str, Any]) -> BatchReport:
     """From Spark's StreamingQueryProgress, as a dictionary."""
     durations = progress.get("durationMs") or {}
-    behind = _lag(progress.get("sources") or ())
+    lags = [known for source in progress.get("sources") or () if (known := source_lag(source)) is not None]
+    behind = {partition: number for known in lags for partition, number in known.items()}
     return BatchReport(
         batch=int(progress["batchId"]),
         rows=int(progress.get("numInputRows") or 0),
         rows_per_second=_number(progress.get("processedRowsPerSecond")),
         seconds=_number(durations.get("triggerExecution")) / 1000,
         write_seconds=_number(durations.get("addBatch")) / 1000,
-        lag=None if behind is None else sum(behind.values()),
-        partition_lag=behind or {},
+        lag=sum(behind.values()) if lags else None,
+        partition_lag=behind,
         bytes_written=_bytes_written(progress.get("sink")),
     )
 
@@ -131,7 +130,7 @@ def _number(value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         return 0.0
-    return number if number == number and abs(number) != float("inf") else 0.0
+    return number if math.isfinite(number) else 0.0
 
 
 def _bytes_written(sink: Any) -> int | None:
@@ -139,20 +138,3 @@ def _bytes_written(sink: Any) -> int | None:
     metrics = sink.get("metrics") if isinstance(sink, Mapping) else None
     text = metrics.get("bytes") if isinstance(metrics, Mapping) else None
     return int(text) if isinstance(text, str) and text.isdigit() else None
-
-
-def _lag(sources: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, int] | None:
-    """Of all sources whose offsets are those of topics; None if there is none."""
-    lags: dict[TopicPartition, int] = {}
-    known = False
-    for source in sources:
-        # Spark gives offsets as JSON inside of a text; other sources have other shapes.
-        with suppress(ValueError, TypeError, AttributeError):
-            end, latest = (_parsed(source.get(name)) for name in ("endOffset", "latestOffset"))
-            lags |= lag(offsets_from_json(end), offsets_from_json(latest))
-            known = True
-    return lags if known else None
-
-
-def _parsed(offsets: Any) -> Any:
-    return json.loads(offsets) if isinstance(offsets, str) else offsets

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tidelog.client.admin import Admin, TopicDescription
+from tidelog.client.admin import Admin
 from tidelog.client.options import CLIENT_OPTIONS, CONSUMER_OPTIONS, PRODUCER_OPTIONS
 from tidelog.spark.pipelines.settings import InvalidSettings, Source, Value
 
@@ -113,8 +113,4 @@ async def _partitions(source: Source) -> dict[str, int]:
             pattern = re.compile(source.topic_pattern)
             names = tuple(one.name for one in await admin.list_topics(internal=False) if pattern.fullmatch(one.name))
         described = Admin.raise_any(await admin.describe_topics(names))
-    return {name: _count(topic) for name, topic in described.items()}
-
-
-def _count(topic: TopicDescription) -> int:
-    return len(topic.partitions)
+    return {name: len(topic.partitions) for name, topic in described.items()}

@@ -252,11 +252,6 @@ class Retries:
         self._since = 0.0
 
     @property
-    def in_a_row(self) -> int:
-        """Failures since the last progress."""
-        return self._failures
-
-    @property
     def bound_in_words(self) -> str:
         return "without an end" if self._bound.is_forever else f"for up to {self._bound}"
 

@@ -18,7 +18,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 _WATERMARK = re.compile(r"\S+\s+\d+\s+\w+")
 
-KINDS = ("transform", "mirror", "outbox", "sink-db")
 NO_PORT = -1
 TEN_MINUTES = Duration(600.0)
 
@@ -49,7 +48,7 @@ class Run:
 
     def problems(self) -> list[str]:
         if not _NAME.fullmatch(self.name):
-            return [f"name = {self.name!r}must be up to 100 letters, digits, '.', '_' and '-'"]
+            return [f"name = {self.name!r} must be up to 100 letters, digits, '.', '_' and '-'"]
         return []
 
     @property
@@ -187,7 +186,7 @@ class OutboxSection:
                 "transaction that inserts them"
             )
         if self.slot and not _SLOT.fullmatch(self.slot):
-            found.append(f"slot = {self.slot!r}must be up to 63 lower case letters, digits and '_'")
+            found.append(f"slot = {self.slot!r} must be up to 63 lower case letters, digits and '_'")
         return found
 
 
@@ -226,24 +225,27 @@ class MirrorRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transform:
+class _Settings:
+    """What each pipeline has."""
+
     run: Run
-    source: Source
-    query: Query
-    target: Target
-    value: Value = Value()
     spark: Spark = Spark()
     service: Service = Service()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mirror:
-    run: Run
+class Transform(_Settings):
+    source: Source
+    query: Query
+    target: Target
+    value: Value = Value()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mirror(_Settings):
     source: Source
     target: Target
     mirror: MirrorRules = MirrorRules()
-    spark: Spark = Spark()
-    service: Service = Service()
 
     def problems(self) -> list[str]:
         if self.target.topic:
@@ -256,14 +258,11 @@ class Mirror:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outbox:
+class Outbox(_Settings):
     """The slot of a pipeline is its own: what one reader has relayed, another one does not get any more."""
 
-    run: Run
     outbox: OutboxSection
     target: Target
-    spark: Spark = Spark()
-    service: Service = Service()
 
     def problems(self) -> list[str]:
         if self.target.topic:
@@ -277,13 +276,10 @@ class Outbox:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkDatabase:
-    run: Run
+class SinkDatabase(_Settings):
     source: Source
     database: TargetTable
     value: Value = Value()
-    spark: Spark = Spark()
-    service: Service = Service()
 
 
 Pipeline = Transform | Mirror | Outbox | SinkDatabase

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidelog.spark.databases.options import DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
+from tidelog.spark.databases.options import BESIDE, DELETE, EVENT, OFFSET, PARTITION, TOPIC, parse_sink_options
 from tidelog.spark.databases.sink import FORMAT, DatabaseSink
 from tidelog.spark.databases.store import Column, database_errors, open_database
 from tidelog.spark.pipelines.records import RECORD, header, parse_values, read_topics, starting_from
@@ -40,7 +40,7 @@ def plan_sink_db(session: SparkSession, pipeline: SinkDatabase) -> Job:
         options["startingFrom"] = starting
     records = parse_values(read_topics(session, pipeline.source, starting), pipeline.value)
     chosen = choose_columns(records, pipeline.database)
-    fields = [field for field in chosen.schema if not _beside(field.name)]
+    fields = [field for field in chosen.schema if field.name not in BESIDE]
     with database_errors(f"table {pipeline.database.table} cannot be prepared"):
         columns = [Column(name=field.name, type=field.dataType.simpleString()) for field in fields]
         database.prepare(columns, evolve=pipeline.database.evolve_table)
@@ -91,7 +91,3 @@ def _flattened(rows: DataFrame) -> DataFrame:
             for field in rows.schema
         )
     )
-
-
-def _beside(name: str) -> bool:
-    return name in (TOPIC, PARTITION, OFFSET, EVENT, DELETE)

@@ -46,12 +46,10 @@ def with_metrics(document: Mapping[str, Any], reports: Mapping[int, SinkReport])
     """A progress as Spark's JSON has it, with what is known of sources and sink filled in."""
     sources = []
     for source in document.get("sources") or ():
-        start, end, latest = (_text(source.get(name)) for name in ("startOffset", "endOffset", "latestOffset"))
-        described = describe_source(end, latest, start)
-        if described is None or not source.get("description", "").startswith(_PYTHON):
-            sources.append(source)
-            continue
-        sources.append({**source, "description": described, "metrics": source_metrics(end, latest)})
+        described = describe_source(source)
+        if described is not None and source.get("description", "").startswith(_PYTHON):
+            source = {**source, "description": described, "metrics": source_metrics(source)}
+        sources.append(source)
     filled = {**document, "sources": sources}
     report = reports.get(int(document["batchId"]))
     sink = document.get("sink")
@@ -139,8 +137,3 @@ class _Filling:
         """Which interface of Spark's this is, for its Python gateway."""
 
         implements = (_LISTENERS,)
-
-
-def _text(offsets: Any) -> str | None:
-    """Spark gives offsets as text inside of JSON, or as JSON."""
-    return offsets if offsets is None or isinstance(offsets, str) else json.dumps(offsets)

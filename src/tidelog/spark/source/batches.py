@@ -6,7 +6,9 @@ Which record batches a reader may see is decided in `tidelog.client.consumer.fet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -21,13 +23,15 @@ BYTES_PER_ARROW_BATCH = 8 * 1024 * 1024
 _EXPANSION = 8
 
 VisibleBatch = tuple[BatchHeader, memoryview]
+T = TypeVar("T")
 
 
 def arrow_batches(
     batches: Iterable[VisibleBatch], wanted: OffsetRange, *, include_headers: bool, check_crcs: bool
 ) -> Iterator[pa.RecordBatch]:
     """The records of the range, in as few Arrow batches as the bounds above allow."""
-    for group in _groups(batches, wanted):
+    inside = takewhile(lambda one: one[0].base_offset < wanted.end, batches)
+    for group in bounded_groups(inside, lambda one: one[0]):
         rows = records_to_arrow(
             wanted.partition.topic,
             wanted.partition.partition,
@@ -41,13 +45,13 @@ def arrow_batches(
             yield _without_empty_headers(rows) if include_headers else rows
 
 
-def _groups(batches: Iterable[VisibleBatch], wanted: OffsetRange) -> Iterator[list[VisibleBatch]]:
-    group: list[VisibleBatch] = []
+def bounded_groups(batches: Iterable[T], header_of: Callable[[T], BatchHeader]) -> Iterator[list[T]]:
+    """Record batches that become one Arrow batch each."""
+    group: list[T] = []
     rows = size = 0
-    for header, batch in batches:
-        if header.base_offset >= wanted.end:
-            break
-        group.append((header, batch))
+    for batch in batches:
+        header = header_of(batch)
+        group.append(batch)
         rows += header.record_count
         size += header.size * (_EXPANSION if header.compression else 1)
         if rows >= ROWS_PER_ARROW_BATCH or size >= BYTES_PER_ARROW_BATCH:
@@ -57,13 +61,15 @@ def _groups(batches: Iterable[VisibleBatch], wanted: OffsetRange) -> Iterator[li
         yield group
 
 
-def _without_empty_headers(rows: pa.RecordBatch) -> pa.RecordBatch:
+def null_if_empty(headers: pa.Array) -> pa.Array:
     """Spark's connector has null where a record has no headers, and not an empty list."""
     # Only here: it takes a worker a quarter of a second, and most read no headers.
     import pyarrow.compute as pc
 
-    place = rows.schema.get_field_index("headers")
-    headers = rows.column(place)
     some = pc.greater(pc.list_value_length(headers), 0)
-    column = pc.if_else(some, headers, pa.scalar(None, headers.type))
-    return rows.set_column(place, rows.schema.field(place), column)
+    return pc.if_else(some, headers, pa.scalar(None, headers.type))
+
+
+def _without_empty_headers(rows: pa.RecordBatch) -> pa.RecordBatch:
+    place = rows.schema.get_field_index("headers")
+    return rows.set_column(place, rows.schema.field(place), null_if_empty(rows.column(place)))

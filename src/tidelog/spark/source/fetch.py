@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import logging
 from collections.abc import Coroutine, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +26,8 @@ from tidelog.model.offset_times import EARLIEST
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
-from tidelog.spark.source.batches import arrow_batches
+from tidelog.spark.source.batches import VisibleBatch, arrow_batches
+from tidelog.spark.source.options import SourceOptions
 from tidelog.spark.source.ranges import OffsetRange
 
 logger = logging.getLogger(__name__)
@@ -57,65 +57,53 @@ class ReadTimedOut(Exception):
     """The records of a range did not come within kafkaConsumer.pollTimeoutMs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadTask:
-    """What a worker receives."""
+def read_range(wanted: OffsetRange, topic_id: Uuid, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+    """All records of the range, once, in order. Raises DataLost or ReadTimedOut.
 
-    wanted: OffsetRange
-    # The topic that the driver planned for; another one of the same name has other records.
-    topic_id: Uuid
-    consumer: Mapping[str, str]
-    include_headers: bool
-    fail_on_data_loss: bool
-    poll_timeout_ms: int
-
-
-def read_range(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """All records of the range, once, in order. Raises DataLost or ReadTimedOut."""
-    client = _client_for(task.consumer)
-    reading = _RangeReading(client, task)
+    `topic_id` is the topic that the driver planned for; another one of the same name has other records.
+    """
+    client = _client_for(options.consumer)
+    reading = _RangeReading(client, wanted, topic_id, options)
     try:
-        yield from _read(client, reading, task)
+        yield from _read(client, reading, wanted, options)
     except BaseException:
         # Also when Spark has seen enough: a reply that nobody waits for must not be the answer to the next task.
         _forget_client()
         raise
 
 
-def _read(client: _Client, reading: _RangeReading, task: ReadTask) -> Iterator[pa.RecordBatch]:
-    wanted = task.wanted
+def _read(
+    client: _Client, reading: _RangeReading, wanted: OffsetRange, options: SourceOptions
+) -> Iterator[pa.RecordBatch]:
     position = wanted.start
     pending = client.begin(reading.next_answer(position))
     while True:
         answer = client.finish(pending)
         if answer is None:
             return
+        rest = OffsetRange(partition=wanted.partition, start=position, end=wanted.end)
+        batches: list[VisibleBatch] = []
         if isinstance(answer, int):
             # Records before this offset are lost, and we may go on without them.
             position = answer
-            if position >= wanted.end:
-                return
-            pending = client.begin(reading.next_answer(position))
-            continue
-        fetched = _fetched(answer, position, task, client.config)
-        chunk = fetched.take_batches(_ALL)
-        rest = OffsetRange(partition=wanted.partition, start=position, end=wanted.end)
-        position = chunk.next_offset
+        else:
+            chunk = _fetched(answer, rest, client.config).take_batches(_ALL)
+            position, batches = chunk.next_offset, chunk.batches
         if position < wanted.end:
             pending = client.begin(reading.next_answer(position))
         yield from arrow_batches(
-            chunk.batches, rest, include_headers=task.include_headers, check_crcs=client.config.check_crcs
+            batches, rest, include_headers=options.include_headers, check_crcs=client.config.check_crcs
         )
         if position >= wanted.end:
             return
 
 
-def _fetched(answer: PartitionData, position: int, task: ReadTask, config: ConsumerConfig) -> FetchedPartition:
+def _fetched(answer: PartitionData, rest: OffsetRange, config: ConsumerConfig) -> FetchedPartition:
     assert answer.records is not None
     aborted = None
     if config.read_committed:
         aborted = [(one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()]
-    return FetchedPartition(task.wanted.partition, position, answer.records, aborted=aborted)
+    return FetchedPartition(rest.partition, rest.start, answer.records, aborted=aborted)
 
 
 class _Client:
@@ -152,16 +140,18 @@ _Answer = PartitionData | int | None
 class _RangeReading:
     """Fetches for one task, with all that can get in between."""
 
-    def __init__(self, client: _Client, task: ReadTask) -> None:
+    def __init__(self, client: _Client, wanted: OffsetRange, topic_id: Uuid, options: SourceOptions) -> None:
         self._cluster = client.cluster
         self._config = client.config
-        self._task = task
-        self._partition = task.wanted.partition
+        self._partition = wanted.partition
+        self._end = wanted.end
+        self._topic_id = topic_id
+        self._options = options
 
     async def next_answer(self, position: int) -> _Answer:
         """Ask until there are records, there can be none, or the time is up."""
         clock = self._cluster.clock
-        deadline = clock.monotonic_ms() + self._task.poll_timeout_ms
+        deadline = clock.monotonic_ms() + self._options.poll_timeout_ms
         failures = empty = 0
         while True:
             problem: Exception | None
@@ -177,7 +167,7 @@ class _RangeReading:
                 if answer.records:
                     return answer
                 empty += 1
-                if self._bound(answer) >= self._task.wanted.end and empty >= _EMPTY_REPLIES_THAT_MEAN_A_GAP:
+                if self._bound(answer) >= self._end and empty >= _EMPTY_REPLIES_THAT_MEAN_A_GAP:
                     return None
             else:
                 if isinstance(problem, ApiError) and problem.code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -206,7 +196,7 @@ class _RangeReading:
             code = cluster.metadata.topic_errors.get(partition.topic, ErrorCode.LEADER_NOT_AVAILABLE)
             return PartitionData(partition_index=partition.partition, error_code=code)
         known_id = cluster.metadata.topics[partition.topic].topic_id
-        if known_id != self._task.topic_id:
+        if known_id != self._topic_id:
             return PartitionData(partition_index=partition.partition, error_code=ErrorCode.INCONSISTENT_TOPIC_ID)
         request = FetchRequest(
             max_wait_ms=self._config.fetch_max_wait_ms,
@@ -252,7 +242,7 @@ class _RangeReading:
         found = (await list_offsets(self._cluster, {self._partition: EARLIEST})).get(self._partition)
         if found is None or isinstance(found, ApiError) or found.offset <= position:
             return None
-        until = min(found.offset, self._task.wanted.end)
+        until = min(found.offset, self._end)
         self._lost(f"partition {self._partition} begins at offset {found.offset}: {position} to {until - 1} are gone")
         return found.offset
 
@@ -262,18 +252,18 @@ class _RangeReading:
         found = metadata.topics.get(topic)
         if found is None:
             return metadata.topic_errors.get(topic) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return found.topic_id != self._task.topic_id
+        return found.topic_id != self._topic_id
 
     def _lost(self, what: str) -> None:
-        if self._task.fail_on_data_loss:
+        if self._options.fail_on_data_loss:
             raise DataLost(f"{what}. {INSTRUCTION}")
         logger.warning("%s. The query continues without them, since failOnDataLoss=false", what)
 
     def _timed_out(self, position: int, problem: Exception | None) -> ReadTimedOut:
         reason = f"; the last error: {problem}" if problem is not None else ""
         return ReadTimedOut(
-            f"the records from offset {position} to {self._task.wanted.end} of partition {self._partition} did not "
-            f"arrive within {self._task.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs){reason}"
+            f"the records from offset {position} to {self._end} of partition {self._partition} did not "
+            f"arrive within {self._options.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs){reason}"
         )
 
 

@@ -6,7 +6,7 @@ The options of the sink live with the sink. Spark gives names in lower case; peo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -19,7 +19,6 @@ from tidelog.spark.source.offsets import (
     AtTimestamp,
     AtTimestamps,
     Earliest,
-    InvalidOffsets,
     Latest,
     Place,
     parse_offsets,
@@ -28,6 +27,7 @@ from tidelog.spark.source.offsets import (
 )
 
 T = TypeVar("T")
+D = TypeVar("D", bound=int | None)
 
 KAFKA_PREFIX = "kafka."
 DEFAULT_GROUP_ID_PREFIX = "tidelog-spark-source"
@@ -181,8 +181,20 @@ def parse_duration_ms(text: str) -> int:
     """`15m`, `500ms`, `10s`; a number alone is milliseconds. Raises ValueError."""
     found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text.lower())
     if found is None or (found[2] or "ms") not in _UNITS_MS:
-        raise ValueError(f"{text!r} is not a duration, such as 500ms, 10s, 15m or 1h")
+        raise ValueError("it is not a duration, such as 500ms, 10s, 15m or 1h")
     return int(int(found[1]) * _UNITS_MS[found[2] or "ms"])
+
+
+def unknown_options(given: Iterable[str], known: Iterable[str], where: str) -> list[str]:
+    """One sentence for each name in lower case that is not among the known ones, with the nearest of them."""
+    by_lower = {name.lower(): name for name in known}
+    problems = []
+    for name in given:
+        if name not in by_lower:
+            nearest = nearest_name(name, by_lower)
+            suggestion = f"; did you mean {by_lower[nearest]}?" if nearest is not None else ""
+            problems.append(f"{name} is not an option of {where}{suggestion}")
+    return problems
 
 
 def _batch_problems(options: SourceOptions) -> list[str]:
@@ -242,55 +254,50 @@ class _OptionReading:
         value = self.text(name)
         if value is None or value.lower() in ("true", "false"):
             return default if value is None else value.lower() == "true"
-        self.problems.append(f"{name}={value}must be true or false")
+        self.problems.append(f"{name}={value} must be true or false")
         return default
 
-    def integer(self, name: str, *, least: int = 1, largest: int = _LARGEST_LONG) -> int | None:
+    def integer(self, name: str, default: D, *, least: int = 1, largest: int = _LARGEST_LONG) -> int | D:
         value = self.text(name)
         if value is None:
-            return None
+            return default
         if re.fullmatch(r"[+-]?\d+", value) is None or not least <= int(value) <= largest:
-            self.problems.append(f"{name}={value}must be a whole number from {least} to {largest}")
-            return None
+            self.problems.append(f"{name}={value} must be a whole number from {least} to {largest}")
+            return default
         return int(value)
 
     def finish(self, *, default_start: Place) -> SourceOptions:
-        self._check_names()
-        lowest, highest = self.integer("minOffsetsPerTrigger"), self.integer("maxOffsetsPerTrigger")
+        own = [name for name in self._given if not name.startswith(KAFKA_PREFIX)]
+        self.problems += unknown_options(own, SOURCE_OPTIONS, "the tidelog source")
+        lowest, highest = self.integer("minOffsetsPerTrigger", None), self.integer("maxOffsetsPerTrigger", None)
         if lowest is not None and highest is not None and lowest > highest:
             self.problems.append(
                 f"minOffsetsPerTrigger={lowest} is higher than maxOffsetsPerTrigger={highest}: no batch could be both"
             )
-        retries = self.integer("fetchOffset.numRetries", least=0, largest=_LARGEST_INT)
-        interval = self.integer("fetchOffset.retryIntervalMs", least=0)
-        options = {
-            "consumer": self._consumer(),
-            "selection": self._selection(),
-            "starting": self._place("starting", default_start),
-            "when_no_match": self._when_no_match(),
-            "ending": self._place("ending", Latest()),
-            "max_offsets_per_trigger": highest,
-            "min_offsets_per_trigger": lowest,
-            "max_trigger_delay_ms": self._max_trigger_delay_ms(),
-            "min_partitions": self.integer("minPartitions", largest=_LARGEST_INT),
-            "max_records_per_partition": self.integer("maxRecordsPerPartition"),
-            "fail_on_data_loss": self.boolean("failOnDataLoss", default=True),
-            "include_headers": self.boolean("includeHeaders", default=False),
-            "poll_timeout_ms": self.integer("kafkaConsumer.pollTimeoutMs") or DEFAULT_POLL_TIMEOUT_MS,
-            "fetch_offset_retries": DEFAULT_FETCH_OFFSET_RETRIES if retries is None else retries,
-            "fetch_offset_retry_interval_ms": DEFAULT_FETCH_OFFSET_RETRY_INTERVAL_MS if interval is None else interval,
-        }
+        options = SourceOptions(
+            consumer=self._consumer(),
+            selection=self._selection(),
+            starting=self._place("starting", default_start),
+            when_no_match=self._when_no_match(),
+            ending=self._place("ending", Latest()),
+            max_offsets_per_trigger=highest,
+            min_offsets_per_trigger=lowest,
+            max_trigger_delay_ms=self._parsed("maxTriggerDelay", parse_duration_ms, DEFAULT_MAX_TRIGGER_DELAY_MS),
+            min_partitions=self.integer("minPartitions", None, largest=_LARGEST_INT),
+            max_records_per_partition=self.integer("maxRecordsPerPartition", None),
+            fail_on_data_loss=self.boolean("failOnDataLoss", default=True),
+            include_headers=self.boolean("includeHeaders", default=False),
+            poll_timeout_ms=self.integer("kafkaConsumer.pollTimeoutMs", DEFAULT_POLL_TIMEOUT_MS),
+            fetch_offset_retries=self.integer(
+                "fetchOffset.numRetries", DEFAULT_FETCH_OFFSET_RETRIES, least=0, largest=_LARGEST_INT
+            ),
+            fetch_offset_retry_interval_ms=self.integer(
+                "fetchOffset.retryIntervalMs", DEFAULT_FETCH_OFFSET_RETRY_INTERVAL_MS, least=0
+            ),
+        )
         if self.problems:
             raise InvalidSourceOptions(*self.problems)
-        return SourceOptions(**options)  # type: ignore[arg-type]
-
-    def _check_names(self) -> None:
-        known = {name.lower(): name for name in SOURCE_OPTIONS}
-        for name in self._given:
-            if name not in known and not name.startswith(KAFKA_PREFIX):
-                nearest = nearest_name(name, known)
-                suggestion = f"; did you mean {known[nearest]}?" if nearest is not None else ""
-                self.problems.append(f"{name} is not an option of the tidelog source{suggestion}")
+        return options
 
     def _consumer(self) -> dict[str, str]:
         chosen = {
@@ -324,29 +331,28 @@ class _OptionReading:
         name = chosen[0]
         value = self.text(name) or ""
         if name == "assign":
-            return Partitions(partitions=self._parsed(name, value, parse_partitions) or frozenset())
+            return Partitions(partitions=self._parsed(name, parse_partitions, frozenset()))
         if name == "subscribePattern":
             if not value:
                 self.problems.append("subscribePattern is empty: no topic has such a name")
             try:
                 re.compile(value)
             except re.error as error:
-                self.problems.append(f"subscribePattern={value}is not a regular expression: {error}")
+                self.problems.append(f"subscribePattern={value} is not a regular expression: {error}")
             return TopicPattern(pattern=value)
         names = frozenset(part.strip() for part in value.split(",") if part.strip())
         if not names:
-            self.problems.append(f"subscribe={value}names no topic")
+            self.problems.append(f"subscribe={value} names no topic")
         return NamedTopics(names=names)
 
     def _place(self, which: Literal["starting", "ending"], default: Place) -> Place:
         """A time for all partitions counts more than times for each, and those more than offsets, as in Spark."""
-        timestamp = self.integer(f"{which}Timestamp", least=0)
+        timestamp = self.integer(f"{which}Timestamp", None, least=0)
         if timestamp is not None:
             return AtTimestamp(timestamp=timestamp)
         name = f"{which}OffsetsByTimestamp"
-        value = self.text(name)
-        if value is not None:
-            return AtTimestamps(timestamps=self._parsed(name, value, parse_timestamps) or {})
+        if self.text(name) is not None:
+            return AtTimestamps(timestamps=self._parsed(name, parse_timestamps, {}))
         name = f"{which}Offsets"
         value = self.text(name)
         if value is None:
@@ -357,29 +363,22 @@ class _OptionReading:
             case "latest":
                 return Latest()
             case _:
-                return AtOffsets(offsets=self._parsed(name, value, parse_offsets) or {})
+                return AtOffsets(offsets=self._parsed(name, parse_offsets, {}))
 
     def _when_no_match(self) -> Literal["error", "latest"]:
         value = (self.text("startingOffsetsByTimestampStrategy") or "error").lower()
         if value == "latest":
             return "latest"
         if value != "error":
-            self.problems.append(f"startingOffsetsByTimestampStrategy={value}must be error or latest")
+            self.problems.append(f"startingOffsetsByTimestampStrategy={value} must be error or latest")
         return "error"
 
-    def _max_trigger_delay_ms(self) -> int:
-        value = self.text("maxTriggerDelay")
+    def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        value = self.text(name)
         if value is None:
-            return DEFAULT_MAX_TRIGGER_DELAY_MS
-        try:
-            return parse_duration_ms(value)
-        except ValueError as error:
-            self.problems.append(f"maxTriggerDelay: {error}")
-            return DEFAULT_MAX_TRIGGER_DELAY_MS
-
-    def _parsed(self, name: str, value: str, parse: Callable[[str], T]) -> T | None:
+            return default
         try:
             return parse(value)
-        except InvalidOffsets as error:
+        except ValueError as error:
             self.problems.append(f"{name}={value}: {error}")
-            return None
+            return default

@@ -7,52 +7,46 @@ latest offsets, from which the same numbers follow.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
+from tidelog.model.ids import TopicPartition
 from tidelog.spark.source.offsets import PartitionOffsets, offsets_from_json
 from tidelog.spark.source.ranges import lag
 
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+def source_lag(source: Mapping[str, Any]) -> Mapping[TopicPartition, int] | None:
+    """How many records wait in each partition; None if the source tells no offsets of topics."""
+    read, known = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    return None if read is None or known is None else lag(read, known)
 
 
-def source_lag(progress: StreamingQueryProgress) -> list[dict[str, float]]:
-    """For each source of the query the names and numbers of Spark's connector; empty for those that tell no offsets."""
-    return [_behind(source.endOffset, source.latestOffset) for source in progress.sources]
-
-
-def source_metrics(end: str | None, latest: str | None) -> dict[str, str]:
+def source_metrics(source: Mapping[str, Any]) -> dict[str, str]:
     """As Spark's progress has metrics: the names of Spark's connector, and the lag of each partition."""
-    read, known = _offsets(end), _offsets(latest)
-    if read is None or known is None:
+    behind = source_lag(source)
+    if not behind:
         return {}
-    names = {name: f"{number:g}" for name, number in _behind(end, latest).items()}
-    return {**names, **{f"lag.{partition}": str(behind) for partition, behind in sorted(lag(read, known).items())}}
+    numbers = behind.values()
+    return {
+        "avgOffsetsBehindLatest": f"{sum(numbers) / len(numbers):g}",
+        "maxOffsetsBehindLatest": f"{max(numbers):g}",
+        "minOffsetsBehindLatest": f"{min(numbers):g}",
+        **{f"lag.{partition}": str(number) for partition, number in sorted(behind.items())},
+    }
 
 
-def describe_source(*offsets: str | None) -> str | None:
+def describe_source(source: Mapping[str, Any]) -> str | None:
     """`tidelog[orders, payments]`; None for offsets that are not those of topics."""
-    for text in offsets:
-        known = _offsets(text)
+    for name in ("endOffset", "latestOffset", "startOffset"):
+        known = _offsets(source.get(name))
         if known:
             return f"tidelog[{', '.join(sorted({partition.topic for partition in known}))}]"
     return None
 
 
-def _offsets(text: str | None) -> PartitionOffsets | None:
+def _offsets(given: Any) -> PartitionOffsets | None:
+    """Spark gives offsets as JSON, or as text of it. Those of other sources have other shapes."""
     try:
-        return offsets_from_json(json.loads(text or ""))
+        return offsets_from_json(json.loads(given) if isinstance(given, str) else given)
     except (ValueError, AttributeError, TypeError):
         return None
-
-
-def _behind(end: str | None, latest: str | None) -> dict[str, float]:
-    read, known = _offsets(end), _offsets(latest)
-    if read is None or not known:
-        return {}
-    numbers = lag(read, known).values()
-    return {
-        "avgOffsetsBehindLatest": sum(numbers) / len(numbers),
-        "maxOffsetsBehindLatest": float(max(numbers)),
-        "minOffsetsBehindLatest": float(min(numbers)),
-    }

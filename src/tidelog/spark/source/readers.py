@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.spark.source.cluster import Selected, SourceCluster, SourceProblem
-from tidelog.spark.source.fetch import INSTRUCTION, DataLost, ReadTask, read_range
+from tidelog.spark.source.fetch import INSTRUCTION, DataLost, read_range
 from tidelog.spark.source.offsets import PartitionOffsets, offsets_from_json, offsets_to_json
 from tidelog.spark.source.options import SourceOptions, batch_options, includes_headers, stream_options
 from tidelog.spark.source.ranges import OffsetRange, limit_offsets, new_offsets, plan_ranges, split_ranges
@@ -40,10 +41,6 @@ logger = logging.getLogger(__name__)
 SparkOffset = dict[str, dict[str, int]]
 
 
-def _columns(options: Mapping[str, str]) -> StructType:
-    return source_columns(include_headers=includes_headers(options))
-
-
 def batch_reader(options: Mapping[str, str], schema: StructType) -> BatchReader:
     _refuse_other_schema(options, schema)
     return BatchReader(batch_options(options))
@@ -55,23 +52,19 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
 
 
 def _refuse_other_schema(options: Mapping[str, str], schema: StructType) -> None:
-    if [field.name for field in schema] != [field.name for field in _columns(options)]:
+    if schema.names != source_columns(include_headers=includes_headers(options)).names:
         raise SourceProblem(
             "the tidelog source has fixed columns and takes no schema. Leave out `.schema(...)`, and decode key and "
             "value with DataFrame operations"
         )
 
 
+@dataclass
 class RangePartition(InputPartition):
-    """One range for one task."""
+    """One range for one task, and the topic that it was planned for."""
 
-    def __init__(self, task: ReadTask) -> None:
-        super().__init__(None)
-        self.task = task
-
-    def __repr__(self) -> str:
-        wanted = self.task.wanted
-        return f"RangePartition({wanted.partition} [{wanted.start}, {wanted.end}))"
+    wanted: OffsetRange
+    topic_id: Uuid
 
 
 @spoken
@@ -93,7 +86,7 @@ class BatchReader(DataSourceReader):
         return _tasks(ranges, options, selected.topic_ids)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _read(partition)
+        return _read(partition, self._options)
 
 
 @spoken
@@ -166,7 +159,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not self._topic_ids:
             # The first thing after a restart may be to run a batch that was planned before it.
             self._remember(self._ask.select(known={partition.topic for partition in begin}))
-        recreated = {topic for topic, offsets in self._recreated.items() if offsets == _of_topics(begin, (topic,))}
+        recreated = {topic for topic, offsets in self._recreated.items() if offsets == _of_topic(begin, topic)}
         unknown = {part for part in until if part not in begin or part.topic in recreated}
         there = {part for part in unknown if part.topic in self._topic_ids}
         if begin == self._initial and self._first_batch is None:
@@ -199,7 +192,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- and this one in workers ---------------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _read(partition)
+        return _read(partition, self._options)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -219,8 +212,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._report_loss(f"topic {topic!r} no longer exists")
         for topic in self._remember(selected):
             self._report_loss(f"topic {topic!r} was deleted and recreated")
-            self._recreated[topic] = _of_topics(begin, (topic,))
-        fresh = _without_topics(begin, self._recreated)
+            self._recreated[topic] = _of_topic(begin, topic)
+        fresh = {partition: offset for partition, offset in begin.items() if partition.topic not in self._recreated}
         latest = self._ask.latest_from(selected.partitions, fresh)
         if self._available_now:
             # What comes later is for the next run.
@@ -259,24 +252,14 @@ def _tasks(
     ranges: Sequence[OffsetRange], options: SourceOptions, topic_ids: Mapping[str, Uuid]
 ) -> list[InputPartition]:
     pieces = split_ranges(ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
-    return [
-        RangePartition(
-            ReadTask(
-                wanted=piece,
-                topic_id=topic_ids[piece.partition.topic],
-                consumer=dict(options.consumer),
-                include_headers=options.include_headers,
-                fail_on_data_loss=options.fail_on_data_loss,
-                poll_timeout_ms=options.poll_timeout_ms,
-            )
-        )
-        for piece in pieces
-    ]
+    return [RangePartition(piece, topic_ids[piece.partition.topic]) for piece in pieces]
 
 
-def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def _read(partition: InputPartition, options: SourceOptions) -> Iterator[pa.RecordBatch]:
     # Where there is nothing to read, Spark makes up a partition of its own.
-    return read_range(partition.task) if isinstance(partition, RangePartition) else iter(())
+    if isinstance(partition, RangePartition):
+        return read_range(partition.wanted, partition.topic_id, options)
+    return iter(())
 
 
 def _refuse_missing(topics: Collection[str]) -> None:
@@ -285,9 +268,5 @@ def _refuse_missing(topics: Collection[str]) -> None:
         raise SourceProblem(f"there is no topic {named}: create it first, or name another topic")
 
 
-def _of_topics(offsets: PartitionOffsets, topics: Collection[str]) -> PartitionOffsets:
-    return {partition: offset for partition, offset in offsets.items() if partition.topic in topics}
-
-
-def _without_topics(offsets: PartitionOffsets, topics: Collection[str]) -> PartitionOffsets:
-    return {partition: offset for partition, offset in offsets.items() if partition.topic not in topics}
+def _of_topic(offsets: PartitionOffsets, topic: str) -> PartitionOffsets:
+    return {partition: offset for partition, offset in offsets.items() if partition.topic == topic}

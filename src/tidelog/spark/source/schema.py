@@ -22,27 +22,18 @@ def source_schema(options: Mapping[str, str]) -> StructType:
 
 def source_columns(*, include_headers: bool) -> StructType:
     """What a row of the source looks like to Spark."""
-    from pyspark.sql.types import (
-        ArrayType,
-        BinaryType,
-        IntegerType,
-        LongType,
-        StringType,
-        StructField,
-        StructType,
-        TimestampType,
-    )
+    from pyspark.sql.types import ArrayType, StructType
 
-    fields = [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("timestampType", IntegerType()),
-    ]
+    columns = (
+        StructType()
+        .add("key", "binary")
+        .add("value", "binary")
+        .add("topic", "string")
+        .add("partition", "integer")
+        .add("offset", "long")
+        .add("timestamp", "timestamp")
+        .add("timestampType", "integer")
+    )
     if include_headers:
-        header = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-        fields.append(StructField("headers", ArrayType(header)))
-    return StructType(fields)
+        columns.add("headers", ArrayType(StructType().add("key", "string").add("value", "binary")))
+    return columns

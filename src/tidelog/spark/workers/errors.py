@@ -99,21 +99,11 @@ class RefusingReader(DataSourceStreamReader):
     def __init__(self, problem: Exception) -> None:
         self._problem = problem
 
-    def initialOffset(self) -> NoReturn:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         _show(self._problem)
 
-    def latestOffset(self, *_: Any) -> NoReturn:
-        # Spark 4.2 and newer give a start and a limit, and look at the signature for whether to do so.
-        _show(self._problem)
-
-    def getDefaultReadLimit(self) -> NoReturn:
-        _show(self._problem)
-
-    def partitions(self, start: Any, end: Any) -> NoReturn:
-        _show(self._problem)
-
-    def read(self, partition: Any) -> NoReturn:
-        _show(self._problem)
+    # Spark 4.2 and newer look at the signature for whether to give `latestOffset` a start and a limit: both will do.
+    initialOffset = latestOffset = getDefaultReadLimit = partitions = read = _refuse
 
 
 def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
