@@ -8,13 +8,13 @@ recommend, and the next query takes over where the database ends. The decisions 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from support.spark_models.sink_model import identity_between
 from support.spark_models.spark_model import (
     BEGIN,
     DONE,
-    Bounds,
     Checkpoint,
     Driver,
     Output,
@@ -56,32 +56,23 @@ class DatabaseState(NamedTuple):
     disasters: int
 
 
+@dataclass(eq=False, kw_only=True)
 class DatabaseModel(SparkModel[DatabaseState]):
     """The protocol as it is; each argument leaves a part of it out, or lets the world be worse."""
 
-    def __init__(
-        self,
-        bounds: Bounds = Bounds(),  # noqa: B008 - immutable
-        *,
-        decide: Decide = decide,
-        contents: int = 1,
-        checks_spans: bool = True,
-        remembers_starting: bool = True,
-    ) -> None:
-        super().__init__(bounds, contents)
-        self._decide = decide
-        self._checks_spans = checks_spans
-        self._remembers_starting = remembers_starting
+    decide: Decide = decide
+    checks_spans: bool = True
+    remembers_starting: bool = True
 
     def initial(self) -> Iterator[DatabaseState]:
-        checkpoint = new_checkpoint(self._bounds)
-        yield DatabaseState(checkpoint, None, (None, None), None, BEGIN, BEGIN, no_output(self._bounds), 0, 0)
+        checkpoint = new_checkpoint(self.bounds)
+        yield DatabaseState(checkpoint, None, (None, None), None, BEGIN, BEGIN, no_output(self.bounds), 0, 0)
 
     def _started(self, state: DatabaseState, run: int) -> tuple[str, Driver] | None:
         """Where a query begins that has no checkpoint, or repeats its first batch, is decided by the pipeline."""
         known = state.progress
         first = state.ends
-        if self._remembers_starting and known is not None and known.query_id == str(state.checkpoint.query):
+        if self.remembers_starting and known is not None and known.query_id == str(state.checkpoint.query):
             first = state.starting if known.batch == 0 else first
         driver = restarted(state.checkpoint, run, first)
         if driver is None:
@@ -95,7 +86,7 @@ class DatabaseModel(SparkModel[DatabaseState]):
         yield from super()._disasters(state)
         if state.checkpoint.begun is not None:
             disasters = state.disasters + 1
-            recreated = new_checkpoint(self._bounds, disasters)
+            recreated = new_checkpoint(self.bounds, disasters)
             yield Step("the checkpoint is deleted", state._replace(disasters=disasters, checkpoint=recreated))
 
     def _sink_steps(self, state: DatabaseState, slot: int, driver: Driver) -> Iterator[tuple[str, DatabaseState]]:
@@ -119,7 +110,7 @@ class DatabaseModel(SparkModel[DatabaseState]):
             progress=self.progress(driver),
             starting=driver.seen[1],
             ends=(ends[0], ends[1]),
-            output=written(state.output, driver.start, driver.end, self._bounds),
+            output=written(state.output, driver.start, driver.end, self.bounds),
         )
         yield f"writes batch {driver.batch}", with_driver(applied, slot, driver._replace(phase=DONE))
         yield f"writes batch {driver.batch}, and does not get the answer", with_driver(applied, slot, driver)
@@ -127,8 +118,8 @@ class DatabaseModel(SparkModel[DatabaseState]):
     def verdict(self, state: DatabaseState, driver: Driver) -> ProgressVerdict | None:
         """What is decided; None if the batch is refused."""
         try:
-            verdict = self._decide(state.progress, self._coming(driver))
-            if verdict is ProgressVerdict.APPLY and self._checks_spans:
+            verdict = self.decide(state.progress, self._coming(driver))
+            if verdict is ProgressVerdict.APPLY and self.checks_spans:
                 known = {("t", number): end for number, end in enumerate(state.ends)}
                 check_spans("p", spans_of(driver), known)
         except BatchRefused:
@@ -148,7 +139,7 @@ class DatabaseModel(SparkModel[DatabaseState]):
             driver.content,
             0,
             # Rows have their offsets, so that others are not the same by accident.
-            rows=len(rows_between(driver.start, driver.end, self._bounds)),
+            rows=len(rows_between(driver.start, driver.end, self.bounds)),
             reads_known=True,
         )
         return PipelineBatch(pipeline="p", query_id=str(driver.query), identity=identity, takes_over=driver.seen[0])

@@ -6,8 +6,10 @@ time, and learns what earlier ones did, is what `support.spark_models.sink_model
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from support.spark_models.database_model import DatabaseModel, DatabaseState, spans_of
-from support.spark_models.spark_model import Bounds, Driver
+from support.spark_models.spark_model import Driver
 
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.databases.progress import Progress
@@ -15,12 +17,12 @@ from tidelog.spark.databases.progress import ProgressVerdict as Written
 from tidelog.spark.mirror.progress import MirrorRefused, MirrorVerdict, Noted, Offsets, decide, is_last_batch
 
 
+@dataclass(eq=False, kw_only=True)
 class MirrorModel(DatabaseModel):
     """`checks_order` is whether a batch must be the next one, or only its offsets be new."""
 
-    def __init__(self, bounds: Bounds = Bounds(), *, checks_order: bool = True) -> None:  # noqa: B008 - immutable
-        super().__init__(bounds, remembers_starting=False)
-        self._checks_order = checks_order
+    remembers_starting: bool = False
+    checks_order: bool = True
 
     def verdict(self, state: DatabaseState, driver: Driver) -> Written | None:
         spans = {
@@ -30,10 +32,10 @@ class MirrorModel(DatabaseModel):
         committed = {TopicPartition("t", number): end for number, end in enumerate(state.ends) if end}
         try:
             last = None if state.progress is None else _noted(state.progress)
-            if self._checks_order and is_last_batch(_noted(self.progress(driver)), last, group="g"):
+            if self.checks_order and is_last_batch(_noted(self.progress(driver)), last, group="g"):
                 return Written.ALREADY_APPLIED
             if not spans:
-                return Written.APPLY if self._checks_order else Written.ALREADY_APPLIED
+                return Written.APPLY if self.checks_order else Written.ALREADY_APPLIED
             verdict = decide(driver.batch, spans, committed, group="g")
         except MirrorRefused:
             return None

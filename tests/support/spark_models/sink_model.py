@@ -8,6 +8,7 @@ when it did not. The checkpoint is copied, restored, and loses files at any time
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ from support.spark_models.spark_model import (
     BEGIN,
     DONE,
     READY,
-    Bounds,
     Checkpoint,
     Driver,
     Output,
@@ -67,6 +67,7 @@ def _right_decision(identity: BatchIdentity, note: Note | None) -> BatchDecision
     return decide(identity, note, group="g")
 
 
+@dataclass(eq=False, kw_only=True)
 class SinkModel(SparkModel[SinkState]):
     """The protocol as it is; each argument leaves a part of it out, or lets the world be worse.
 
@@ -74,27 +75,16 @@ class SinkModel(SparkModel[SinkState]):
     rows, and with 2 the same input different ones.
     """
 
-    def __init__(
-        self,
-        bounds: Bounds = Bounds(),  # noqa: B008 - immutable
-        *,
-        decide: Decide = _right_decision,
-        contents: int = 2,
-        reads_known: bool = True,
-        reads_when_planned: bool = True,
-        fences_before_reading: bool = True,
-        looks_at_checkpoint: bool = True,
-    ) -> None:
-        super().__init__(bounds, contents)
-        self._decide = decide
-        self._reads_known = reads_known
-        self._reads_when_planned = reads_when_planned
-        self._fences_before_reading = fences_before_reading
-        self._looks_at_checkpoint = looks_at_checkpoint
+    decide: Decide = _right_decision
+    contents: int = 2
+    reads_known: bool = True
+    reads_when_planned: bool = True
+    fences_before_reading: bool = True
+    looks_at_checkpoint: bool = True
 
     def initial(self) -> Iterator[SinkState]:
-        checkpoint = new_checkpoint(self._bounds)
-        yield SinkState(checkpoint, None, (None, None), None, no_output(self._bounds), 0, 0)
+        checkpoint = new_checkpoint(self.bounds)
+        yield SinkState(checkpoint, None, (None, None), None, no_output(self.bounds), 0, 0)
 
     def _started(self, state: SinkState, run: int) -> tuple[str, Driver] | None:
         driver = restarted(state.checkpoint, run)
@@ -105,19 +95,19 @@ class SinkModel(SparkModel[SinkState]):
             case phase if phase == READY:
                 yield from self._begin(state, slot, driver)
             case phase if phase == FENCED_OTHERS:
-                note = state.note if self._fences_before_reading else driver.seen
+                note = state.note if self.fences_before_reading else driver.seen
                 assert note is None or isinstance(note, Note)
                 yield self._concluded(state, slot, driver, note)
             case phase if phase == OPEN:
                 yield from self._end_transaction(state, slot, driver)
 
     def _begin(self, state: SinkState, slot: int, driver: Driver) -> Iterator[tuple[str, SinkState]]:
-        if self._looks_at_checkpoint:
+        if self.looks_at_checkpoint:
             checkpoint = state.checkpoint
             if overtaken(driver.batch, begun=checkpoint.begun, committed=checkpoint.committed) is not None:
                 yield "sees that another one has gone further, and stops", with_driver(state, slot, None)
                 return
-        if not self._fences_before_reading and driver.seen is None:
+        if not self.fences_before_reading and driver.seen is None:
             # Wrapped, because there may be none.
             yield "reads the note", with_driver(state, slot, driver._replace(seen=state.note or Note(batch=-1)))
             return
@@ -128,7 +118,7 @@ class SinkModel(SparkModel[SinkState]):
         yield "fences all others", with_driver(state._replace(drivers=(first, second)), slot, fencing)
 
     def _concluded(self, state: SinkState, slot: int, driver: Driver, note: Note | None) -> tuple[str, SinkState]:
-        decision = self._decide(self._identity(state, driver), note)
+        decision = self.decide(self._identity(state, driver), note)
         seen = "no note" if note is None else f"the note of micro-batch {note.batch}"
         if isinstance(decision, Publish):
             return f"sees {seen}, and sends its rows", with_driver(state, slot, driver._replace(phase=OPEN, seen=None))
@@ -145,14 +135,14 @@ class SinkModel(SparkModel[SinkState]):
             return
         yield "has its commit lost on the way", with_driver(state, slot, again)
         note = note_of(self._identity(state, driver), tasks=1)
-        output = written(state.output, driver.start, driver.end, self._bounds)
+        output = written(state.output, driver.start, driver.end, self.bounds)
         committed = state._replace(note=note, output=output)
         yield "commits", with_driver(committed, slot, driver._replace(phase=DONE, is_newest=False))
         yield "commits, and does not get the answer", with_driver(committed, slot, again)
 
     def _identity(self, state: SinkState, driver: Driver) -> BatchIdentity:
         start, end = driver.start, driver.end
-        if not self._reads_when_planned:
+        if not self.reads_when_planned:
             # What the files say by now.
             offsets = state.checkpoint.offsets
             end = offsets[driver.batch] or end
@@ -163,6 +153,6 @@ class SinkModel(SparkModel[SinkState]):
             end,
             driver.content,
             driver.run,
-            rows=len(rows_between(driver.start, driver.end, self._bounds)),
-            reads_known=self._reads_known,
+            rows=len(rows_between(driver.start, driver.end, self.bounds)),
+            reads_known=self.reads_known,
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tidelog.testing.exhaustive import Step
@@ -166,13 +167,14 @@ class SparkState(Hashable, Protocol):
 S = TypeVar("S", bound=SparkState)
 
 
+@dataclass(eq=False)
 class SparkModel(ABC, Generic[S]):
     """Two drivers at once and a checkpoint that is copied, restored and damaged; the models differ in their sinks."""
 
-    def __init__(self, bounds: Bounds, contents: int) -> None:
-        self._bounds = bounds
-        # How many different results a query may give for the same input.
-        self._contents = range(contents)
+    bounds: Bounds = Bounds()  # noqa: RUF009 - immutable
+    _: KW_ONLY
+    # How many different results a query may give for the same input.
+    contents: int = 1
 
     @abstractmethod
     def _started(self, state: S, run: int) -> tuple[str, Driver] | None:
@@ -183,7 +185,7 @@ class SparkModel(ABC, Generic[S]):
         """What a driver does between READY and DONE."""
 
     def problem(self, state: S) -> str | None:
-        return output_problem(state.output, state.drivers, self._bounds)
+        return output_problem(state.output, state.drivers, self.bounds)
 
     def steps(self, state: S) -> Iterator[Step[S]]:
         for slot, driver in enumerate(state.drivers):
@@ -192,11 +194,11 @@ class SparkModel(ABC, Generic[S]):
                 yield Step(f"{name} dies", with_driver(state, slot, None))
                 for what, after in self._driver_steps(state, slot, driver):
                     yield Step(f"{name} {what}", after)
-            elif state.starts < self._bounds.starts:
+            elif state.starts < self.bounds.starts:
                 yield from self._start(state, slot)
                 # The other slot is the same by another name.
                 break
-        if state.disasters < self._bounds.disasters:
+        if state.disasters < self.bounds.disasters:
             yield from self._disasters(state)
 
     def _start(self, state: S, slot: int) -> Iterator[Step[S]]:
@@ -204,7 +206,7 @@ class SparkModel(ABC, Generic[S]):
         started = self._started(state, run)
         if started is not None:
             what, driver = started
-            for content in self._contents if driver.phase == READY else (0,):
+            for content in range(self.contents) if driver.phase == READY else (0,):
                 yield Step(what, with_driver(changed(state, starts=run), slot, driver._replace(content=content)))
 
     def _disasters(self, state: S) -> Iterator[Step[S]]:
@@ -219,9 +221,9 @@ class SparkModel(ABC, Generic[S]):
 
     def _driver_steps(self, state: S, slot: int, driver: Driver) -> Iterator[tuple[str, S]]:
         if driver.phase == IDLE:
-            for what, planned, checkpoint in _plans(driver, state.checkpoint, self._bounds):
+            for what, planned, checkpoint in _plans(driver, state.checkpoint, self.bounds):
                 after = changed(state, checkpoint=checkpoint)
-                for content in self._contents if planned is not None else (0,):
+                for content in range(self.contents) if planned is not None else (0,):
                     yield what, with_driver(after, slot, planned and planned._replace(content=content))
         elif driver.phase == DONE:
             what, onwards, checkpoint = _committed(driver, state.checkpoint)

@@ -28,15 +28,10 @@ _NOTE = (
 _FORGET = "DELETE FROM tidelog_message_log WHERE consumer = {mark} AND received_at < {mark}"
 
 
-class Cursor(Protocol):
-    @property
-    def rowcount(self) -> int: ...
-
-
 class Connection(Protocol):
     """A connection of psycopg 3 or of sqlite3."""
 
-    def execute(self, query: Any, params: Any = ..., /) -> Cursor: ...
+    def execute(self, query: Any, params: Any = ..., /) -> Any: ...
 
 
 class MessageLog:
@@ -59,9 +54,9 @@ class MessageLog:
         Of two transactions that note the same event at once the second one waits here for the end of the first.
         """
         cursor = self._connection.execute(_NOTE.format(mark=self._mark), (self._consumer, str(event_id)))
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount == 1)
 
     def forget_before(self, moment: object) -> int:
         """Remove what was received before `moment`, to keep the table small. Returns how many."""
         cursor = self._connection.execute(_FORGET.format(mark=self._mark), (self._consumer, moment))
-        return cursor.rowcount
+        return int(cursor.rowcount)

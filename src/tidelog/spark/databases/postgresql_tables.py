@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from tidelog.spark.databases.evolution import postgresql_holds
-from tidelog.spark.databases.tables import Connection, SinkTables
+from tidelog.spark.databases.message_log import Connection
+from tidelog.spark.databases.tables import SinkTables
 
 _TYPES = {
     "bigint": "bigint",

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.spark.databases.evolution import sqlite_holds
+from tidelog.spark.databases.message_log import Connection
 from tidelog.spark.databases.options import DELETE, EVENT, ORIGIN, DatabaseSinkOptions, Mode, table_columns
 from tidelog.spark.databases.progress import PipelineBatch, ProgressVerdict
 from tidelog.spark.databases.store import Column, DatabaseProblem, SpanCounter, StagedRows, StoredState
-from tidelog.spark.databases.tables import Connection, SinkTables, quoted, quoted_list
+from tidelog.spark.databases.tables import SinkTables, quoted, quoted_list
 from tidelog.spark.sink.crash_points import crash_point
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from tidelog.spark.databases.evolution import plan_columns
-from tidelog.spark.databases.message_log import CREATE_LOG
+from tidelog.spark.databases.message_log import CREATE_LOG, Connection
 from tidelog.spark.databases.options import DatabaseSinkOptions, split_table
 from tidelog.spark.databases.progress import PipelineBatch, Progress, ProgressVerdict, check_spans, decide, merge_spans
 from tidelog.spark.databases.store import Column, DatabaseProblem, StagedRows, StoredState
@@ -31,12 +31,6 @@ _IDENTITY_COLUMNS = {
     "run": "text",
     "starting": "text",
 }
-
-
-class Connection(Protocol):
-    """A connection of psycopg 3 or of sqlite3."""
-
-    def execute(self, query: Any, params: Any = ..., /) -> Any: ...
 
 
 class SinkTables(ABC):
