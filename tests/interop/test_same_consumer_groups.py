@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from support.apache_kafka import running_apache_kafka
-from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 from support.tidelog_process import running_tidelog
 
@@ -446,13 +445,6 @@ async def test_a_live_group_changes_its_protocol_and_back(peers: tuple[Peer, Pee
     async def kind(peer: Peer) -> Any:
         reply = await peer.client.ask(ListGroupsRequest(), 5)
         return [(each.group_type.lower(), each.group_state) for each in reply.groups if each.group_id == group]
-
-    async def rebalancing(peer: Peer) -> Any:
-        """The conversion is one decision and the rebalance that it asks for the next; a listing may come in between."""
-        async with asyncio.timeout(HANG_SECONDS):
-            while (found := await kind(peer)) == [("classic", "Stable")]:
-                await asyncio.sleep(0.02)
-        return found
 
     async def members(peer: Peer) -> Any:
         (found,) = (await peer.client.ask(ConsumerGroupDescribeRequest(group_ids=[group]), 1)).groups

@@ -365,17 +365,14 @@ def classic_member_of_a_consumer_group_has_to_rejoin() -> Scene:
     return group_scene(driver, message, 4)
 
 
-def only_classic_members_are_left() -> Scene:
+def the_last_consumer_leaves_classic_members() -> Scene:
     driver, _ = _mixed_group()
-    driver.heartbeat_as("new", -1)
-    return group_timer_scene(driver)
+    return group_scene(driver, _consumer_heartbeat("new", -1), 1)
 
 
-def a_converted_group_has_to_rebalance() -> Scene:
+def an_administrator_takes_out_the_last_consumer() -> Scene:
     driver, _ = _mixed_group()
-    driver.heartbeat_as("new", -1)
-    driver.apply(driver.shard.on_time(driver.now))
-    return group_timer_scene(driver)
+    return group_scene(driver, LeaveGroupRequest(group_id=GROUP, members=[MemberIdentity(member_id="new")]), 5)
 
 
 # -- transactions ----------------------------------------------------------------------------------------------------

@@ -9,9 +9,23 @@ hundred thousand keys of which a decision touches one.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from copy import copy
+from typing import Any, TypeVar
 
 _CONTAINERS = (dict, set, list, Counter)
+
+T = TypeVar("T")
+
+
+def _attributes(owner: object) -> dict[str, Any]:
+    return {name: value.copy() if type(value) in _CONTAINERS else value for name, value in vars(owner).items()}
+
+
+def copied(owner: T) -> T:
+    """Another object that can be changed without changing the first."""
+    twin = copy(owner)
+    vars(twin).update(_attributes(owner))
+    return twin
 
 
 class Captured:
@@ -21,9 +35,7 @@ class Captured:
 
     def __init__(self, owner: object) -> None:
         self._owner = owner
-        self._attributes: dict[str, Any] = {
-            name: value.copy() if type(value) in _CONTAINERS else value for name, value in vars(owner).items()
-        }
+        self._attributes = _attributes(owner)
 
     def put_back(self) -> None:
         # The object itself stays the same: others may hold it.

@@ -101,6 +101,9 @@ def test_committed_offsets_survive_both_changes() -> None:
     assert wrong == ErrorCode.ILLEGAL_GENERATION
     assert driver.commit(9, member_id="new", generation=newcomer.epoch, version=8) == ErrorCode.UNSUPPORTED_VERSION
     newcomer.leave()
+    assert (group_type(driver), driver.state()) == ("classic", "PreparingRebalance"), "in one step"
+    driver.fail_over()
+    assert (group_type(driver), driver.state()) == ("classic", "PreparingRebalance"), "also from the log"
     run(driver, [member])
     assert group_type(driver) == "classic"
     assert driver.fetch() == (8, 0)

@@ -14,6 +14,7 @@ from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member, MemberProtocol, protocols_of, select_protocol
+from tidelog.coordinators.groups.migration import downgrade_if_due
 from tidelog.coordinators.groups.rebalance import complete_if_all_joined, rebalance
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.replies import joined, refused_join, response_members
@@ -35,6 +36,7 @@ def join(state: GroupTable, request: ShardRequest, message: JoinGroupRequest, no
     consumer_group = state.consumer.groups.get(message.group_id)
     if code is ErrorCode.NONE and consumer_group is not None and consumer_group.members:
         classic_members.join(state.consumer, consumer_group, request, message, now, draft)
+        downgrade_if_due(state, message.group_id, now, draft)
         return
     if code is ErrorCode.NONE and group is None and message.member_id:
         code = ErrorCode.UNKNOWN_MEMBER_ID

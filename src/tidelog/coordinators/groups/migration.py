@@ -4,8 +4,9 @@ Upgrade: the first member of the consumer protocol joins a classic group. All me
 generation becomes the group's epoch. From then on the coordinator assigns partitions, to classic members as well
 (`classic_members`).
 
-Downgrade: the last member of the consumer protocol has gone and only classic ones are left. They become a classic group
-that has no leader yet, which says that it has to rebalance: also to a coordinator that reads it from the log.
+Downgrade: the last member of the consumer protocol goes and only classic ones are left. In the same decision they
+become a classic group and begin to rebalance. Its record names no leader, which says to a coordinator that reads it
+from the log that nobody has shared out partitions among all members yet.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tidelog.coordinators.consumer_groups.member import (
     Profile,
 )
 from tidelog.coordinators.consumer_groups.requests import GroupRefusal
+from tidelog.coordinators.consumer_groups.state import ConsumerGroups
 from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, Topics, metadata_hash
 from tidelog.coordinators.decision import CoordinatorRecord, Moment, ShardDraft
@@ -34,10 +36,13 @@ from tidelog.coordinators.groups.embedded_protocol import (
 )
 from tidelog.coordinators.groups.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member, MemberProtocol, select_protocol
+from tidelog.coordinators.groups.rebalance import prepare_rebalance
 from tidelog.coordinators.groups.records import group_record, group_tombstone
 from tidelog.coordinators.groups.replies import refused_join
-from tidelog.coordinators.groups.state import GroupTable, MigrationTimer
+from tidelog.coordinators.groups.state import GroupTable
+from tidelog.coordinators.savepoint import copied
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -139,8 +144,20 @@ def _refusal(group: ClassicGroup, why: str) -> GroupRefusal:
 # Downgrade.
 
 
+def downgrade_if_due(state: GroupTable, group_id: str, now: Moment, draft: ShardDraft) -> None:
+    """If the decision so far lets no member of the consumer protocol stay, the downgrade becomes a part of it."""
+    group = state.consumer.groups.get(group_id)
+    if group is None or not any(isinstance(record.key, ConsumerGroupMemberMetadataKey) for record in draft.records):
+        return
+    afterwards = ConsumerGroups(state.consumer.settings, state.consumer.topics)
+    remaining = afterwards.groups[group_id] = copied(group)
+    for record in draft.records:
+        afterwards.replay(record)
+    downgrade(state, remaining, now, draft)
+
+
 def downgrade(state: GroupTable, group: ConsumerGroup, now: Moment, draft: ShardDraft) -> None:
-    """Make a classic group of a consumer group that only has classic members, if that is allowed."""
+    """Make a classic group of a consumer group that only has classic members, if that is allowed. It rebalances."""
     may_downgrade = state.settings.consumer.group_consumer_migration_policy.may_downgrade
     if not (group.only_classic_members and may_downgrade and len(group.members) <= state.settings.group_max_size):
         return
@@ -160,13 +177,12 @@ def downgrade(state: GroupTable, group: ConsumerGroup, now: Moment, draft: Shard
         draft.append(record)
     value = record_value(classic, members, leader=None, since_ms=now.wall_ms)
     draft.append(group_record(group.group_id, value))
-    # The record names one protocol of each member; replay finds the others here.
+    # The record names one protocol of each member, and nothing of the rebalance; replay finds the rest here.
     state.downgraded[group.group_id] = classic
+    classic.restore(value)
     for each in classic.members.values():
         state.renew_session(classic, each, now)
-    # Comes to nothing once the records are replayed; if the log does not take them, this is tried again.
-    retry_ms = state.settings.consumer.removal_retry_ms
-    state.timers.schedule(MigrationTimer(group.group_id), now.monotonic_ms + retry_ms)
+    prepare_rebalance(state, classic, now, draft)
 
 
 def _classic_member(member: ConsumerMember) -> Member:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup
+from tidelog.coordinators.groups.migration import downgrade_if_due
 from tidelog.coordinators.groups.rebalance import after_departure, complete_if_all_joined, drop_member
 from tidelog.coordinators.groups.state import GroupTable
 from tidelog.coordinators.groups.states import GroupState
@@ -51,6 +52,7 @@ def leave(state: GroupTable, request: ShardRequest, message: LeaveGroupRequest, 
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None and consumer_group.members:
         classic_members.leave(state.consumer, consumer_group, request, message, draft)
+        downgrade_if_due(state, message.group_id, now, draft)
         return
     several = request.version >= _SEVERAL_MEMBERS_FROM
     leaving = message.members if several else [MemberIdentity(member_id=message.member_id)]

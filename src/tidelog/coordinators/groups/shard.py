@@ -36,7 +36,6 @@ from tidelog.coordinators.groups.state import (
     GroupTable,
     GroupTimer,
     JoinTimer,
-    MigrationTimer,
     OffsetExpiryTimer,
     SessionTimer,
     SyncTimer,
@@ -64,9 +63,6 @@ from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponseG
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from tidelog.protocol.schema import Message
-
-# A deadline that has always passed.
-AT_ONCE = 0.0
 
 
 class GroupShard:
@@ -147,6 +143,7 @@ class GroupShard:
             self._firing = state.consumer.timers, member_timer
             self._savepoint.cover(member_timer.group_id)
             on_member_timer(state.consumer, member_timer, now, draft)
+            migration.downgrade_if_due(state, member_timer.group_id, now, draft)
         return draft.finish()
 
     def roll_back(self, now: Moment) -> None:
@@ -157,16 +154,18 @@ class GroupShard:
 
     def on_loaded(self, now: Moment) -> ShardDecision:
         """From now on members are expected to be heard from."""
-        self._begin(self._state.groups)
-        draft = ShardDraft()
         state = self._state
+        self._begin({**state.groups, **state.consumer.groups})
+        draft = ShardDraft()
         for group in state.groups.values():
             for member in group.members.values():
                 state.renew_session(group, member, now)
-            if len(group.members) > state.settings.group_max_size:
-                # The limit was lowered. A rebalance lets members commit before the last ones are left out.
+            # The limit may have been lowered: a rebalance lets members commit before the last ones are left out.
+            if group.was_downgraded or len(group.members) > state.settings.group_max_size:
                 prepare_rebalance(state, group, now, draft)
         state.consumer.on_loaded(now)
+        for consumer_group in state.consumer.groups.values():
+            migration.downgrade(state, consumer_group, now, draft)
         offset_expiry.schedule_expiry(state, now)
         return draft.finish()
 
@@ -192,6 +191,7 @@ class GroupShard:
         classic = None if message.group_id in state.consumer.groups else state.groups.get(message.group_id)
         if classic is None:
             heartbeat(state.consumer, request, message, now, draft)
+            migration.downgrade_if_due(state, message.group_id, now, draft)
         elif message.member_epoch != JOIN_EPOCH:
             draft.answer(request.token, refused(no_such_group(message.group_id)))
         elif classic.state is GroupState.EMPTY:
@@ -235,9 +235,6 @@ class GroupShard:
             offset_expiry.on_expiry_timer(self._state, now, draft)
             return
         self._savepoint.cover(timer.group_id)
-        if isinstance(timer, MigrationTimer):
-            self._migrate(timer, now, draft)
-            return
         group = self._state.groups.get(timer.group_id)
         if group is None:
             return
@@ -248,15 +245,6 @@ class GroupShard:
                 on_join_timer(self._state, group, now, draft)
             case SyncTimer():
                 on_sync_timer(self._state, group, timer.generation, now, draft)
-
-    def _migrate(self, timer: MigrationTimer, now: Moment, draft: ShardDraft) -> None:
-        state = self._state
-        consumer_group = state.consumer.groups.get(timer.group_id)
-        group = state.groups.get(timer.group_id)
-        if consumer_group is not None:
-            migration.downgrade(state, consumer_group, now, draft)
-        elif group is not None and group.was_downgraded:
-            prepare_rebalance(state, group, now, draft)
 
     # ------------------------------------------------------------------------------------------------------------
     # Replay: the only way in which durable state changes.
@@ -278,8 +266,6 @@ class GroupShard:
                     group = group or ClassicGroup(key.group, since_ms=value.current_state_timestamp)
                     self._state.groups[key.group] = group
                 group.restore(value)
-                if group.was_downgraded:
-                    self._state.timers.schedule(MigrationTimer(key.group), AT_ONCE)
                 # The last word counts, should both kinds be in the log.
                 self._state.consumer.groups.pop(key.group, None)
             case GroupMetadataKey() as key, None:
@@ -289,9 +275,6 @@ class GroupShard:
                 if value is not None:
                     # At most a group that only stood for offsets: nothing but their records spoke of it.
                     self._state.groups.pop(group_id, None)
-                group_left = self._state.consumer.groups.get(group_id)
-                if group_left is not None and group_left.only_classic_members:
-                    self._state.timers.schedule(MigrationTimer(group_id), AT_ONCE)
 
     def replay_marker(self, producer_id: int, *, commit: bool) -> None:
         """The transaction has ended: its offsets count from now on, or never did."""

@@ -34,19 +34,11 @@ class SyncTimer(NamedTuple):
     generation: int
 
 
-class MigrationTimer(NamedTuple):
-    """The group may have to become a classic one, or has become one and must rebalance. Due as soon as it is set."""
-
-    group_id: str
-    # Timers of several kinds are keys side by side, and equal tuples are equal keys.
-    nothing: None = None
-
-
 class OffsetExpiryTimer(NamedTuple):
     """The next look for expired offsets."""
 
 
-GroupTimer = SessionTimer | JoinTimer | SyncTimer | MigrationTimer | OffsetExpiryTimer
+GroupTimer = SessionTimer | JoinTimer | SyncTimer | OffsetExpiryTimer
 
 
 class GroupTable:
