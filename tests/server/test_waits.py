@@ -29,6 +29,7 @@ from tidelog.records.batch import parse_header
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.waits import FetchWait, OffsetWaits
+from tidelog.storage.log.log import Log
 
 READ_COMMITTED = 1
 # Far more than a test may take: a reply that comes by its time is one that comes too late.
@@ -105,14 +106,14 @@ async def test_what_happens_to_a_partition_while_the_others_are_read_ends_the_wa
 ) -> None:
     topic_id = await create_topic(client, "t", partitions=2)
     first, second = replica_of(broker, "t", 0), replica_of(broker, "t", 1)
-    read = Replica.read
+    read = Log.read
 
-    def read_and_disturb(self: Replica, *arguments: Any, **options: Any) -> Any:
-        if self is second and not first.log.log_end_offset:
+    def read_and_disturb(self: Log, *arguments: Any, **options: Any) -> Any:
+        if self is second.log and not first.log.log_end_offset:
             append(first, b"meanwhile")
         return read(self, *arguments, **options)
 
-    monkeypatch.setattr(Replica, "read", read_and_disturb)
+    monkeypatch.setattr(Log, "read", read_and_disturb)
     wire = Wire(broker.running.node)
     wire.send(fetch(topic_id, partitions=2))
     assert values(await answer(wire)) == [b"meanwhile"]
@@ -196,10 +197,10 @@ async def test_a_fetch_that_is_answered_at_once_leaves_no_wait_behind(
     assert values(wire.reply()) == [b"x"]
     assert waiting(first) == waiting(second) == 0
 
-    def fail(self: Replica, *arguments: Any, **options: Any) -> Any:
+    def fail(self: Log, *arguments: Any, **options: Any) -> Any:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(Replica, "read", fail)
+    monkeypatch.setattr(Log, "read", fail)
     monkeypatch.setattr("tidelog.server.fetching.sessions.FetchPlan.already_told", lambda *_: True)
     wire.send(fetch(topic_id, partitions=2))
     assert waiting(first) == waiting(second) == 0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.config.listeners import HostPort
 from tidelog.consensus.effects import Leadership
 from tidelog.controller.features import SUPPORTED_FEATURES
 from tidelog.metadata.image import ClusterImage
@@ -199,6 +200,12 @@ class _Basis:
     def broker_epoch(self) -> int:
         return self.lifecycle.broker_epoch
 
+    def address_of(self, broker_id: int) -> HostPort | None:
+        """Of the listener that brokers use among themselves."""
+        broker, listener = self.image().brokers.get(broker_id), self.live.config.inter_broker_listener_name
+        endpoint = None if broker is None or listener is None else broker.endpoint(listener)
+        return None if endpoint is None else HostPort(host=endpoint.host, port=endpoint.port)
+
 
 def compose_broker(
     config: BrokerConfig,
@@ -268,6 +275,7 @@ def _replication(basis: _Basis, placement: ReplicaPlacement, flusher: ReplicaFlu
         broker_epoch=basis.broker_epoch,
         live=basis.live,
         image=basis.image,
+        address_of=basis.address_of,
         clock=ports.clock,
         randomness=ports.randomness,
         network=ports.network,
@@ -311,7 +319,7 @@ def _coordinators(basis: _Basis, replicas: Replicas) -> _Coordinators:
         image=image,
         replicas=replicas,
         marker_appends=marker_appends,
-        other_brokers=other_brokers(live.config, image, ports.network),
+        other_brokers=other_brokers(live.config, image, ports.network, basis.address_of),
         producer_ids=producer_ids,
     )
     return _Coordinators(

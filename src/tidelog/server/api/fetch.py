@@ -340,7 +340,7 @@ def _read(
             if reader.is_follower
             else replica.past_emptied(wanted.fetch_offset, upper_bound=upper_bound)
         )
-        result = replica.read(offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        result = replica.log.read(offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
         if isinstance(result, OffsetOutOfRange):
             return _out_of_range(replica, wanted, reader)
         records = result.records

@@ -129,15 +129,12 @@ def _count(image: ClusterImage, topic: str, before_creation: int) -> int:
     return before_creation if found is None else len(found.partitions)
 
 
-def other_brokers(config: BrokerConfig, image: Callable[[], ClusterImage], network: Network) -> OtherBrokers:
-    """Reached over the listener that brokers use among themselves."""
-
-    def address_of(broker_id: int) -> HostPort | None:
-        broker = image().brokers.get(broker_id)
-        listener = config.inter_broker_listener_name
-        endpoint = None if broker is None or listener is None else broker.endpoint(listener)
-        return None if endpoint is None else HostPort(host=endpoint.host, port=endpoint.port)
-
+def other_brokers(
+    config: BrokerConfig,
+    image: Callable[[], ClusterImage],
+    network: Network,
+    address_of: Callable[[int], HostPort | None],
+) -> OtherBrokers:
     settings = ConnectionSettings(
         client_id=f"tidelog-transactions-{config.node_id}",
         connect_timeout_ms=config.socket_connection_setup_timeout_ms,

@@ -38,15 +38,16 @@ class Peers:
 
     async def ask(self, node_id: int, request: Message, expected: type[R], timeout_ms: float | None = None) -> R:
         """Raises ConnectionProblem or UnsupportedByBroker."""
-        connection = await self._connection(node_id)
+        connection = await self.connect(node_id)
         return await connection.request(request, expected, timeout_ms=timeout_ms)
 
-    async def _connection(self, node_id: int) -> ClientConnection:
+    async def connect(self, node_id: int) -> ClientConnection:
+        """The connection that there is, or a new one where that has ended. Raises ConnectionProblem."""
         lock = self._opening.setdefault(node_id, asyncio.Lock())
         async with lock:
             address = self.address_of(node_id)
             if address is None:
-                raise CannotConnect(f"there is no address for node {node_id}")
+                raise CannotConnect(f"node {node_id} is not registered with an address for other nodes")
             known = self._connections.get(node_id)
             if known is not None and not known[1].closed and known[0] == address:
                 return known[1]

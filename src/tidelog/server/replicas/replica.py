@@ -29,7 +29,7 @@ from tidelog.server.observability.logs import STATE_CHANGE_LOGGER
 from tidelog.server.replicas.waits import FetchWaits, OffsetWaits
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.reader import past_emptied
-from tidelog.storage.log.results import AppendRefusal, AppendResult, OffsetOutOfRange, ReadResult
+from tidelog.storage.log.results import AppendRefusal, AppendResult
 
 logger = logging.getLogger(__name__)
 state_change_logger = logging.getLogger(STATE_CHANGE_LOGGER)
@@ -116,7 +116,7 @@ class Replica:
             if partition.partition_epoch > self.partition_epoch:
                 progress.change_replicas(partition.replicas)
                 self.confirm_in_sync(partition.isr, partition.partition_epoch)
-        if progress.record_append(self.log.flushed_end_offset, now_ms=self._now_ms()):
+        if progress.record_append(self.log.flushed_end_offset, now_ms=self.monotonic_ms()):
             self._watermark_moved()
         if self.log.flushed_end_offset < self.log.log_end_offset:
             self.flush_wanted(self)
@@ -130,26 +130,18 @@ class Replica:
             in_sync=partition.isr,
             log_end_offset=end,
             high_watermark=min(self.log.high_watermark, end),
-            now_ms=self._now_ms(),
+            now_ms=self.monotonic_ms(),
             min_in_sync=rules.min_in_sync,
             max_lag_ms=rules.max_lag_ms,
             eligible=rules.eligible,
         )
         # From here on every record is of the new epoch, which is what followers find divergence with (KIP-101).
         self.log.assign_leader_epoch(partition.leader_epoch)
-        state_change_logger.info(
-            "[Broker id=%d] Leader %s starts at leader epoch %d from offset %d with high watermark %d ISR [%s] "
-            "addingReplicas [%s] removingReplicas [%s]. Previous leader epoch was %d.",
-            self.broker_id,
-            self.topic_partition,
-            partition.leader_epoch,
-            end,
-            self.log.high_watermark,
-            ",".join(map(str, partition.isr)),
-            ",".join(map(str, partition.adding_replicas)),
-            ",".join(map(str, partition.removing_replicas)),
-            self.leader_epoch,
+        members = (
+            f" ISR [{_listed(partition.isr)}] addingReplicas [{_listed(partition.adding_replicas)}] "
+            f"removingReplicas [{_listed(partition.removing_replicas)}]"
         )
+        self._log_start("Leader", partition, members)
         self._take_over(partition)
         # Followers of the epoch before learn of the new one.
         self.wake_readers()
@@ -161,18 +153,24 @@ class Replica:
             self.partition_epoch = partition.partition_epoch
             return
         if partition.leader_epoch != self.leader_epoch:
-            state_change_logger.info(
-                "[Broker id=%d] Follower %s starts at leader epoch %d from offset %d with high watermark %d. "
-                "Previous leader epoch was %d.",
-                self.broker_id,
-                self.topic_partition,
-                partition.leader_epoch,
-                self.log.log_end_offset,
-                self.log.high_watermark,
-                self.leader_epoch,
-            )
+            self._log_start("Follower", partition)
         self._take_over(partition)
         self._stop_leading(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def _log_start(self, role: str, partition: PartitionImage, members: str = "") -> None:
+        """As Kafka's state change log has it."""
+        state_change_logger.info(
+            "[Broker id=%d] %s %s starts at leader epoch %d from offset %d with high watermark %d%s. "
+            "Previous leader epoch was %d.",
+            self.broker_id,
+            role,
+            self.topic_partition,
+            partition.leader_epoch,
+            self.log.log_end_offset,
+            self.log.high_watermark,
+            members,
+            self.leader_epoch,
+        )
 
     def stop(self, reason: ErrorCode) -> None:
         """The replica is not to be used any more: those who wait are notified or look again."""
@@ -222,7 +220,7 @@ class Replica:
             broker_id,
             fetch_offset=fetch_offset,
             log_start_offset=log_start_offset,
-            now_ms=self._now_ms(),
+            now_ms=self.monotonic_ms(),
             broker_epoch=broker_epoch,
         ):
             self._watermark_moved()
@@ -230,45 +228,20 @@ class Replica:
 
     def reconsider_watermark(self) -> None:
         """Time has passed, or brokers have died: a follower that was waited for may not be any more."""
-        if self.progress is not None and self.progress.reconsider(self._now_ms()):
+        if self.progress is not None and self.progress.reconsider(self.monotonic_ms()):
             self._watermark_moved()
 
-    def propose_joining(self) -> bool:
-        """Propose the set with the followers that have caught up. Whether there is a new proposal."""
-        progress = self.progress
-        joining = progress.joining() if progress is not None else None
-        if progress is None or not joining:
-            return False
-        self._propose(progress, progress.in_sync | joining)
-        return True
-
-    def propose_without_lagging(self) -> bool:
-        """Propose the set without the followers that lag. Whether there is a new proposal."""
-        progress = self.progress
-        if progress is None:
-            return False
-        self.reconsider_watermark()
-        lagging = progress.lagging(self._now_ms())
-        if not lagging:
-            return False
-        logger.info(
-            "%s: %s are out of sync with the end offset %d and the high watermark %d",
-            self.topic_partition,
-            sorted(lagging),
-            progress.log_end_offset,
-            progress.high_watermark,
-        )
-        self._propose(progress, progress.in_sync - lagging)
-        return True
-
-    def _propose(self, progress: PartitionProgress, in_sync: frozenset[int]) -> None:
-        progress.propose(in_sync)
+    def propose(self, in_sync: frozenset[int]) -> InSyncProposal:
+        """Ask the controller for this set; until it has decided, the larger one of both counts. Only for the leader."""
+        assert self.progress is not None
+        self.progress.propose(in_sync)
         self.proposal = InSyncProposal(
             in_sync=tuple(sorted(in_sync)),
-            broker_epochs=progress.broker_epochs(in_sync),
+            broker_epochs=self.progress.broker_epochs(in_sync),
             leader_epoch=self.leader_epoch,
             partition_epoch=self.partition_epoch,
         )
+        return self.proposal
 
     def confirm_in_sync(self, in_sync: Sequence[int], partition_epoch: int) -> None:
         """The controller has recorded this set. Whatever was proposed before is decided by that."""
@@ -278,12 +251,12 @@ class Replica:
         before = progress.in_sync
         self.partition_epoch = partition_epoch
         self.proposal = None
-        moved = progress.confirm(in_sync, self._now_ms())
+        moved = progress.confirm(in_sync, self.monotonic_ms())
         if progress.in_sync != before:
             logger.info(
                 "%s: ISR updated to %s%s",
                 self.topic_partition,
-                ",".join(map(str, in_sync)),
+                _listed(in_sync),
                 "" if progress.has_enough_in_sync else " (under-min-isr)",
             )
         if moved:
@@ -336,7 +309,7 @@ class Replica:
         )
         if self.log.log_end_offset != end_before:
             flushed = self.log.flushed_end_offset
-            if progress.record_append(flushed, now_ms=self._now_ms()):
+            if progress.record_append(flushed, now_ms=self.monotonic_ms()):
                 self._watermark_moved(len(data))
             if flushed != self.log.log_end_offset:
                 self.flush_wanted(self)
@@ -348,7 +321,7 @@ class Replica:
     def flushed(self) -> None:
         """More of the log is on the device: what waited for that may be told now."""
         progress = self.progress
-        if progress is not None and progress.record_append(self.log.flushed_end_offset, now_ms=self._now_ms()):
+        if progress is not None and progress.record_append(self.log.flushed_end_offset, now_ms=self.monotonic_ms()):
             self._watermark_moved()
 
     def append_fetched(self, records: Buffer, *, leader_high_watermark: int, leader_log_start: int) -> None:
@@ -442,13 +415,6 @@ class Replica:
             return self.log.last_stable_offset
         return self.log.high_watermark
 
-    def read(
-        self, offset: int, *, max_bytes: int, upper_bound: int, min_one_batch: bool
-    ) -> ReadResult | OffsetOutOfRange:
-        """Undecoded batches from the one that holds `offset`, below `upper_bound`. Raises StorageFailure and, where
-        the log is damaged, CorruptBatch."""
-        return self.log.read(offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
-
     def past_emptied(self, offset: int, *, upper_bound: int) -> int:
         """Where to read for somebody who wants the records from `offset` on; followers want the batches."""
         log = self.log
@@ -470,6 +436,10 @@ class Replica:
             ends = progress.high_watermark <= high_watermark and progress.log_end_offset <= log.log_end_offset
             require(ends, log, "the leader promises no more than its log has", mark=progress.high_watermark)
 
-    def _now_ms(self) -> int:
+    def monotonic_ms(self) -> int:
         """For lags: a clock that is set must not make all followers look late."""
         return int(self.clock.monotonic_ms())
+
+
+def _listed(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers))

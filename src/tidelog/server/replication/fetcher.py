@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tidelog.metadata.image import ClusterImage, Endpoint
+from tidelog.config.listeners import HostPort
+from tidelog.metadata.image import ClusterImage
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import (
-    CannotConnect,
     ClientConnection,
     ConnectionLost,
     ConnectionProblem,
     ConnectionSettings,
     UnsupportedByBroker,
-    open_connection,
 )
 from tidelog.network.port import Network
 from tidelog.protocol.messages.fetch_request import (
@@ -35,6 +34,7 @@ from tidelog.protocol.messages.fetch_request import (
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.quorum.peers import Peers
 from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
@@ -89,6 +89,7 @@ class Following:
     broker_epoch: Callable[[], int]
     live: LiveConfig
     image: Callable[[], ClusterImage]
+    address_of: Callable[[int], HostPort | None]
     clock: Clock
     randomness: Randomness
     network: Network
@@ -109,8 +110,17 @@ class LeaderFetcher:
         self._throttles = following.throttles
         self._followed: dict[Replica, _Followed] = {}
         self._changed = asyncio.Event()
+        config = following.live.config
+        connection_settings = ConnectionSettings(
+            client_id=f"broker-{following.broker_id}-fetcher-{leader_id}",
+            connect_timeout_ms=config.socket_connection_setup_timeout_ms,
+            request_timeout_ms=config.replica_socket_timeout_ms,
+            # The first batch is sent whole even if it alone is above the limit (KIP-74); none is larger than the
+            # request that brought it.
+            max_frame_bytes=config.replica_fetch_response_max_bytes + config.socket_request_max_bytes,
+        )
+        self._peers = Peers(following.network, following.address_of, connection_settings)
         self._connection: ClientConnection | None = None
-        self._connected_to: Endpoint | None = None
         self._session: FollowerSession[Key, _Asked] = FollowerSession()
         self._outage = False
         self._task: asyncio.Task[None] | None = None
@@ -255,37 +265,15 @@ class LeaderFetcher:
     # -- the connection ------------------------------------------------------------------------------------------
 
     async def _connect(self) -> ClientConnection:
-        """Raises CannotConnect."""
-        broker = self._following.image().brokers.get(self.leader_id)
-        listener = self._live.config.inter_broker_listener_name
-        endpoint = None if broker is None or listener is None else broker.endpoint(listener)
-        if endpoint is None:
-            raise CannotConnect(f"broker {self.leader_id} is not registered with a listener {listener}")
-        connection = self._connection
-        if connection is not None and not connection.closed and endpoint == self._connected_to:
-            return connection
-        self._disconnect()
-        config = self._live.config
-        self._connection = await open_connection(
-            self._following.network,
-            endpoint.host,
-            endpoint.port,
-            ConnectionSettings(
-                client_id=f"broker-{self._following.broker_id}-fetcher-{self.leader_id}",
-                connect_timeout_ms=config.socket_connection_setup_timeout_ms,
-                request_timeout_ms=config.replica_socket_timeout_ms,
-                # The first batch is sent whole even if it alone is above the limit (KIP-74); none is larger than
-                # the request that brought it.
-                max_frame_bytes=config.replica_fetch_response_max_bytes + config.socket_request_max_bytes,
-            ),
-        )
-        self._connected_to = endpoint
-        return self._connection
+        """Raises ConnectionProblem."""
+        connection = await self._peers.connect(self.leader_id)
+        if connection is not self._connection:
+            self._connection = connection
+            self._session.reset()
+        return connection
 
     def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._peers.close()
         self._session.reset()
 
     def _report_outage(self, problem: Exception) -> None:

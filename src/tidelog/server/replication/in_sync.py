@@ -65,25 +65,40 @@ class InSyncSets:
     def follower_fetched(self, replica: Replica, broker_id: int) -> None:
         """After each fetch of a follower: it may have caught up."""
         progress = replica.progress
-        if progress is not None and progress.may_join(broker_id) and replica.propose_joining():
-            self._submit(replica)
+        if progress is not None and progress.may_join(broker_id):
+            self._propose_joining(replica)
 
     def drop_lagging(self, replicas: Iterable[Replica]) -> None:
         """At intervals: followers that have not had everything for replica.lag.time.max.ms leave."""
         for replica in replicas:
-            if replica.propose_without_lagging():
-                self._submit(replica)
+            replica.reconsider_watermark()
+            progress = replica.progress
+            lagging = None if progress is None else progress.lagging(replica.monotonic_ms())
+            if progress is None or not lagging:
+                continue
+            logger.info(
+                "%s: %s are out of sync with the end offset %d and the high watermark %d",
+                replica.topic_partition,
+                sorted(lagging),
+                progress.log_end_offset,
+                progress.high_watermark,
+            )
+            self._propose(replica, progress.in_sync - lagging)
 
     def reconsider(self, replicas: Iterable[Replica]) -> None:
         """Brokers were fenced or unfenced: whom to wait for, and who may join, has to be looked at again."""
         for replica in replicas:
             replica.reconsider_watermark()
-            if replica.propose_joining():
-                self._submit(replica)
+            self._propose_joining(replica)
 
-    def _submit(self, replica: Replica) -> None:
-        assert replica.proposal is not None
-        self._open[replica] = replica.proposal
+    def _propose_joining(self, replica: Replica) -> None:
+        progress = replica.progress
+        joining = None if progress is None else progress.joining()
+        if progress is not None and joining:
+            self._propose(replica, progress.in_sync | joining)
+
+    def _propose(self, replica: Replica, in_sync: frozenset[int]) -> None:
+        self._open[replica] = replica.propose(in_sync)
         self._work.set()
 
     async def run(self) -> None:
@@ -141,8 +156,8 @@ class InSyncSets:
                 continue
             self._forget(replica, sent[key])
             # Somebody else may have caught up while this was being decided.
-            if (answer is None or not answer.error_code) and replica.propose_joining():
-                self._submit(replica)
+            if answer is None or not answer.error_code:
+                self._propose_joining(replica)
         return complete
 
     def _forget(self, replica: Replica, proposal: InSyncProposal) -> None:
