@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.schema import Message
 
-Reply = TypeVar("Reply")
+Reply = TypeVar("Reply", covariant=True)
 
 # One request may not fill the metadata log, or the memory, of every node. Apache Kafka has the same bound.
 MAX_RECORDS_PER_REQUEST = 10_000

@@ -100,7 +100,7 @@ def compose_control(
         clock=ports.clock,
         randomness=ports.randomness,
         memory=ElectionMemory(settings=quorum_settings, log=log, filesystem=ports.filesystem),
-        state_machine=metadata,
+        metadata=metadata,
         leadership_changed=leadership_changed,
         heard=heard,
         failed=failed,

@@ -12,6 +12,7 @@ from support.extreme_values import Hostile
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.controller.bootstrap import INITIAL_FEATURES, bootstrap_records
+from tidelog.controller.decision import Decision
 from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ApiError, ErrorCode
@@ -113,7 +114,8 @@ def test_a_decision_that_raises_or_cannot_be_replayed_is_an_error_of_its_request
     controller = controller_of(cluster())
     twice = TopicRecord(name="t", topic_id=TOPIC_ID)
     too_large = PartitionRecord(topic_id=TOPIC_ID, partition_id=1 << 40)
-    for records in ([twice], [too_large]):
+    for record in (twice, too_large):
+        decision = Decision(records=(record,), reply=None)
         with pytest.raises(ApiError) as refused:
-            controller._checked(lambda image, made=records: SimpleNamespace(records=made, reply=None))  # type: ignore[misc]
+            controller._checked(partial(lambda decided, image: decided, decision))
         assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from tidelog.controller.automatic import automatic_topic
 from tidelog.metadata.image import ClusterImage
@@ -24,16 +25,16 @@ logger = logging.getLogger(__name__)
 MAX_BEING_CREATED = 1000
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class TopicsOnDemand:
     """Creates topics behind the replies that told that they are missing; each name once at a time."""
 
-    def __init__(self, *, live: LiveConfig, image: Callable[[], ClusterImage], controller: ControllerChannel) -> None:
-        self._live = live
-        self._image = image
-        self._controller = controller
-        self._being_created: set[str] = set()
-        # In the order in which they began, so that a simulation ends them in the same order every time.
-        self._tasks: dict[asyncio.Task[None], None] = {}
+    live: LiveConfig
+    image: Callable[[], ClusterImage]
+    controller: ControllerChannel
+    _being_created: set[str] = field(default_factory=set, init=False)
+    # In the order in which they began, so that a simulation ends them in the same order every time.
+    _tasks: dict[asyncio.Task[None], None] = field(default_factory=dict, init=False)
 
     def create(self, names: Iterable[str]) -> None:
         """Begin to create those that are not being created already."""
@@ -60,10 +61,10 @@ class TopicsOnDemand:
 
     async def create_missing(self, names: list[str]) -> dict[str, ErrorCode]:
         """Create these topics as the configuration says; the errors of those that cannot be. Raises ApiError."""
-        wanted = [automatic_topic(name, self._live.config) for name in names if name not in self._image().topics]
+        wanted = [automatic_topic(name, self.live.config) for name in names if name not in self.image().topics]
         if not wanted:
             return {}
-        response = await self._controller.ask(CreateTopicsRequest(topics=wanted), CreateTopicsResponse)
+        response = await self.controller.ask(CreateTopicsRequest(topics=wanted), CreateTopicsResponse)
         failed = {}
         for result in response.topics:
             if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:

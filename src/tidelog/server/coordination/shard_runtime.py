@@ -83,15 +83,13 @@ class ShardOwner(ABC, Generic[S]):
         return
 
 
+@dataclass(slots=True)
 class _WaitingRequest:
     """A request without an answer yet. The future is made if its own decision does not answer it."""
 
-    __slots__ = ("answer", "future", "request")
-
-    def __init__(self, request: ShardRequest) -> None:
-        self.request = request
-        self.answer: Message | None = None
-        self.future: asyncio.Future[Message] | None = None
+    request: ShardRequest
+    answer: Message | None = None
+    future: asyncio.Future[Message] | None = None
 
 
 class ShardRuntime(Generic[S]):

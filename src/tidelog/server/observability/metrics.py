@@ -7,6 +7,7 @@ their numbers. Label children are looked up once and kept: that lookup costs mor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -23,13 +24,12 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Counter(
-            "tidelog_requests", "Requests that were answered", ["api", "version"], registry=self.registry
+        counter = partial(Counter, registry=self.registry)
+        self._requests = counter("tidelog_requests", "Requests that were answered", ["api", "version"])
+        self._request_bytes = counter(
+            "tidelog_request_bytes", "Bytes of requests, without their length prefix", ["api"]
         )
-        self._request_bytes = Counter(
-            "tidelog_request_bytes", "Bytes of requests, without their length prefix", ["api"], registry=self.registry
-        )
-        self._response_bytes = Counter("tidelog_response_bytes", "Bytes of replies", ["api"], registry=self.registry)
+        self._response_bytes = counter("tidelog_response_bytes", "Bytes of replies", ["api"])
         self._latency = Histogram(
             "tidelog_request_seconds",
             "Time from a request's arrival to its reply, waiting included",
@@ -37,21 +37,10 @@ class Metrics:
             buckets=_LATENCY_BUCKETS,
             registry=self.registry,
         )
-        self._errors = Counter(
-            "tidelog_errors",
-            "Errors in replies, by type (Kafka's ErrorsPerSec)",
-            ["api", "error"],
-            registry=self.registry,
-        )
-        self._refused_connections = Counter(
-            "tidelog_refused_connections", "Connections that were refused", ["reason"], registry=self.registry
-        )
-        self._log_failures = Counter(
-            "tidelog_storage_failures", "Failures of the disk that took replicas offline", registry=self.registry
-        )
-        self._full_disks = Counter(
-            "tidelog_disk_full", "Writes that were refused because there was no room", registry=self.registry
-        )
+        self._errors = counter("tidelog_errors", "Errors in replies, by type (Kafka's ErrorsPerSec)", ["api", "error"])
+        self._refused_connections = counter("tidelog_refused_connections", "Connections that were refused", ["reason"])
+        self._log_failures = counter("tidelog_storage_failures", "Failures of the disk that took replicas offline")
+        self._full_disks = counter("tidelog_disk_full", "Writes that were refused because there was no room")
         self._children: dict[tuple[int, int], tuple[Any, Any, Any, Any]] = {}
 
     def request_done(self, api_key: int, version: int, elapsed_ms: float, received: int, sent: int) -> None:

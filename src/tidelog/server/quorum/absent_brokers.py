@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import HostPort
@@ -34,40 +35,31 @@ ANSWER_SECONDS = 0.3
 Fence = Callable[[int, int], Awaitable[None]]
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class AbsentBrokers:
     """`begin` and `end` with the term of the active controller."""
 
-    def __init__(
-        self,
-        *,
-        config: BrokerConfig,
-        metadata: MetadataFollower,
-        clock: Clock,
-        network: Network,
-        fence: Fence,
-        gone: Callable[[int, int], None],
-    ) -> None:
-        patience_ms = config.tidelog_broker_refusal_timeout_ms
-        self._config = config
-        self._metadata = metadata
-        self._clock = clock
-        self._network = network
-        self._fence = fence
-        self._departures = Departures(patience_ms)
-        self._pause_seconds = max(LEAST_PAUSE_SECONDS, patience_ms / 1000 / LOOKS)
-        self._voters = voter_addresses(config)
-        self._brokers: dict[ServerConnection, int] = {}
-        self._connections: dict[int, ServerConnection] = {}
-        self._changed = asyncio.Event()
-        self._watching: asyncio.Task[None] | None = None
-        # Called with the number and the epoch of each broker that is about to be fenced for this reason.
-        self._gone = gone
+    config: BrokerConfig
+    metadata: MetadataFollower
+    clock: Clock
+    network: Network
+    fence: Fence
+    # Called with the number and the epoch of each broker that is about to be fenced for this reason.
+    gone: Callable[[int, int], None]
+    _departures: Departures = field(init=False)
+    _brokers: dict[ServerConnection, int] = field(default_factory=dict, init=False)
+    _connections: dict[int, ServerConnection] = field(default_factory=dict, init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _watching: asyncio.Task[None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._departures = Departures(self.config.tidelog_broker_refusal_timeout_ms)
 
     # -- connections ---------------------------------------------------------------------------------------------
 
     def heartbeat_came(self, request: BrokerHeartbeatRequest, connection: ServerConnection) -> None:
         """Whoever speaks for an incarnation that is not the current one is somebody else."""
-        broker = self._metadata.latest.brokers.get(request.broker_id)
+        broker = self.metadata.latest.brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             return
         before = self._connections.get(broker.id)
@@ -82,7 +74,7 @@ class AbsentBrokers:
         broker_id = self._brokers.pop(connection, None)
         if broker_id is not None and self._connections.get(broker_id) is connection:
             del self._connections[broker_id]
-            self._departures.disconnected(broker_id, self._clock.monotonic_ms())
+            self._departures.disconnected(broker_id, self.clock.monotonic_ms())
             self._changed.set()
 
     def seen(self, node_id: int) -> None:
@@ -93,8 +85,8 @@ class AbsentBrokers:
 
     def begin(self) -> None:
         # The own broker has no connection and needs none.
-        present = {self._config.node_id, *self._connections}
-        self._departures.begin(self._metadata.latest, present, self._clock.monotonic_ms())
+        present = {self.config.node_id, *self._connections}
+        self._departures.begin(self.metadata.latest, present, self.clock.monotonic_ms())
         self._changed.set()
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
@@ -106,48 +98,49 @@ class AbsentBrokers:
             self._watching = None
 
     def is_gone(self, broker_id: int) -> bool:
-        return self._departures.is_gone(broker_id, self._clock.monotonic_ms())
+        return self._departures.is_gone(broker_id, self.clock.monotonic_ms())
 
     def is_replaceable(self, broker_id: int) -> bool:
-        return self._departures.is_replaceable(broker_id, self._clock.monotonic_ms())
+        return self._departures.is_replaceable(broker_id, self.clock.monotonic_ms())
 
     # -- looking -------------------------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
+        pause_seconds = max(LEAST_PAUSE_SECONDS, self.config.tidelog_broker_refusal_timeout_ms / 1000 / LOOKS)
         while True:
             self._changed.clear()
-            suspects = self._departures.suspects(self._metadata.latest)
+            suspects = self._departures.suspects(self.metadata.latest)
             if not suspects:
                 await self._changed.wait()
                 continue
             try:
                 await asyncio.gather(*(self._look(broker_id) for broker_id in suspects))
                 for broker_id in suspects:
-                    await self._fence_if_gone(broker_id, self._metadata.latest)
+                    await self._fence_if_gone(broker_id, self.metadata.latest)
             except Exception:
                 # The next round may do better; without any, each death would take a whole session to be noticed.
                 logger.exception("looking for brokers that are gone failed")
-            await asyncio.sleep(self._pause_seconds)
+            await asyncio.sleep(pause_seconds)
 
     async def _look(self, broker_id: int) -> None:
-        broker = self._metadata.latest.brokers.get(broker_id)
+        broker = self.metadata.latest.brokers.get(broker_id)
         if broker is None:
             return
         addresses = self._addresses(broker)
         refusals = await asyncio.gather(
-            *(self._network.refuses(each.host, each.port, ANSWER_SECONDS) for each in addresses)
+            *(self.network.refuses(each.host, each.port, ANSWER_SECONDS) for each in addresses)
         )
         if refusals and all(refusals):
-            self._departures.refused(broker_id, self._clock.monotonic_ms())
+            self._departures.refused(broker_id, self.clock.monotonic_ms())
         else:
             self._departures.not_refused(broker_id)
 
     def _addresses(self, broker: BrokerImage) -> list[HostPort]:
         """Where other nodes reach it. Listeners for clients may be in networks that this node does not see."""
-        among_brokers = broker.endpoint(self._config.inter_broker_listener_name or "")
+        among_brokers = broker.endpoint(self.config.inter_broker_listener_name or "")
         endpoints = broker.endpoints[:1] if among_brokers is None else [among_brokers]
         addresses = [HostPort(host=each.host, port=each.port) for each in endpoints]
-        voter = self._voters.get(broker.id)
+        voter = voter_addresses(self.config).get(broker.id)
         return addresses if voter is None else [*addresses, voter]
 
     async def _fence_if_gone(self, broker_id: int, image: ClusterImage) -> None:
@@ -158,8 +151,8 @@ class AbsentBrokers:
             "broker %d is gone: its connection has ended, and nobody listens on its ports any more: fencing it",
             broker_id,
         )
-        self._gone(broker_id, broker.epoch)
+        self.gone(broker_id, broker.epoch)
         try:
-            await self._fence(broker_id, broker.epoch)
+            await self.fence(broker_id, broker.epoch)
         except ApiError as error:
             logger.warning("broker %d could not be fenced: %s", broker_id, error)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.consensus.effects import Leadership
@@ -59,7 +59,7 @@ from tidelog.server.quorum.runtime import QuorumRuntime
 
 logger = logging.getLogger(__name__)
 
-Reply = TypeVar("Reply", covariant=True)
+Reply = TypeVar("Reply")
 
 PLACEMENT_STARTS = 1 << 16
 # How long a request waits for a leader that has only just been elected to know what its predecessors committed.
@@ -83,18 +83,8 @@ _SEEN_AT_ONCE = (
 )
 
 
-class Decided(Protocol[Reply]):
-    """What pure code returns: the records that make it so, and what the caller receives."""
-
-    @property
-    def records(self) -> Sequence[Message]: ...
-
-    @property
-    def reply(self) -> Reply: ...
-
-
 # Of the image and the request.
-Decide = Callable[..., Decided[Message]]
+Decide = Callable[..., Decision[Message]]
 
 
 class ActiveController:
@@ -236,7 +226,7 @@ class ActiveController:
         if self._epoch is None:
             raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
 
-    async def _decide(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Reply:
+    async def _decide(self, decision: Callable[[ClusterImage], Decision[Reply]]) -> Reply:
         # Shielded: if a client that disconnects ended the wait for the commit, the next decision would be made over an
         # image without this one, and could create the same topic again.
         turn = asyncio.ensure_future(self._decide_in_turn(decision))
@@ -244,7 +234,7 @@ class ActiveController:
         turn.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(turn)
 
-    async def _decide_in_turn(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Reply:
+    async def _decide_in_turn(self, decision: Callable[[ClusterImage], Decision[Reply]]) -> Reply:
         async with self._lock:
             epoch = self._epoch
             if epoch is None:
@@ -255,7 +245,7 @@ class ActiveController:
                 await self._quorum.append(decided.records, epoch, metadata_version(self._metadata.latest.features))
             return decided.reply
 
-    def _checked(self, decision: Callable[[ClusterImage], Decided[Reply]]) -> Decided[Reply]:
+    def _checked(self, decision: Callable[[ClusterImage], Decision[Reply]]) -> Decision[Reply]:
         """The decision, once it is known that its records can be written and replayed. Raises ApiError.
 
         With a record in the log that cannot be replayed every node would stop, and stop again after each restart.
@@ -306,7 +296,7 @@ class ActiveController:
         remaining = (self._sessions.next_end_ms(self._metadata.latest) - self._clock.monotonic_ms()) / 1000
         return max(LEAST_SESSION_CHECK_SECONDS, min(remaining, MOST_SESSION_CHECK_SECONDS))
 
-    async def _elect_at_intervals(self, seconds: float, elections: Callable[[ClusterImage], Decided[bool]]) -> None:
+    async def _elect_at_intervals(self, seconds: float, elections: Callable[[ClusterImage], Decision[bool]]) -> None:
         """`elections` say whether they have left something for another round, which then follows at once."""
         while True:
             await asyncio.sleep(seconds)
@@ -348,7 +338,7 @@ class ActiveController:
         """A decision that may elect leaders, and so has to know where that may be unclean."""
         return lambda image, request: decide(image, request, unclean=self._unclean(image))
 
-    def _create_topics(self, image: ClusterImage, request: CreateTopicsRequest) -> Decided[Message]:
+    def _create_topics(self, image: ClusterImage, request: CreateTopicsRequest) -> Decision[Message]:
         return create_topics(
             image,
             request,
@@ -357,10 +347,10 @@ class ActiveController:
             placement_start=self._randomness.below(PLACEMENT_STARTS),
         )
 
-    def _create_partitions(self, image: ClusterImage, request: CreatePartitionsRequest) -> Decided[Message]:
+    def _create_partitions(self, image: ClusterImage, request: CreatePartitionsRequest) -> Decision[Message]:
         return create_partitions(image, request, placement_start=self._randomness.below(PLACEMENT_STARTS))
 
-    def _register(self, image: ClusterImage, request: BrokerRegistrationRequest) -> Decided[Message]:
+    def _register(self, image: ClusterImage, request: BrokerRegistrationRequest) -> Decision[Message]:
         known = image.brokers.get(request.broker_id)
         same = known is not None and known.incarnation_id == request.incarnation_id
         # Of this node's own broker there cannot be a second process: the log directories are locked. Nor can there be

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
@@ -16,6 +16,7 @@ from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
 from tidelog.server.declaration import Api
 from tidelog.server.observability.metrics import error_codes
+from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.envelope import seal_reply, unseal
 from tidelog.server.replies.error_replies import refused
 
@@ -25,24 +26,18 @@ logger = logging.getLogger(__name__)
 FIRST_VERSION_WITH_DELETION_DISABLED = 3
 
 
-class Controller(Protocol):
-    async def perform(self, request: Message) -> Message:
-        """Raises ApiError."""
-        ...
-
-
+@dataclass(frozen=True, slots=True)
 class ControllerAnswers:
     """What this node's controller answers, be it the active one or not."""
 
-    def __init__(self, controller: Controller, apis: Mapping[int, Api]) -> None:
-        self._apis = apis
-        self.perform = controller.perform
+    controller: ActiveController
+    apis: Mapping[int, Api]
 
     async def answer(self, request: Message, version: int) -> Message:
         """Always a reply: whatever goes wrong becomes an error in the shape of the API."""
-        api = self._apis[request.SCHEMA.api_key]
+        api = self.apis[request.SCHEMA.api_key]
         try:
-            response = await self.perform(request)
+            response = await self.controller.perform(request)
         except ApiError as error:
             response = refused(api, request, version, error)
         except Exception:
@@ -57,7 +52,7 @@ class ControllerAnswers:
     async def open(self, envelope: EnvelopeRequest) -> EnvelopeResponse:
         """The answer to what is in the envelope."""
         try:
-            forwarded = unseal(envelope, self._apis)
+            forwarded = unseal(envelope, self.apis)
         except ApiError as error:
             logger.warning("refusing an envelope with %s: %s", error.code.name, error.message)
             return EnvelopeResponse(error_code=error.code)

@@ -79,7 +79,7 @@ class ControllerChannel:
                 raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is no controller")
             if isinstance(request, EnvelopeRequest):
                 return await self.local.open(request)
-            return await self.local.perform(request)
+            return await self.local.controller.perform(request)
         expected = response_class(request.SCHEMA.api_key)
         peers = self.forwarding if isinstance(request, EnvelopeRequest) else self.peers
         return await peers.ask(leader, request, expected, max(1.0, timeout_seconds * 1000))

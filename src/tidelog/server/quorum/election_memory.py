@@ -13,7 +13,7 @@ from tidelog.consensus.quorum_state import (
 )
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.server.quorum.quorum_log import QuorumLog
-from tidelog.storage.files.filesystem import FileSystem, StorageFailure, read_whole, replace_file
+from tidelog.storage.files.filesystem import FileSystem, failing_as, read_whole, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -61,19 +61,13 @@ class ElectionMemory:
     def write(self, state: QuorumState) -> None:
         """Raises StorageFailure, as the others do."""
         text = encode_quorum_state(state, self._settings.voters)
-        self._replace(self._state_path, text.encode())
+        with failing_as(f"writing {self._state_path}"):
+            replace_file(self._filesystem, self._state_path, text.encode())
 
     def write_forgetful(self) -> None:
-        self._replace(self._forgetful_path, b"")
+        with failing_as(f"writing {self._forgetful_path}"):
+            replace_file(self._filesystem, self._forgetful_path, b"")
 
     def remove_forgetful(self) -> None:
-        try:
+        with failing_as(f"removing {self._forgetful_path}"):
             self._filesystem.remove(self._forgetful_path)
-        except OSError as error:
-            raise StorageFailure(f"removing {self._forgetful_path}", error) from error
-
-    def _replace(self, path: str, data: bytes) -> None:
-        try:
-            replace_file(self._filesystem, path, data)
-        except OSError as error:
-            raise StorageFailure(f"writing {path}", error) from error

@@ -72,46 +72,34 @@ class ImagePublisher:
         """Whatever can be done without waiting; the first thing that has to be waited for goes on in a task."""
         while self._pending:
             image, delta = self._pending.popleft()
-            preparing = None if self._actor is None else self._actor.prepare(image, delta)
-            if preparing is not None:
-                self._awaited = preparing
-                self._acting = asyncio.create_task(self._go_on(image, delta, preparing))
-                return
-            publishing = self._publish(image, delta)
-            if publishing is not None:
-                self._acting = asyncio.create_task(self._wait(image, publishing))
+            self._awaited = None if self._actor is None else self._actor.prepare(image, delta)
+            is_prepared = self._awaited is None
+            if is_prepared:
+                self._publish(image, delta)
+            if self._awaited is not None:
+                self._acting = asyncio.create_task(self._go_on(image, delta, is_prepared=is_prepared))
                 return
             self._finish(image)
 
-    def _publish(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
+    def _publish(self, image: ClusterImage, delta: ImageDelta) -> None:
         self.image = image
         self._awaited = None if self._actor is None else self._actor.follow(image, delta)
-        return self._awaited
 
     def _finish(self, image: ClusterImage) -> None:
         self.finished_offset = image.offset
         self._finished()
 
-    async def _go_on(self, image: ClusterImage, delta: ImageDelta, preparing: Later[None]) -> None:
+    async def _go_on(self, image: ClusterImage, delta: ImageDelta, *, is_prepared: bool) -> None:
         try:
-            await preparing
-            publishing = self._publish(image, delta)
-        except Exception as failure:
-            self._fail(failure)
-            return
-        await self._wait(image, publishing)
-
-    async def _wait(self, image: ClusterImage, publishing: Later[None] | None) -> None:
-        try:
-            if publishing is not None:
-                await publishing
+            if not is_prepared and self._awaited is not None:
+                await self._awaited
+                self._publish(image, delta)
+            if self._awaited is not None:
+                await self._awaited
             self._finish(image)
             self._acting = None
             self._act()
         except Exception as failure:
-            self._fail(failure)
-
-    def _fail(self, failure: Exception) -> None:
-        """What is left is not done: a node that has not acted on one image must not act on the next."""
-        logger.error("this node cannot follow the metadata any more", exc_info=failure)
-        self._failed(failure)
+            # What is left is not done: a node that has not acted on one image must not act on the next.
+            logger.error("this node cannot follow the metadata any more", exc_info=failure)
+            self._failed(failure)

@@ -31,7 +31,7 @@ from tidelog.server.quorum.snapshot_files import SnapshotFiles
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.directories.removal import FileRemoval
 from tidelog.storage.files.file_names import QUORUM_STATE_FILE
-from tidelog.storage.files.filesystem import DiskFull, FileSystem, StorageFailure
+from tidelog.storage.files.filesystem import DiskFull, FileSystem, StorageFailure, failing_as
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.results import AppendRefusal, OffsetOutOfRange, UnexpectedOffset
@@ -200,10 +200,8 @@ class QuorumLog:
 
     def snapshot_written(self, snapshot_id: SnapshotId, rules: SnapshotRules) -> None:
         """Count on it from now on, and drop what the rules allow. Raises StorageFailure."""
-        try:
+        with failing_as(f"reading the snapshot {snapshot_id}"):
             self.snapshots.add(snapshot_id)
-        except OSError as error:
-            raise StorageFailure(f"reading the snapshot {snapshot_id}", error) from error
         # Only whole segments can be dropped: the one that is written now ends with what the snapshot contains.
         self._log.roll(self._clock.now_ms())
         while start := next_log_start(
@@ -246,12 +244,10 @@ class QuorumLog:
         """At once: nobody else reads these files. They have other names already, which must survive a crash."""
         if not removals:
             return
-        try:
+        with failing_as(f"removing segments in {self._log.directory}"):
             self._filesystem.sync_directory(self._log.directory)
             for removal in removals:
                 removal.run(self._filesystem)
-        except OSError as error:
-            raise StorageFailure(f"removing segments in {self._log.directory}", error) from error
 
     def _append(self, batch: bytes, epoch: int) -> None:
         data = bytearray(batch)

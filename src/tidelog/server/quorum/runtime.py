@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from tidelog.consensus.effects import NEVER, Effects, FetchedAppend, LeaderChangeAppend, Leadership, SnapshotChunk
 from tidelog.consensus.messages import (
@@ -33,7 +32,7 @@ from tidelog.consensus.messages import (
 from tidelog.consensus.replica import QuorumReplica
 from tidelog.consensus.wire import QuorumWire
 from tidelog.metadata.records import METADATA_VERSION
-from tidelog.metadata.snapshot_file import CorruptSnapshot, SnapshotContent
+from tidelog.metadata.snapshot_file import CorruptSnapshot
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock, Randomness
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
@@ -42,6 +41,7 @@ from tidelog.protocol.schema import Message
 from tidelog.server.notice import Notice
 from tidelog.server.quorum.commit_waits import CommitWaits, not_controller, refuse
 from tidelog.server.quorum.election_memory import ElectionMemory
+from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.patience import await_patiently, patiently, patiently_in_thread
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.server.quorum.talks import QuorumTalks
@@ -71,14 +71,6 @@ class _Chore:
     done: asyncio.Future[None]
 
 
-class StateMachine(Protocol):
-    """Applies what the quorum has committed."""
-
-    async def committed(self, high_watermark: int) -> None: ...
-
-    def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None: ...
-
-
 class QuorumRuntime:
     """`start` it, then `ask` for what other nodes send, and `append` as the leader.
 
@@ -94,7 +86,7 @@ class QuorumRuntime:
         clock: Clock,
         randomness: Randomness,
         memory: ElectionMemory,
-        state_machine: StateMachine,
+        metadata: MetadataFollower,
         leadership_changed: Notice[[Leadership]],
         heard: Notice[[int]],
         failed: Callable[[BaseException], None],
@@ -125,7 +117,7 @@ class QuorumRuntime:
         self._leadership = Leadership(epoch=0, leader_id=None)
         # Up to which those who act on commits know of them.
         self._high_watermark = 0
-        self._state_machine = state_machine
+        self._metadata = metadata
         self._leadership_changed = leadership_changed
         # Given with the number of the node that has sent a request.
         self._heard = heard
@@ -340,7 +332,7 @@ class QuorumRuntime:
         if content is None:
             return None, False
         logger.info("fetched a snapshot of the metadata up to offset %d", chunk.snapshot_id.end_offset)
-        self._state_machine.installed(chunk.snapshot_id, content)
+        self._metadata.installed(chunk.snapshot_id, content)
         return chunk.snapshot_id, False
 
     def _lead(self, leadership: Leadership) -> None:
@@ -352,7 +344,7 @@ class QuorumRuntime:
     async def _commit(self, high_watermark: int) -> None:
         self._log.committed(high_watermark)
         # The image first: who waits for a commit expects to see its effect.
-        await await_patiently(partial(self._state_machine.committed, high_watermark))
+        await await_patiently(partial(self._metadata.committed, high_watermark))
         self._high_watermark = high_watermark
         self._commit_waits.advanced(high_watermark)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
+from contextlib import closing, suppress
 
 from tidelog.consensus.effects import SnapshotChunk
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import StoredSnapshot
 from tidelog.metadata.snapshot_file import CorruptSnapshot, SnapshotContent, decode_snapshot, read_timestamp_ms
-from tidelog.storage.files.filesystem import FileSystem, StorageFailure, read_whole, sync_file
+from tidelog.storage.files.filesystem import FileSystem, failing_as, read_whole, sync_file
 
 logger = logging.getLogger(__name__)
 
@@ -40,15 +41,13 @@ class SnapshotFiles:
     def open(cls, filesystem: FileSystem, directory: str) -> SnapshotFiles:
         """Raises StorageFailure."""
         files = cls(filesystem, directory)
-        try:
+        with failing_as(f"looking for metadata snapshots in {directory}"):
             for name in filesystem.list_names(directory):
                 if name.endswith(_LEFTOVER_SUFFIXES):
                     filesystem.remove(f"{directory}/{name}")
                 found = _NAME.fullmatch(name)
                 if found is not None:
                     files.add(SnapshotId(int(found[1]), int(found[2])))
-        except OSError as error:
-            raise StorageFailure(f"looking for metadata snapshots in {directory}", error) from error
         return files
 
     @property
@@ -57,12 +56,8 @@ class SnapshotFiles:
 
     def add(self, snapshot_id: SnapshotId) -> None:
         """A file that has come into being."""
-        path = self._path(snapshot_id)
-        file = self._filesystem.open(path)
-        try:
+        with closing(self._filesystem.open(self._path(snapshot_id))) as file:
             size, timestamp_ms = file.size(), read_timestamp_ms(file.read(0, _HEADER_BYTES))
-        finally:
-            file.close()
         kept = [each for each in self.stored if each.id != snapshot_id]
         # One that does not tell its age is as old as can be.
         kept.append(StoredSnapshot(id=snapshot_id, size_bytes=size, timestamp_ms=timestamp_ms or 0))
@@ -72,20 +67,19 @@ class SnapshotFiles:
         """Drop the older ones. Raises StorageFailure."""
         for snapshot in [each for each in self.stored if each.id < snapshot_id]:
             self.stored.remove(snapshot)
-            try:
-                self._filesystem.remove(self._path(snapshot.id))
-            except OSError as error:
-                raise StorageFailure(f"removing {self._path(snapshot.id)}", error) from error
+            path = self._path(snapshot.id)
+            with failing_as(f"removing {path}"):
+                self._filesystem.remove(path)
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def load(self, snapshot_id: SnapshotId) -> SnapshotContent:
         """Raises CorruptSnapshot, StorageFailure."""
         path = self._path(snapshot_id)
+        with failing_as(f"reading {path}"):
+            data = read_whole(self._filesystem, path)
         try:
-            return decode_snapshot(read_whole(self._filesystem, path))
-        except OSError as error:
-            raise StorageFailure(f"reading {path}", error) from error
+            return decode_snapshot(data)
         except CorruptSnapshot as problem:
             raise CorruptSnapshot(f"{path}: {problem}") from problem
 
@@ -94,62 +88,43 @@ class SnapshotFiles:
         if snapshot_id not in self.ids:
             return None
         path = self._path(snapshot_id)
-        try:
-            file = self._filesystem.open(path)
-            try:
-                return file.size(), file.read(position, max_bytes)
-            finally:
-                file.close()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StorageFailure(f"reading {path}", error) from error
+        with failing_as(f"reading {path}"), suppress(FileNotFoundError), closing(self._filesystem.open(path)) as file:
+            return file.size(), file.read(position, max_bytes)
+        return None
 
     # -- writing -------------------------------------------------------------------------------------------------
 
     def write(self, snapshot_id: SnapshotId, pieces: Iterable[bytes]) -> None:
         """May run in a thread; `add` it afterwards. Raises StorageFailure."""
         temporary = self._path(snapshot_id, _WRITTEN_SUFFIX)
-        try:
+        with failing_as(f"writing {temporary}"):
             self._filesystem.remove(temporary)
-            file = self._filesystem.open(temporary, create=True)
-            try:
+            with closing(self._filesystem.open(temporary, create=True)) as file:
                 position = 0
                 for piece in pieces:
                     file.write(position, piece)
                     position += len(piece)
                 sync_file(file)
-            finally:
-                file.close()
             self._publish(temporary, snapshot_id)
-        except OSError as error:
-            raise StorageFailure(f"writing {temporary}", error) from error
 
     def write_fetched(self, chunk: SnapshotChunk) -> None:
         """A piece of a snapshot that is being fetched. Raises StorageFailure."""
         temporary = self._path(chunk.snapshot_id, _FETCHED_SUFFIX)
-        try:
+        with failing_as(f"writing {temporary}"):
             if chunk.position == 0:
                 self._filesystem.remove(temporary)
-            file = self._filesystem.open(temporary, create=True)
-            try:
+            with closing(self._filesystem.open(temporary, create=True)) as file:
                 file.write(chunk.position, chunk.data)
                 if chunk.is_last:
                     sync_file(file)
-            finally:
-                file.close()
-        except OSError as error:
-            raise StorageFailure(f"writing {temporary}", error) from error
 
     def finish_fetched(self, snapshot_id: SnapshotId) -> SnapshotContent:
         """All pieces are there and on the device. Raises CorruptSnapshot if they make no snapshot, StorageFailure."""
         temporary = self._path(snapshot_id, _FETCHED_SUFFIX)
-        try:
+        with failing_as(f"completing {temporary}"):
             content = decode_snapshot(read_whole(self._filesystem, temporary))
             self._publish(temporary, snapshot_id)
             self.add(snapshot_id)
-        except OSError as error:
-            raise StorageFailure(f"completing {temporary}", error) from error
         return content
 
     def _publish(self, temporary: str, snapshot_id: SnapshotId) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from tidelog.model.ports import Clock
 from tidelog.server.replicas.replica import Replica
@@ -13,14 +14,14 @@ from tidelog.storage.files.filesystem import StorageFailure
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, eq=False)
 class ReplicaFlusher:
     """One flush per replica at a time; who comes while one runs waits for it and for one more."""
 
-    def __init__(self, clock: Clock, failed: Callable[[Replica, StorageFailure], None]) -> None:
-        self._clock = clock
-        self._failed = failed
-        self._running: dict[Replica, asyncio.Task[None]] = {}
-        self._flushing: dict[Replica, asyncio.Task[None]] = {}
+    clock: Clock
+    failed: Callable[[Replica, StorageFailure], None]
+    _running: dict[Replica, asyncio.Task[None]] = field(default_factory=dict, init=False)
+    _flushing: dict[Replica, asyncio.Task[None]] = field(default_factory=dict, init=False)
 
     def begin(self, replica: Replica) -> None:
         """Bring to the device what flush.messages wants there, beside everything else. Who waits for the watermark, or
@@ -34,7 +35,7 @@ class ReplicaFlusher:
                 if replica.log.flushed_end_offset == replica.log.log_end_offset:
                     break
         except StorageFailure as failure:
-            self._failed(replica, failure)
+            self.failed(replica, failure)
         finally:
             del self._flushing[replica]
 
@@ -61,35 +62,29 @@ class ReplicaFlusher:
         await asyncio.shield(under_way)
 
     async def _flush(self, replica: Replica, everything: bool) -> None:
+        log = replica.log
         try:
-            await self._bring_to_device(replica, everything)
+            # It may have been deleted while this waited for its turn.
+            flush = None if log.closed else log.start_flush(self.clock.now_ms(), everything=everything)
+            if flush is not None:
+                await asyncio.get_running_loop().run_in_executor(None, flush.run)
+                log.finish_flush(flush)
+                replica.flushed()
+        except StorageFailure as failure:
+            if failure.is_shortage:
+                log.disregard_flush()
+            raise
         finally:
             # Before those who wait go on: they may want another one.
             del self._running[replica]
 
-    async def _bring_to_device(self, replica: Replica, everything: bool) -> None:
-        log = replica.log
-        if log.closed:
-            # Deleted while this waited for its turn.
-            return
-        flush = log.start_flush(self._clock.now_ms(), everything=everything)
-        if flush is not None:
-            try:
-                await asyncio.get_running_loop().run_in_executor(None, flush.run)
-            except StorageFailure as failure:
-                if failure.is_shortage:
-                    log.disregard_flush()
-                raise
-            log.finish_flush(flush)
-            replica.flushed()
-
     async def flush_due_ones(self, replicas: Iterable[Replica]) -> None:
         """Those whose flush.ms has passed, whose segment was sealed, or whose epochs have changed."""
-        now_ms = self._clock.now_ms()
+        now_ms = self.clock.now_ms()
         for replica in list(replicas):
             if replica.offline or not replica.log.flush_due(now_ms):
                 continue
             try:
                 await self.flush(replica, everything=False)
             except StorageFailure as failure:
-                self._failed(replica, failure)
+                self.failed(replica, failure)

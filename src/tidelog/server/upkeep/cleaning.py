@@ -12,6 +12,7 @@ import logging
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from tidelog.config.broker import BrokerConfig
@@ -54,22 +55,22 @@ class Throttle:
         return self._free_at_ms - now_ms
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Cleaning:
     """As many compactions at a time as log.cleaner.threads says. Runs from `start` to `stop`."""
 
-    def __init__(self, *, live: LiveConfig, replicas: Replicas, clock: Clock) -> None:
-        self._live = live
-        self._replicas = replicas
-        self._clock = clock
-        self._tasks: list[asyncio.Task[None]] = []
-        self._throttle = Throttle()
-        self._busy: set[Log] = set()
-        # A log that cannot be compacted is left alone until the next start.
-        self._uncleanable: weakref.WeakSet[Log] = weakref.WeakSet()
-        # One whose disk is full waits until the others have had their turn: as the dirtiest it would always be next.
-        self._postponed: weakref.WeakSet[Log] = weakref.WeakSet()
-        # Of the log that is compacted next.
-        self.dirtiest_ratio = 0.0
+    live: LiveConfig
+    replicas: Replicas
+    clock: Clock
+    # Of the log that is compacted next.
+    dirtiest_ratio: float = field(default=0.0, init=False)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
+    _throttle: Throttle = field(default_factory=Throttle, init=False)
+    _busy: set[Log] = field(default_factory=set, init=False)
+    # A log that cannot be compacted is left alone until the next start.
+    _uncleanable: weakref.WeakSet[Log] = field(default_factory=weakref.WeakSet, init=False)
+    # One whose disk is full waits until the others have had their turn: as the dirtiest it would always be next.
+    _postponed: weakref.WeakSet[Log] = field(default_factory=weakref.WeakSet, init=False)
 
     @property
     def uncleanable_count(self) -> int:
@@ -81,7 +82,7 @@ class Cleaning:
         return log in self._busy
 
     def start(self) -> None:
-        if self._live.config.log_cleaner_enable:
+        if self.live.config.log_cleaner_enable:
             self._tasks.append(asyncio.create_task(self._run(0)))
 
     async def stop(self) -> None:
@@ -93,7 +94,7 @@ class Cleaning:
     async def _run(self, number: int) -> None:
         """Cleaners are numbered from 0. The first starts the others: log.cleaner.threads may grow at any time."""
         while True:
-            config = self._live.config
+            config = self.live.config
             for another in range(len(self._tasks), config.log_cleaner_threads if number == 0 else 0):
                 self._tasks.append(asyncio.create_task(self._run(another)))
             if number >= config.log_cleaner_threads:
@@ -107,7 +108,7 @@ class Cleaning:
                 logger.exception("the cleaner failed")
                 cleaned = False
             if not cleaned:
-                await asyncio.sleep(self._live.config.log_cleaner_backoff_ms / 1000)
+                await asyncio.sleep(self.live.config.log_cleaner_backoff_ms / 1000)
 
     async def clean_dirtiest(self) -> bool:
         """Compact the log that is worth it most; whether there was one."""
@@ -122,7 +123,7 @@ class Cleaning:
         except CompactionRevoked:
             logger.info("the log of %s changed while it was compacted; that starts over", log.topic_partition)
         except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
+            self.replicas.storage_failed(replica, failure)
             self._postponed.add(log)
             return False
         except DamagedSegment as damage:
@@ -138,17 +139,17 @@ class Cleaning:
     async def _apply_retention(self) -> None:
         """Of compacted topics that delete, too, as Kafka does: after each round, which is far more often than
         log.retention.check.interval.ms. A log that is being compacted has its turn later."""
-        for number, replica in enumerate(self._replicas, 1):
+        for number, replica in enumerate(self.replicas, 1):
             if number % LOGS_PER_STEP == 0:
                 await asyncio.sleep(0)
             log = replica.log
             if log.config.compact and log.config.delete and not replica.offline and log not in self._busy:
-                delete_old_segments(self._replicas, replica, self._clock.now_ms())
+                delete_old_segments(self.replicas, replica, self.clock.now_ms())
 
     async def _find_dirtiest(self) -> tuple[Replica, CleanableRange] | None:
-        now_ms = self._clock.now_ms()
+        now_ms = self.clock.now_ms()
         candidates: list[tuple[float, Replica, CleanableRange]] = []
-        for number, replica in enumerate(self._replicas, 1):
+        for number, replica in enumerate(self.replicas, 1):
             if number % LOGS_PER_STEP == 0:
                 await asyncio.sleep(0)
             log = replica.log
@@ -157,7 +158,7 @@ class Cleaning:
             try:
                 planned = log.cleanable_range(now_ms)
             except StorageFailure as failure:
-                self._replicas.storage_failed(replica, failure)
+                self.replicas.storage_failed(replica, failure)
                 continue
             except CorruptBatch as damage:
                 logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
@@ -174,9 +175,9 @@ class Cleaning:
 
     async def _clean(self, replica: Replica, planned: CleanableRange) -> None:
         log = replica.log
-        started_ms = self._clock.monotonic_ms()
+        started_ms = self.clock.monotonic_ms()
         size_before = log.size
-        compaction = log.start_compaction(planned, compaction_limits(self._live.config), self._clock.now_ms())
+        compaction = log.start_compaction(planned, compaction_limits(self.live.config), self.clock.now_ms())
         complete = False
         try:
             await self._drive(compaction.map_keys())
@@ -191,31 +192,31 @@ class Cleaning:
             log.topic_partition,
             planned.first_dirty_offset,
             compaction.cleaned_up_to,
-            (self._clock.monotonic_ms() - started_ms) / 1000,
+            (self.clock.monotonic_ms() - started_ms) / 1000,
             compaction.records_kept,
             compaction.records_read,
             log.size,
             size_before,
         )
-        for directory in self._replicas.directories:
+        for directory in self.replicas.directories:
             if directory.logs.get(log.topic_partition) is log:
                 await _in_thread(directory.checkpoints.write_cleaned)
 
     async def _swap_in(self, log: Log, compaction: Compaction) -> None:
-        segment, removal = log.exchange.swap_in(compaction, self._clock.now_ms())
-        self._replicas.removals.append(removal)
+        segment, removal = log.exchange.swap_in(compaction, self.clock.now_ms())
+        self.replicas.removals.append(removal)
         await _in_thread(log.exchange.sync_names, compaction)
         log.exchange.finish(segment)
 
     async def _drive(self, work: Work) -> None:
         """Run the work to its end, slice by slice."""
-        clock = self._clock
+        clock = self.clock
         try:
             while True:
                 moved_bytes, is_done = await _in_thread(_run_slice, work, clock)
                 if is_done:
                     return
-                limit = self._live.config.log_cleaner_io_max_bytes_per_second
+                limit = self.live.config.log_cleaner_io_max_bytes_per_second
                 pause_ms = self._throttle.pause_ms(moved_bytes, limit, clock.monotonic_ms())
                 if pause_ms >= 1:
                     await asyncio.sleep(pause_ms / 1000)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from tidelog.model.ports import Clock
@@ -88,18 +88,11 @@ class Housekeeping:
         await self._for_each_directory(lambda directory: directory.checkpoints.write_log_starts())
 
     async def _for_each_directory(self, write: Callable[[LogDirectory], None]) -> None:
-        for directory in self._healthy():
+        for directory in [each for each in self.replicas.directories if each.failure is None]:
             try:
                 await asyncio.get_running_loop().run_in_executor(None, write, directory)
             except StorageFailure as failure:
-                self._directory_failed(directory, failure)
-
-    def _healthy(self) -> Iterator[LogDirectory]:
-        return (directory for directory in self.replicas.directories if directory.failure is None)
-
-    def _directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
-        for replica in self.replicas.in_directory(directory)[:1]:
-            self.replicas.storage_failed(replica, failure)
+                self.replicas.directory_failed(directory, failure)
 
     # -- logs ----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import errno
 import posixpath
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from tidelog.records.batch import Buffer
@@ -118,6 +120,15 @@ class StorageFailure(Exception):
     def is_shortage(self) -> bool:
         """Whether the process has run out of descriptors, or the disk out of room: that passes."""
         return self.cause.errno in TOO_MANY_OPEN_FILES
+
+
+@contextmanager
+def failing_as(action: str) -> Iterator[None]:
+    """An OSError becomes a StorageFailure."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFailure(action, error) from error
 
 
 class DiskFull(StorageFailure):
