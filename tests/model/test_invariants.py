@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.default_settings import leader_rules, log_config
+from support.default_settings import MAX_LAG_MS, log_config, replica_settings
 
 from tidelog.metadata.image import (
     BrokerImage,
@@ -53,17 +53,16 @@ def replica(tmp_path: Path) -> Replica:
     directory = LogDirectory.open(str(tmp_path), LocalFileSystem(), SeededRandomness(random.Random(1)))
     config = log_config(segment_bytes=180, index_interval_bytes=1)
     log = directory.open_log(TopicPartition("topic", 0), TOPIC, config, NOW)
-    settings: Any = None
     leader = Replica(
         topic_partition=log.topic_partition,
         topic_id=TOPIC,
         broker_id=1,
         log=log,
-        settings=settings,
+        settings=replica_settings(),
         clock=StoppedClock(),
         flush_wanted=lambda _: None,
     )
-    leader.become_leader(PartitionImage(leader=1, leader_epoch=0, replicas=(1, 2), isr=(1, 2)), leader_rules())
+    leader.become_leader(PartitionImage(leader=1, leader_epoch=0, replicas=(1, 2), isr=(1, 2)), MAX_LAG_MS)
     for number in range(3):
         batch = encode_batch(
             [(NOW, None, b"value", ())],

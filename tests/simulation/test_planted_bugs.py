@@ -28,7 +28,7 @@ from tidelog.server.coordination.shard_runtime import ShardRuntime
 from tidelog.server.declaration import Api
 from tidelog.server.replicas import replica as replica_module
 from tidelog.server.replicas.reconciling import Reconciler, is_current
-from tidelog.server.replicas.replica import LeaderRules, Replica
+from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.waits import FetchWait, FetchWaits
 from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.routing.context import RequestContext
@@ -161,9 +161,9 @@ def count_an_in_sync_set_that_was_not_granted(patch: pytest.MonkeyPatch) -> None
 
 
 def forget_producers_on_fail_over(patch: pytest.MonkeyPatch) -> None:
-    def begin(original: Any, self: Replica, partition: PartitionImage, rules: LeaderRules) -> PartitionProgress:
+    def begin(original: Any, self: Replica, partition: PartitionImage, max_lag_ms: int) -> PartitionProgress:
         self.log.producer_states.reset(self.log.log_end_offset)
-        progress: PartitionProgress = original(self, partition, rules)
+        progress: PartitionProgress = original(self, partition, max_lag_ms)
         return progress
 
     wrap(patch, Replica, "_begin_to_lead", begin)

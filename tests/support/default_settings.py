@@ -20,7 +20,6 @@ from tidelog.records.produce_rules import ProduceRules
 from tidelog.server.configuration import topic_settings
 from tidelog.server.coordination import assembly
 from tidelog.server.quorum import settings
-from tidelog.server.replicas.replica import LeaderRules
 from tidelog.server.upkeep.cleaning import compaction_limits as limits_of_config
 from tidelog.storage.cleaner.compaction import CompactionLimits
 from tidelog.storage.directories.meta_properties import MetaProperties
@@ -29,6 +28,7 @@ from tidelog.storage.log.config import LogConfig
 CONFIG = BrokerConfig.from_properties({"node.id": "1"})
 TOPIC = TopicConfig()
 IMAGE = ClusterImage(cluster_id="test")
+MAX_LAG_MS = CONFIG.replica_lag_time_max_ms
 
 
 def log_config(**changes: Any) -> LogConfig:
@@ -57,8 +57,9 @@ def compaction_limits(**changes: Any) -> CompactionLimits:
     return replace(limits_of_config(CONFIG), **changes)
 
 
-def leader_rules(*, min_in_sync: int = TOPIC.min_insync_replicas) -> LeaderRules:
-    return LeaderRules(min_in_sync=min_in_sync, max_lag_ms=CONFIG.replica_lag_time_max_ms)
+def replica_settings(*, min_in_sync: int = TOPIC.min_insync_replicas) -> topic_settings.TopicSettings:
+    config = TOPIC.with_overrides({"min.insync.replicas": str(min_in_sync)})
+    return topic_settings.TopicSettings.of(config, producer_id_expiration_ms=CONFIG.producer_id_expiration_ms)
 
 
 def snapshot_rules(**changes: Any) -> SnapshotRules:

@@ -7,9 +7,8 @@ of the brokers: `Replica`, `partition.divergence`, and the log under them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from support.default_settings import leader_rules, log_config
+from support.default_settings import MAX_LAG_MS, log_config, replica_settings
 from support.log_harness import NOW, PARTITION, TOPIC_ID, Harness, UnsyncedFileSystem
 from support.transcripts import Scripted
 
@@ -46,7 +45,7 @@ class _Broker:
             topic_id=bytes(TOPIC_ID),
             broker_id=self.number,
             log=self.harness.open(),
-            settings=_unused(),
+            settings=replica_settings(min_in_sync=2),
             clock=_StandingClock(),
             flush_wanted=lambda _: None,
         )
@@ -127,7 +126,7 @@ class ScriptedReplicas(Scripted):
         if self._leadership is None:
             return
         if self._leadership.leader == number:
-            replica.become_leader(self._leadership, leader_rules(min_in_sync=2))
+            replica.become_leader(self._leadership, MAX_LAG_MS)
         else:
             replica.become_follower(self._leadership)
 
@@ -192,7 +191,3 @@ class ScriptedReplicas(Scripted):
         replica = self._brokers[number].replica
         assert replica is not None, f"broker {number} is dead"
         return replica
-
-
-def _unused() -> Any:
-    return None

@@ -20,7 +20,7 @@ from tidelog.server.configuration.topic_settings import TopicSettings
 from tidelog.server.notice import Notice
 from tidelog.server.replicas.placement import ReplicaPlacement
 from tidelog.server.replicas.registry import Replicas
-from tidelog.server.replicas.replica import LeaderRules, Replica
+from tidelog.server.replicas.replica import Replica
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.recovery.damage import DamagedLog
@@ -77,7 +77,7 @@ class Reconciler:
                 continue
             replica.reconfigure(settings)
             if not replica.offline:
-                self._lead_or_follow(replica, partition, settings)
+                self._lead_or_follow(replica, partition)
 
     def _begins_again(self, partition: PartitionImage, at: TopicPartition) -> bool:
         """Whether this broker has been elected uncleanly although the directory of its replica is offline: then the
@@ -114,21 +114,17 @@ class Reconciler:
             settings=settings,
             clock=self.clock,
             flush_wanted=self.flush_wanted,
+            eligible=partial(self._eligible, at),
         )
         self.replicas.add(replica, directory)
         self.placement.preferred.pop(at, None)
         return replica
 
-    def _lead_or_follow(self, replica: Replica, partition: PartitionImage, settings: TopicSettings) -> None:
+    def _lead_or_follow(self, replica: Replica, partition: PartitionImage) -> None:
         before = (replica.leader_id, replica.leader_epoch)
         led = replica.is_leader
         if partition.leader == self.replicas.broker_id:
-            rules = LeaderRules(
-                min_in_sync=settings.config.min_insync_replicas,
-                max_lag_ms=self.live.config.replica_lag_time_max_ms,
-                eligible=partial(self._eligible, replica.topic_partition),
-            )
-            replica.become_leader(partition, rules)
+            replica.become_leader(partition, self.live.config.replica_lag_time_max_ms)
         else:
             replica.become_follower(partition)
         if before != (replica.leader_id, replica.leader_epoch):

@@ -43,15 +43,6 @@ _NO_PARTITION_EPOCH = -1
 _UNKNOWN_BYTES = 1 << 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderRules:
-    """What a leader has to obey: min.insync.replicas, replica.lag.time.max.ms, and who may be in sync at all."""
-
-    min_in_sync: int
-    max_lag_ms: int
-    eligible: Eligible = everybody_eligible
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InSyncProposal:
     """A set of in-sync replicas that the controller is asked for, and the state of the partition it is meant for."""
@@ -75,6 +66,8 @@ class Replica:
     clock: Clock
     # Called when the log has to be brought to the device before the watermark may move (flush.messages).
     flush_wanted: Callable[[Replica], None]
+    # Who may be in sync at all.
+    eligible: Eligible = everybody_eligible
     leader_epoch: int = field(default=NO_LEADER_EPOCH, init=False)
     partition_epoch: int = field(default=_NO_PARTITION_EPOCH, init=False)
     leader_id: int = field(default=NOBODY, init=False)
@@ -104,13 +97,13 @@ class Replica:
         """Whether the replica still is what it was when something was asked of this leader."""
         return self.is_follower and self.leader_id == leader and self.leader_epoch == leader_epoch
 
-    def become_leader(self, partition: PartitionImage, rules: LeaderRules) -> None:
+    def become_leader(self, partition: PartitionImage, max_lag_ms: int) -> None:
         """Lead, or go on leading with what is new: another in-sync set, other replicas, other rules."""
         progress = self.progress
         if progress is None or partition.leader_epoch != self.leader_epoch:
-            progress = self._begin_to_lead(partition, rules)
+            progress = self._begin_to_lead(partition, max_lag_ms)
         else:
-            progress.change_rules(min_in_sync=rules.min_in_sync, max_lag_ms=rules.max_lag_ms)
+            progress.change_rules(min_in_sync=self.settings.config.min_insync_replicas, max_lag_ms=max_lag_ms)
             # The reply to a proposal may have told more than the image that is looked at here. And the same epoch
             # says nothing new: as long as a proposal is not decided, it may be in force already.
             if partition.partition_epoch > self.partition_epoch:
@@ -121,7 +114,7 @@ class Replica:
         if self.log.flushed_end_offset < self.log.log_end_offset:
             self.flush_wanted(self)
 
-    def _begin_to_lead(self, partition: PartitionImage, rules: LeaderRules) -> PartitionProgress:
+    def _begin_to_lead(self, partition: PartitionImage, max_lag_ms: int) -> PartitionProgress:
         end = self.log.log_end_offset
         # Whoever waits for a commit goes on waiting if this broker led before: its log is still the one that counts.
         self.progress = PartitionProgress(
@@ -131,9 +124,9 @@ class Replica:
             log_end_offset=end,
             high_watermark=min(self.log.high_watermark, end),
             now_ms=self.monotonic_ms(),
-            min_in_sync=rules.min_in_sync,
-            max_lag_ms=rules.max_lag_ms,
-            eligible=rules.eligible,
+            min_in_sync=self.settings.config.min_insync_replicas,
+            max_lag_ms=max_lag_ms,
+            eligible=self.eligible,
         )
         # From here on every record is of the new epoch, which is what followers find divergence with (KIP-101).
         self.log.assign_leader_epoch(partition.leader_epoch)
