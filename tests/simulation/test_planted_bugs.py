@@ -197,7 +197,7 @@ def keep_the_directory_of_a_replaced_disk(patch: pytest.MonkeyPatch) -> None:
             image.is_active(state.broker_id) and state.broker_epoch in (-1, image.brokers[state.broker_id].epoch)
         ),
     )
-    patch.setattr(Reconciler, "_eligible", lambda self, at, *broker: is_current(self.image(), *broker))
+    patch.setattr(Reconciler, "_eligible", lambda self, at, *broker: is_current(self.replicas.image(), *broker))
 
 
 # -- mistakes between nodes ------------------------------------------------------------------------------------------

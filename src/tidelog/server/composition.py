@@ -53,7 +53,6 @@ from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.placement import ReplicaPlacement
 from tidelog.server.replicas.reconciling import Reconciler
 from tidelog.server.replicas.registry import Replicas
-from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.storage_failures import StorageFailures
 from tidelog.server.replication.directories import DirectoryAssignments
 from tidelog.server.replication.fetcher import Following
@@ -235,7 +234,6 @@ def compose_broker(
     )
     storage_failing: Notice[[]] = Notice()
     shortage: Notice[[StorageFailure]] = Notice()
-    flush_wanted: Notice[[Replica]] = Notice()
     replicas = Replicas(
         broker_id=config.node_id,
         image=image,
@@ -245,17 +243,10 @@ def compose_broker(
         storage_failing=storage_failing,
         shortage=shortage,
     )
-    reconciler = Reconciler(
-        live=basis.live,
-        image=image,
-        replicas=replicas,
-        placement=ReplicaPlacement(live=basis.live, replicas=replicas),
-        clock=ports.clock,
-        flush_wanted=flush_wanted,
-    )
     flusher = ReplicaFlusher(ports.clock, replicas.storage_failed)
-    flush_wanted.listen(flusher.begin)
-    replication = _replication(basis, reconciler.placement, flusher)
+    placement = ReplicaPlacement(live=basis.live, replicas=replicas)
+    reconciler = Reconciler(live=basis.live, replicas=replicas, placement=placement, flusher=flusher)
+    replication = _replication(basis, placement, flusher)
     storage_failures = StorageFailures(
         image=image,
         metrics=basis.metrics,
@@ -289,10 +280,7 @@ def _replication(basis: _Basis, placement: ReplicaPlacement, flusher: ReplicaFlu
         fetchers=Fetchers(following),
         in_sync=InSyncSets(broker_id=basis.broker_id, broker_epoch=basis.broker_epoch, channel=basis.control.channel),
         directories=DirectoryAssignments(
-            broker_epoch=basis.broker_epoch,
-            image=basis.image,
-            placement=placement,
-            channel=basis.control.channel,
+            broker_epoch=basis.broker_epoch, placement=placement, channel=basis.control.channel
         ),
         throttles=throttles,
     )
@@ -334,7 +322,6 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
     moves = ReplicaMoves(
         replicas=replicas,
         placement=reconciler.placement,
-        image=image,
         compare_directories=replication.directories.compare,
         throttle=replication.throttles.moving,
         is_compacted=cleaning.is_compacted,

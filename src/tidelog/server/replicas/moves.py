@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tidelog.metadata.image import ClusterImage
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.partition.throttle import RateLimit
@@ -49,7 +48,6 @@ class ReplicaMoves:
 
     replicas: Replicas
     placement: ReplicaPlacement
-    image: Callable[[], ClusterImage]
     # Tells the controller which replicas of these topics are in another directory than the metadata says.
     compare_directories: Callable[[Iterable[str]], None]
     throttle: RateLimit
@@ -201,7 +199,7 @@ class ReplicaMoves:
         return len(result.records)
 
     def _named_by_the_metadata(self, move: Move) -> bool:
-        partition = self.image().partition(*move.replica.topic_partition)
+        partition = self.replicas.image().partition(*move.replica.topic_partition)
         return partition is not None and partition.directory_of(self.replicas.broker_id) == directory_id(move.target)
 
     async def _take_over(self, move: Move) -> None:

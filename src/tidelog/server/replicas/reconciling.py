@@ -8,16 +8,15 @@ what a crash between two steps left behind.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
 from tidelog.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, PartitionImage, TopicImage
 from tidelog.model.ids import TopicPartition, Uuid
-from tidelog.model.ports import Clock
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.configuration.topic_settings import TopicSettings
-from tidelog.server.notice import Notice
+from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.placement import ReplicaPlacement
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
@@ -33,17 +32,15 @@ class Reconciler:
     """Of all replicas of this broker with the image that clients see."""
 
     live: LiveConfig
-    image: Callable[[], ClusterImage]
     replicas: Replicas
     placement: ReplicaPlacement
-    clock: Clock
-    flush_wanted: Notice[[Replica]]
+    flusher: ReplicaFlusher
     # Topics of which a replica could not be opened for want of descriptors or of room.
     _postponed: dict[str, None] = field(default_factory=dict, init=False)
 
     def reconcile(self, topics: Iterable[str]) -> None:
         """Make the replicas of these topics what the image says: created, led, reconfigured or deleted."""
-        image = self.image()
+        image = self.replicas.image()
         names = list(topics)
         self.replicas.delete([each for name in names for each in self._foreign(name, image.topics.get(name))])
         for name in names:
@@ -96,7 +93,7 @@ class Reconciler:
             logger.error("%s cannot be used: its log directory is offline", at)
             return None
         try:
-            log = directory.open_log(at, topic_id, settings.log, self.clock.now_ms())
+            log = directory.open_log(at, topic_id, settings.log, self.replicas.clock.now_ms())
         except (StorageFailure, CorruptCheckpoint, DamagedLog) as problem:
             if isinstance(problem, StorageFailure) and problem.is_shortage:
                 # Made when there is enough again.
@@ -112,8 +109,8 @@ class Reconciler:
             broker_id=self.replicas.broker_id,
             log=log,
             settings=settings,
-            clock=self.clock,
-            flush_wanted=self.flush_wanted,
+            clock=self.replicas.clock,
+            flush_wanted=self.flusher.begin,
             eligible=partial(self._eligible, at),
         )
         self.replicas.add(replica, directory)
@@ -134,7 +131,7 @@ class Reconciler:
 
     def _eligible(self, topic_partition: TopicPartition, broker_id: int, broker_epoch: int) -> bool:
         """Whether the controller would let the broker's replica into the in-sync set, as far as the image tells."""
-        image = self.image()
+        image = self.replicas.image()
         partition = image.partition(*topic_partition)
         if partition is None or not is_current(image, broker_id, broker_epoch):
             return False

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
@@ -43,7 +42,6 @@ class DirectoryAssignments:
     """`compare` finds what the controller has to be told; `run` tells it."""
 
     broker_epoch: Callable[[], int]
-    image: Callable[[], ClusterImage]
     placement: ReplicaPlacement
     channel: ControllerChannel
     _open: dict[TopicPartition, tuple[Key, Uuid]] = field(default_factory=dict, init=False)
@@ -57,7 +55,8 @@ class DirectoryAssignments:
 
     def compare(self, topics: Iterable[str]) -> None:
         """Whether the metadata is right about our replicas of these topics."""
-        image, broker_id = self.image(), self.placement.replicas.broker_id
+        replicas = self.placement.replicas
+        image, broker_id = replicas.image(), replicas.broker_id
         for name in topics:
             topic = image.topics.get(name)
             if topic is None:

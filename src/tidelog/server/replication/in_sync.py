@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidelog.metadata.image import LeaderRecovery
@@ -107,14 +107,15 @@ class InSyncSets:
         while True:
             await self._work.wait()
             self._work.clear()
-            asked = self._current()
-            if not asked:
+            # Those that nothing has decided yet.
+            self._open = {replica: each for replica, each in self._open.items() if replica.proposal is each}
+            if not self._open:
                 continue
             try:
-                answered = await self._ask(asked)
+                answered = await self._ask(dict(self._open))
             except Exception:
                 # Without this loop no follower would ever leave or join again.
-                logger.exception("asking for %d in-sync sets failed", len(asked))
+                logger.exception("asking for %d in-sync sets failed", len(self._open))
                 answered = False
             if answered:
                 retry_ms = FIRST_RETRY_MS
@@ -124,17 +125,9 @@ class InSyncSets:
             if self._open:
                 self._work.set()
 
-    def _current(self) -> dict[Key, Replica]:
-        """The proposals that nothing has decided yet."""
-        for replica, proposal in list(self._open.items()):
-            if replica.proposal is not proposal:
-                del self._open[replica]
-        return {(replica.topic_id, replica.topic_partition.partition): replica for replica in self._open}
-
-    async def _ask(self, asked: dict[Key, Replica]) -> bool:
+    async def _ask(self, asked: Mapping[Replica, InSyncProposal]) -> bool:
         """Whether all proposals got their answer."""
         request = self._request(asked)
-        sent = {key: self._open[replica] for key, replica in asked.items()}
         try:
             # Without an answer it is not known whether the request was carried out. The channel never goes back to a
             # controller of an earlier epoch, which could refuse what was granted already.
@@ -147,22 +140,19 @@ class InSyncSets:
             return False
         answers = _by_key(response)
         complete = True
-        for key, replica in asked.items():
-            answer = answers.get(key)
+        for replica, proposal in asked.items():
+            answer = answers.get(_key(replica))
             # What the image has decided meanwhile needs no answer any more.
-            open_still = replica.proposal is sent[key]
-            if open_still and (answer is None or not self._take(replica, sent[key], answer)):
+            open_still = replica.proposal is proposal
+            if open_still and (answer is None or not self._take(replica, proposal, answer)):
                 complete = False
                 continue
-            self._forget(replica, sent[key])
+            if self._open.get(replica) is proposal:
+                del self._open[replica]
             # Somebody else may have caught up while this was being decided.
             if answer is None or not answer.error_code:
                 self._propose_joining(replica)
         return complete
-
-    def _forget(self, replica: Replica, proposal: InSyncProposal) -> None:
-        if self._open.get(replica) is proposal:
-            del self._open[replica]
 
     def _take(self, replica: Replica, proposal: InSyncProposal, answer: PartitionAnswer) -> bool:
         """Whether the answer is one that need not be asked for again."""
@@ -187,10 +177,10 @@ class InSyncSets:
         logger.warning("%s asks again for its in-sync set: %s", replica.topic_partition, _name(code))
         return False
 
-    def _request(self, asked: dict[Key, Replica]) -> AlterPartitionRequest:
+    def _request(self, asked: Mapping[Replica, InSyncProposal]) -> AlterPartitionRequest:
         topics: dict[bytes, list[PartitionData]] = {}
-        for (topic_id, partition), replica in asked.items():
-            proposal = self._open[replica]
+        for replica, proposal in asked.items():
+            topic_id, partition = _key(replica)
             topics.setdefault(topic_id, []).append(
                 PartitionData(
                     partition_index=partition,
@@ -211,6 +201,10 @@ class InSyncSets:
             return BrokerState(broker_id=broker_id, broker_epoch=self.broker_epoch())
         # Of the process that was seen to have everything: one that was started since may have less (KIP-903).
         return BrokerState(broker_id=broker_id, broker_epoch=proposal.broker_epochs[broker_id])
+
+
+def _key(replica: Replica) -> Key:
+    return replica.topic_id, replica.topic_partition.partition
 
 
 def _by_key(response: AlterPartitionResponse) -> dict[Key, PartitionAnswer]:
