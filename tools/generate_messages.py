@@ -210,10 +210,18 @@ def main() -> None:
         elif schema["type"] in records:
             records[schema["type"]][schema["apiKey"]] = name
     lines = ["# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.", ""]
+    lines += ["from enum import IntEnum", ""]
     lines += ["# API key to the name that its request and response classes begin with.", "APIS = {"]
     lines += [f'    {key}: "{name}",' for key, name in sorted(requests.items())]
+    lines += ["}", "", "", "class ApiKey(IntEnum):"]
+    lines += [f"    {snake_case(name).upper()} = {key}" for key, name in sorted(requests.items())]
     lines += [
-        "}",
+        "",
+        "    @property",
+        "    def title(self) -> str:",
+        '        """The name that Kafka\'s documentation and tools use, such as "OffsetForLeaderEpoch"."""',
+        "        return APIS[self]",
+        "",
         "",
         "# Record type to class name, for the records of the cluster metadata log.",
         "METADATA_RECORDS = {",

@@ -15,7 +15,8 @@ from support.raw_client import raw_client
 from twin.differences import EVERY_API, TABLE
 
 import tidelog.server.api
-from tidelog.protocol.api import ApiKey, schema_versions
+from tidelog.protocol.api import schema_versions
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.server.api.catalogue import APIS, served_on
 from tidelog.server.declaration import Api, Forwarding, ListenerKind

@@ -13,8 +13,9 @@ from support.served_versions import versions_on
 
 import tidelog
 from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.api import request_class
 from tidelog.protocol.codec import encode
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tidelog.protocol.messages.metadata_response import MetadataResponse
 from tidelog.protocol.schema import Message

@@ -13,7 +13,8 @@ from support.served_versions import versions_on
 
 import tidelog
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.api import request_class
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.create_acls_request import AclCreation, CreateAclsRequest
 from tidelog.protocol.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from tidelog.protocol.messages.describe_acls_request import DescribeAclsRequest

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.api import request_class
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.schema import Field, Message, covers
 from tidelog.server.api.catalogue import APIS
 

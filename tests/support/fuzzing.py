@@ -15,8 +15,9 @@ from random import Random
 from support.extreme_values import Hostile
 from support.message_samples import sample
 
-from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.api import request_class
 from tidelog.protocol.frames import request_frame
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.schema import Versions
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.schema import Versions
 from tidelog.server.api.catalogue import served_on
 from tidelog.server.declaration import ListenerKind

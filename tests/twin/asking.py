@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.api import request_class
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.schema import Message, Versions, covers
 
 Given = Mapping[str, Any]

@@ -10,7 +10,7 @@ from twin.cases import configs, consumer_groups, groups, records, security, topi
 from twin.runner import Finding, Twin
 from twin.variation import variations
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 # Another seed asks other variations; more of them take longer.
 SEED = int(os.environ.get("TIDELOG_TWIN_SEED", "1"))

@@ -15,7 +15,7 @@ from twin.comparison import ABSENT, Difference, error_codes
 from twin.side import CLOSED
 
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 EVERY_API = tuple(ApiKey)
 

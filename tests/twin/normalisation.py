@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 # Error messages that programs compare; all others are for people, and only whether there is one is compared.
 _MESSAGES_AS_THEY_ARE = (None, "", "NONE")

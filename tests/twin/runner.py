@@ -16,7 +16,8 @@ from twin.state import COORDINATOR_PARTITIONS
 
 from tidelog.coordinators.placement import partition_for
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.api import request_class
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.schema import Message, covers
 
 # Said by a node that has not yet caught up with what its cluster knows. Where only one side says so, it is asked again.

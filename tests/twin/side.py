@@ -10,8 +10,9 @@ from support.raw_client import RawClient
 from twin.comparison import tree
 from twin.normalisation import Normaliser
 
-from tidelog.protocol.api import ApiKey, response_class
+from tidelog.protocol.api import response_class
 from tidelog.protocol.codec import ProtocolError
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData

@@ -7,7 +7,7 @@ from typing import Any
 
 from twin.asking import Case, Step, TopicId, script, step
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
 

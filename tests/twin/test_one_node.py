@@ -14,7 +14,7 @@ from twin.differences import unneeded
 from twin.report import report
 from twin.runner import Twin
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ListenerKind
 
 SERVED = versions_on(ListenerKind.BROKER)

@@ -20,7 +20,8 @@ from twin.runner import Finding, Twin
 from twin.side import Side
 
 from tidelog.coordinators.groups import offset_commit
-from tidelog.protocol.api import ApiKey, response_class
+from tidelog.protocol.api import response_class
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.schema import Message
 from tidelog.server.coordination.shard_runtime import ShardRuntime
 from tidelog.server.declaration import Api

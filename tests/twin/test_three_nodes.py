@@ -8,7 +8,7 @@ from twin.differences import unneeded
 from twin.report import report
 from twin.runner import Twin
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 pytestmark = [
     pytest.mark.maven,

@@ -12,7 +12,8 @@ from typing import Any
 from twin.asking import UNKNOWN_ID, Case, Given, Kept, TopicId
 from twin.state import EMPTY, GROUP, MISSING, PLAIN, batch
 
-from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.api import request_class
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.schema import Field, Message, covers
 
 # How long to wait, and whether to do it at all, is no matter of edges: replies would depend on the clock.

@@ -20,9 +20,10 @@ from typing import Any, TypeVar, cast
 from tidelog.model.errors import ErrorCode
 from tidelog.network.frame_receiver import Frame, FrameReceiver, StagingArea
 from tidelog.network.port import Network
-from tidelog.protocol.api import ApiKey, response_header_version
+from tidelog.protocol.api import response_header_version
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import request_frame, skip_tagged_fields
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
 from tidelog.protocol.schema import Message, Versions
@@ -34,7 +35,7 @@ DEFAULT_MAX_IN_FLIGHT = 100
 DEFAULT_MAX_FRAME_BYTES = 256 * 1024 * 1024
 
 _CORRELATION_ID = Struct(">i")
-_ERROR_CODE = Struct(">h")
+_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _LARGEST_CORRELATION_ID = 2**31 - 1
 
 R = TypeVar("R", bound=Message)
@@ -328,14 +329,7 @@ def _decode_reply(frame: bytearray, expected: type[R], version: int) -> R:
             position = skip_tagged_fields(frame, position)
         except IndexError as error:
             raise ProtocolError("the header of a reply is truncated") from error
-    elif api_key == ApiKey.API_VERSIONS and _refuses_version(frame, position):
+    elif api_key == ApiKey.API_VERSIONS and frame[position : position + 2] == _UNSUPPORTED_VERSION:
         version = 0
     reply, _ = decode(expected, frame, version, position)
     return reply
-
-
-def _refuses_version(frame: bytearray, position: int) -> bool:
-    if len(frame) < position + _ERROR_CODE.size:
-        return False
-    (code,) = _ERROR_CODE.unpack_from(frame, position)
-    return bool(code == ErrorCode.UNSUPPORTED_VERSION)

@@ -242,8 +242,8 @@ class ServerConnection(asyncio.BufferedProtocol):
         if reply is not None and self._transport is not None and not self._closed:
             self._transport.writelines(reply)
 
-    def _refuse(self, error: ProtocolError) -> None:
-        logger.warning("closing the connection from %s:%d: %s", self.peer_host, self.peer_port, error)
+    def _refuse(self, reason: ProtocolError | str) -> None:
+        logger.warning("closing the connection from %s:%d: %s", self.peer_host, self.peer_port, reason)
         self.close()
 
     def _give_up(self) -> None:
@@ -258,8 +258,7 @@ class ServerConnection(asyncio.BufferedProtocol):
 
     def _drop(self, reason: str) -> None:
         if not self._closed:
-            logger.warning("closing the connection from %s:%d: %s", self.peer_host, self.peer_port, reason)
-            self.close()
+            self._refuse(reason)
         # Not only when the loop gets to it: others wait for this memory.
         self._claim.release()
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.server_connection import Reply
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.api_versions_response import ApiVersion
 from tidelog.protocol.schema import Versions
 

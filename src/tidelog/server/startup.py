@@ -204,17 +204,9 @@ class RunningNode:
             )
 
     async def _listen_for_controllers(self, control: ControlPlane) -> None:
-        if control.controller is None or control.answers is None:
+        if control.controller is None:
             return
-        router = self._controller_router = controller_router(
-            config=self._config,
-            ports=self._ports,
-            quorum=control.quorum,
-            metadata=control.metadata,
-            controller=control.controller,
-            answers=control.answers,
-            metrics=self._metrics,
-        )
+        router = self._controller_router = controller_router(self._config, self._ports, control, self._metrics)
         memory = RequestMemory(CONTROLLER_REQUEST_BYTES)
         await self._controller_listeners.open(self._config.controller_listeners, router, memory)
 

@@ -9,7 +9,7 @@ from tidelog.config.broker import BrokerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.later import Later
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.end_txn_request import EndTxnRequest
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.schema import Message
@@ -55,10 +55,8 @@ from tidelog.server.declaration import Api, Forwarding, ListenerKind, advertised
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports
-from tidelog.server.quorum.active_controller import ActiveController
-from tidelog.server.quorum.answers import ControllerAnswers
+from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.metadata import MetadataFollower
-from tidelog.server.quorum.runtime import QuorumRuntime
 from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.connections import Connections
 from tidelog.server.routing.context import RequestContext
@@ -228,16 +226,11 @@ class _ControllerConfiguration:
         )
 
 
-def controller_router(
-    *,
-    config: BrokerConfig,
-    ports: Ports,
-    quorum: QuorumRuntime,
-    metadata: MetadataFollower,
-    controller: ActiveController,
-    answers: ControllerAnswers,
-    metrics: Metrics,
-) -> Router:
+def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane, metrics: Metrics) -> Router:
+    """For a node that votes."""
+    quorum, metadata, controller, answers = control.quorum, control.metadata, control.controller, control.answers
+    assert controller is not None
+    assert answers is not None
     apis = served_on(ListenerKind.CONTROLLER)
     here = AnsweredHere(answers)
     configuration = _ControllerConfiguration(config, metadata)

@@ -11,7 +11,7 @@ from support.served_versions import versions_on
 
 import tidelog
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState

@@ -13,7 +13,7 @@ from support.nodes_in_process import Nodes, nodes
 from support.raw_client import raw_client
 
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from tidelog.protocol.messages.metadata_request import MetadataRequest

@@ -16,9 +16,10 @@ from support.raw_client import RawClient, raw_client
 import tidelog.server.api
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.principal import ANONYMOUS, Principal
-from tidelog.protocol.api import ApiKey, response_class
+from tidelog.protocol.api import response_class
 from tidelog.protocol.codec import decode_whole, encode
 from tidelog.protocol.frames import LENGTH_SIZE, request_frame
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest

@@ -8,7 +8,7 @@ from twin.asking import Case, ask, script, step
 from twin.cases.topics import create, delete
 from twin.state import COMPACTED, MISSING, PLAIN
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 

@@ -9,7 +9,7 @@ from twin.asking import UNKNOWN_ID, Case, Kept, Step, TopicId, ask, script, step
 from twin.cases.groups import commit, deleted_offsets, fetched, join, leave, of_member
 from twin.state import EMPTY, GROUP, MISSING, PLAIN
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 NEW = "twin-new-{run}"
 

@@ -7,7 +7,7 @@ from typing import Any
 from twin.asking import Case, Kept, Step, TopicId, ask, script, step
 from twin.state import EMPTY, GROUP, MISSING, PLAIN
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 NOBODY = "twin-nobody"
 

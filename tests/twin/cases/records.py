@@ -8,7 +8,7 @@ from typing import Any
 from twin.asking import Case, TopicId, ask, script, step
 from twin.state import APPENDED, COMPACTED, EMPTY, MISSING, NOW, PLAIN, SMALL, batch
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 
 def corrupt(data: bytes) -> bytes:

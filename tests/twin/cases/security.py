@@ -6,7 +6,7 @@ from typing import Any
 
 from twin.asking import Case, ask
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 
 def acl_filter(**fields: Any) -> dict[str, Any]:

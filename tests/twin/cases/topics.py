@@ -7,7 +7,7 @@ from typing import Any
 from twin.asking import UNKNOWN_ID, Case, TopicId, ask, script, step
 from twin.state import EMPTY, MISSING, PLAIN
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 
 def metadata(*names: str | None, create: bool = False, **fields: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from twin.cases.groups import commit, fetched
 from twin.cases.records import fetch, list_offsets
 from twin.state import GROUP, MISSING, PLAIN
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 ID = "twin-tx-{run}"
 _GROUP = "twin-txg-{run}"

@@ -6,8 +6,8 @@ from tidelog.cli.cluster_options import ClusterOptions
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.session import CommandFailure, run
 from tidelog.client.admin import ApiRange, BrokerVersions
-from tidelog.protocol.api import ApiKey, schema_versions
-from tidelog.protocol.messages import APIS
+from tidelog.protocol.api import schema_versions
+from tidelog.protocol.messages import APIS, ApiKey
 
 # What controllers and brokers say among themselves: nobody misses it on a broker's listener.
 _AMONG_SERVERS = frozenset(

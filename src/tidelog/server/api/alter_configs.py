@@ -3,7 +3,7 @@
 Both have the same handler, in `incremental_alter_configs.py`.
 """
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
 
 API = Api(

@@ -3,7 +3,7 @@
 Version 3 names the epochs of the brokers in it (KIP-903).
 """
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api
 
 API = Api(key=ApiKey.ALTER_PARTITION, versions=(2, 3), permissions=(CLUSTER_ACTION,), listeners=CONTROLLERS)

@@ -3,7 +3,7 @@
 Version 1 can forbid another replication factor (KIP-860).
 """
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, RefusalShape
 
 API = Api(

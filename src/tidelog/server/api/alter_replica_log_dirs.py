@@ -8,7 +8,7 @@ from __future__ import annotations
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
 from tidelog.protocol.messages.alter_replica_log_dirs_response import (
     AlterReplicaLogDirPartitionResult,

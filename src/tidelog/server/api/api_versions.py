@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tidelog.controller.features import SUPPORTED_FEATURES
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.protocol.messages.api_versions_response import (
     ApiVersion,

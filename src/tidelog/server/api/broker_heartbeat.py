@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tidelog.network.server_connection import ServerConnection
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from tidelog.protocol.messages.consumer_group_describe_response import (
     ConsumerGroupDescribeResponse,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tidelog.metadata.records import GROUP_VERSION, GROUP_VERSION_FEATURE
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.schema import Message

@@ -1,6 +1,6 @@
 """CreatePartitions: more partitions for topics that exist. Decided in `tidelog.controller.partitions`."""
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ALTER_TOPIC, BOTH, Api, Forwarding
 
 API = Api(

@@ -3,7 +3,7 @@
 Version 4 takes the cluster's defaults, 5 returns the properties, 7 the topic's id.
 """
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import BOTH, CREATE_CLUSTER, CREATE_TOPIC, Api, Forwarding
 
 API = Api(

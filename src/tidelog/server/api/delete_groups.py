@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from tidelog.protocol.schema import Message

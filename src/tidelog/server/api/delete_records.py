@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest
 from tidelog.protocol.messages.delete_records_response import (
     DeleteRecordsPartitionResult,

@@ -3,7 +3,7 @@
 Version 5 has messages, 6 takes ids as well as names. Versions before 3 do not know TOPIC_DELETION_DISABLED.
 """
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import BOTH, DELETE_TOPIC, DESCRIBE_TOPIC, Api, Forwarding
 
 API = Api(

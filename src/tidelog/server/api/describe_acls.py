@@ -1,6 +1,6 @@
 """DescribeAcls. No authorizer is configured, and the reply says so, as that of Apache Kafka does."""
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import DESCRIBE_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
 
 API = Api(

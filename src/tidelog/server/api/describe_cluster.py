@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from tidelog.protocol.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
 from tidelog.server.api.ports import Metadata

@@ -20,7 +20,7 @@ from tidelog.config.describe import (
 from tidelog.metadata.image import ClusterImage, ConfiguredResource, ResourceType
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import topic_name_problem
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from tidelog.protocol.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -89,13 +89,11 @@ def _properties(
             return describe_topic(image.topic_config(name), config)
         case ResourceType.BROKER if name == "":
             return describe_cluster_defaults(image.cluster_config())
+        case ResourceType.BROKER | ResourceType.BROKER_LOGGER if name != str(own):
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {own}; send the request to node {name!r}")
         case ResourceType.BROKER:
-            if name != str(own):
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {own}; send the request to node {name!r}")
             return describe_broker(config, cluster=image.cluster_config(), own=image.broker_config(own))
         case ResourceType.BROKER_LOGGER:
-            if name != str(own):
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"this is node {own}; send the request to node {name!r}")
             return describe_loggers(log_levels())
         case ResourceType.GROUP if name:
             return describe_group(image.configs.get(ConfiguredResource(ResourceType.GROUP, name), {}), config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from tidelog.protocol.messages.describe_groups_response import DescribeGroupsResponse
 from tidelog.protocol.schema import replaced

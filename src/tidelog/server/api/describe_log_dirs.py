@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from tidelog.protocol.messages.describe_log_dirs_response import (
     DescribeLogDirsPartition,

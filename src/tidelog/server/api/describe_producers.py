@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.topics import topic_name_problem
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_producers_request import DescribeProducersRequest
 from tidelog.protocol.messages.describe_producers_response import (
     DescribeProducersResponse,

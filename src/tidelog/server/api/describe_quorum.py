@@ -3,7 +3,7 @@
 Version 1 tells when each was heard from (KIP-836), 2 the addresses of the voters (KIP-853).
 """
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
 
 API = Api(

@@ -6,9 +6,9 @@ No topics means all. Topics come in the order of their names, and a cursor tells
 from __future__ import annotations
 
 from tidelog.metadata.image import ClusterImage, PartitionImage
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import INTERNAL_TOPICS, topic_name_problem
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from tidelog.protocol.messages.describe_topic_partitions_response import (
     Cursor,
@@ -16,9 +16,11 @@ from tidelog.protocol.messages.describe_topic_partitions_response import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
+from tidelog.protocol.schema import Message
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.declaration import DESCRIBE_TOPIC, Api
 from tidelog.server.replies.authorized_operations import TOPIC_OPERATIONS
+from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0), permissions=(DESCRIBE_TOPIC,))
@@ -29,7 +31,7 @@ def handle(
     configuration: Configuration,
     request: DescribeTopicPartitionsRequest,
     context: RequestContext,
-) -> DescribeTopicPartitionsResponse:
+) -> Message:
     image = metadata.image
     topics = image.topics
     asked = sorted({topic.name for topic in request.topics}) if request.topics else sorted(topics)
@@ -37,7 +39,8 @@ def handle(
     if request.cursor is not None:
         first_name, first_partition = request.cursor.topic_name, request.cursor.partition_index
         if first_partition < 0 or (request.topics and first_name not in asked):
-            return _refused(request)
+            # No page of these topics can have ended with such a cursor.
+            return refused(API, request, context.version, ApiError(ErrorCode.INVALID_REQUEST))
     left = max(1, min(request.response_partition_limit, configuration.config.max_request_partition_size_limit))
     page: list[DescribeTopicPartitionsResponseTopic] = []
     for name in asked:
@@ -90,17 +93,6 @@ def _respond(
     page: list[DescribeTopicPartitionsResponseTopic], next_cursor: Cursor | None
 ) -> DescribeTopicPartitionsResponse:
     return DescribeTopicPartitionsResponse(topics=page, next_cursor=next_cursor)
-
-
-def _refused(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
-    """A cursor that no page of these topics can have ended with."""
-    return _respond(
-        [
-            DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name)
-            for topic in request.topics
-        ],
-        None,
-    )
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:

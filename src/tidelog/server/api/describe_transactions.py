@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
 from tidelog.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
 from tidelog.server.coordination.transactions import TransactionCoordinator

@@ -4,7 +4,7 @@
 Version 0 only knows preferred leaders, and has no error for the whole reply.
 """
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding, RefusalShape
 
 API = Api(

@@ -24,7 +24,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, ZERO_UUID
 from tidelog.network.later import Later
 from tidelog.partition.divergence import diverging_epoch
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.protocol.messages.fetch_response import (
     AbortedTransaction,

@@ -13,7 +13,8 @@ from typing import Any, cast
 
 from tidelog.metadata.image import ResourceType
 from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.protocol.api import ApiKey, response_class
+from tidelog.protocol.api import response_class
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,

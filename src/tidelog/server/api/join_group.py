@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest
 from tidelog.protocol.messages.join_group_response import JoinGroupResponse
 from tidelog.protocol.schema import Message

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from tidelog.metadata.image import ResourceType
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.list_config_resources_request import ListConfigResourcesRequest
 from tidelog.protocol.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
 from tidelog.server.api.ports import Metadata

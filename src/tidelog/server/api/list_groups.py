@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
 from tidelog.protocol.messages.list_groups_response import ListGroupsResponse
 from tidelog.server.coordination.groups import GroupCoordinator

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
 from tidelog.protocol.messages.list_offsets_response import (
     ListOffsetsPartitionResponse,

@@ -1,6 +1,6 @@
 """ListPartitionReassignments: what is being moved (KIP-455). Decided in `tidelog.controller.reassignment`."""
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import BOTH, DESCRIBE_CLUSTER, Api, Forwarding
 
 API = Api(

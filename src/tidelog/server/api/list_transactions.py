@@ -9,7 +9,7 @@ from __future__ import annotations
 from tidelog.coordinators.patterns import PatternProblem, compile_pattern
 from tidelog.coordinators.transactions.listing import ListFilter
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.list_transactions_request import ListTransactionsRequest
 from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse
 from tidelog.server.coordination.transactions import TransactionCoordinator

@@ -7,10 +7,10 @@ topics that it asks for; version 10 brought topic ids, 12 questions by id. Versi
 from __future__ import annotations
 
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.model.topics import INTERNAL_TOPICS, topic_name_problem
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tidelog.protocol.messages.metadata_response import (
     MetadataResponse,
@@ -18,10 +18,12 @@ from tidelog.protocol.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from tidelog.protocol.schema import Message
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.auto_topics import TopicsOnDemand
 from tidelog.server.declaration import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, Api
 from tidelog.server.replies.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.METADATA, versions=(0, 13), permissions=(DESCRIBE_TOPIC, CREATE_TOPIC, CREATE_CLUSTER))
@@ -40,7 +42,7 @@ class MetadataHandler:
         self._topics_on_demand = topics_on_demand
         self._broker_id = broker_id
 
-    def handle(self, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    def handle(self, request: MetadataRequest, context: RequestContext) -> Message:
         wanted = request.topics
         if wanted is None or (context.version == 0 and not wanted):
             every_topic = [
@@ -50,7 +52,8 @@ class MetadataHandler:
         if context.version < FIRST_VERSION_BY_ID and any(
             topic.topic_id != ZERO_UUID or topic.name is None for topic in wanted
         ):
-            return _refused(request)
+            # Such a version can neither be asked by id nor carry a topic without a name.
+            return refused(API, request, context.version, ApiError(ErrorCode.INVALID_REQUEST))
         # A topic that is asked for twice is described once.
         distinct = {(topic.topic_id, topic.name): topic for topic in wanted}
         found = [self._find(request, topic) for topic in distinct.values()]
@@ -114,16 +117,6 @@ class MetadataHandler:
                 CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
             ),
         )
-
-
-def _refused(request: MetadataRequest) -> MetadataResponse:
-    """For a version that can neither be asked by id nor carry a topic without a name."""
-    return MetadataResponse(
-        topics=[
-            MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
-            for topic in request.topics or ()
-        ]
-    )
 
 
 def _operations(request: MetadataRequest) -> int:

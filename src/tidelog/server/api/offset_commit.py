@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.later import Later
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -8,7 +8,7 @@ all of them; 7 can insist on offsets that no transaction may change (KIP-447); 8
 from __future__ import annotations
 
 from tidelog.model.errors import ErrorCode
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

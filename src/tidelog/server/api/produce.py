@@ -23,7 +23,7 @@ from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin
 from tidelog.partition.verification import VerificationGuard
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tidelog.protocol.messages.produce_response import (
     BatchIndexAndErrorMessage,

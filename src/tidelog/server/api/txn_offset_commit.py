@@ -15,7 +15,7 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_SEQUENCE
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.network.later import Later
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,

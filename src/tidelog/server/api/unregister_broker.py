@@ -1,6 +1,6 @@
 """UnregisterBroker: forgets a broker that will not come back (KIP-631). Decided in `tidelog.controller.brokers`."""
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding
 
 API = Api(

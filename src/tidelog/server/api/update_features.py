@@ -4,7 +4,7 @@
 Version 1 can try an update without making it, 2 has one error for all of them.
 """
 
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding
 
 API = Api(

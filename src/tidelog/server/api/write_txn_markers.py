@@ -12,7 +12,7 @@ from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.later import Later
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
 from tidelog.protocol.messages.write_txn_markers_response import (
     WritableTxnMarkerPartitionResult,

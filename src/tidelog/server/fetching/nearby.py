@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from tidelog.metadata.image import BrokerImage
-from tidelog.partition.progress import FollowerProgress, PartitionProgress
+from tidelog.partition.progress import PartitionProgress
 
 THE_LEADER = -1
 
@@ -25,24 +25,18 @@ def nearby_replica(
     """
     if not reader_rack or leader_rack == reader_rack:
         return THE_LEADER
-    candidates = [follower for follower in _in_sync(progress) if _serves(broker(follower.broker_id), reader_rack)]
-    having_it = [
-        follower for follower in candidates if follower.log_start_offset <= fetch_offset <= follower.log_end_offset
+    candidates = [
+        follower
+        for broker_id in sorted(progress.in_sync)
+        if (follower := progress.follower(broker_id)) is not None
+        and follower.log_start_offset <= fetch_offset <= follower.log_end_offset
+        and (image := broker(broker_id)) is not None
+        and not image.fenced
+        and image.rack == reader_rack
     ]
     best = max(
-        having_it,
+        candidates,
         key=lambda follower: (follower.log_end_offset, follower.last_caught_up_ms, -follower.broker_id),
         default=None,
     )
     return THE_LEADER if best is None else best.broker_id
-
-
-def _in_sync(progress: PartitionProgress) -> Iterable[FollowerProgress]:
-    for broker_id in sorted(progress.in_sync):
-        follower = progress.follower(broker_id)
-        if follower is not None:
-            yield follower
-
-
-def _serves(broker: BrokerImage | None, rack: str) -> bool:
-    return broker is not None and not broker.fenced and broker.rack == rack

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.principal import Principal
-from tidelog.protocol.api import ApiKey, request_class, response_class, response_header_version
+from tidelog.protocol.api import request_class, response_class, response_header_version
 from tidelog.protocol.codec import Buffer, ProtocolError, decode, decode_whole, encode
 from tidelog.protocol.frames import (
     LENGTH_SIZE,
@@ -22,6 +22,7 @@ from tidelog.protocol.frames import (
     response_frame,
     skip_tagged_fields,
 )
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.default_principal_data import DefaultPrincipalData
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse

@@ -18,7 +18,7 @@ import asyncio
 
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.server_connection import ServerConnection
-from tidelog.protocol.api import ApiKey
+from tidelog.protocol.messages import ApiKey
 
 _PRODUCE_KEY = ApiKey.PRODUCE.to_bytes(2, "big")
 

@@ -18,9 +18,10 @@ from tidelog.model.ports import Clock
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.later import Later
 from tidelog.network.server_connection import Reply, ServerConnection
-from tidelog.protocol.api import ApiKey, request_class
+from tidelog.protocol.api import request_class
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import parse_request_header, peek_request, response_frame
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
 from tidelog.protocol.schema import Message, covers
 from tidelog.server.declaration import Api, FrameSize, advertised_versions
