@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.client.consumer.fetch_session import NAMED_TOPICS, FetchRequestData, FetchSessionHandler, WantedPartition
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
+from tidelog.model.invariants import InvariantBroken
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 IDS = {"t": Uuid(b"t" * 16), "u": Uuid(b"u" * 16)}
@@ -106,6 +108,25 @@ def test_closing_says_nothing_but_farewell() -> None:
     assert not session.open
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("_epoch", 0, "a full request takes nothing as known"),
+        ("_epoch", -1, "an incremental request goes on with a session: epoch=-1"),
+        ("_id", 0, "an incremental request goes on with a session: epoch=1"),
+        ("_named", True, "a session names topics in one way: named=True"),
+    ],
+)
+def test_a_broken_session_is_noticed(field: str, value: object, rule: str) -> None:
+    session = FetchSessionHandler()
+    session.plan({T0: at(5)})
+    session.succeeded(99)
+    session.check_invariants()
+    setattr(session, field, value)
+    with pytest.raises(InvariantBroken, match=rule):
+        session.check_invariants()
+
+
 WANTS = st.dictionaries(st.sampled_from([T0, T1, U0]), st.integers(0, 3), max_size=3)
 
 
@@ -134,3 +155,4 @@ def test_the_broker_always_knows_exactly_what_is_wanted(rounds: list[tuple[dict[
                 session.refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
             case _:
                 session.succeeded(7)
+        session.check_invariants()

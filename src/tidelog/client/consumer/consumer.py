@@ -339,6 +339,10 @@ class Consumer(PartitionQuestions):
         """What this consumer has measured of itself, by Kafka's names: see `tidelog.client.consumer.metrics`."""
         return self._metrics.snapshot()
 
+    def check_invariants(self) -> None:
+        """For simulations: raises InvariantBroken if what this consumer holds in memory cannot be right."""
+        self._fetcher.check_invariants()
+
     # -- inside --------------------------------------------------------------------------------------------------
 
     async def _taken(self, take: Callable[[], list[T]], timeout_ms: float) -> list[T]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid, numbers_by_topic
+from tidelog.model.invariants import require
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchTopic, ForgottenTopic
 
 NO_SESSION = 0
@@ -59,6 +60,15 @@ class FetchSessionHandler:
     @property
     def open(self) -> bool:
         return self._id != NO_SESSION
+
+    def check_invariants(self) -> None:
+        known, epoch = self._known, self._epoch
+        subject = f"fetch session {self._id}"
+        require(not known or epoch != FULL, subject, "a full request takes nothing as known", known=known)
+        going_on = self.open and _FIRST_INCREMENTAL <= epoch <= _LARGEST_EPOCH
+        require(epoch == FULL or going_on, subject, "an incremental request goes on with a session", epoch=epoch)
+        named = any(entry.topic_id == ZERO_UUID for entry in known.values())
+        require(not known or named == self._named, subject, "a session names topics in one way", named=self._named)
 
     def plan(self, wanted: Mapping[TopicPartition, WantedPartition]) -> FetchRequestData:
         """Ask for exactly these. Follow with one of the three below."""

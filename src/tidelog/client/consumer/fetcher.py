@@ -71,6 +71,10 @@ class RecordFetcher:
             return_exceptions=True,
         )
 
+    def check_invariants(self) -> None:
+        for session in self._sessions.values():
+            session.check_invariants()
+
     def fetch_what_is_wanted(self) -> None:
         """Ask each broker that is not being asked already for the partitions that want more.
 

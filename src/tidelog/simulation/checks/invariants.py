@@ -3,7 +3,7 @@
 A replica is checked when one of its offsets or epochs has moved, an image when there is a new one. What else may
 change is sampled: after every `EVENTS_PER_SAMPLE` events one more replica, the coordinators' shards and all fetch
 sessions. A campaign takes about a quarter longer with all that. A broken invariant ends the run there, long before a
-client could notice.
+client could notice. Readers check their side of the sessions after each poll (`simulation.workloads.workload`).
 """
 
 from __future__ import annotations

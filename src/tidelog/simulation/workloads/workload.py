@@ -192,6 +192,7 @@ class ReadingClient(Work):
                     )
                     # At once: if anything fails from here on, it has been read nevertheless.
                     self.positions[record.topic_partition] = record.offset + 1
+                consumer.check_invariants()
                 for partition in self.positions:
                     self.positions[partition] = await consumer.position(partition)
 
@@ -232,6 +233,7 @@ class GroupClient(Work):
             consumer.subscribe([self._topic], on_partitions_assigned=self._assigned)
             while not self.stop.is_set():
                 records = await consumer.poll(timeout_ms=POLL_MS)
+                consumer.check_invariants()
                 for record in records:
                     assert record.value is not None
                     self._history.add(
