@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tidelog.client.admin import Admin as AsyncAdmin
-from tidelog.client.config import Options, OptionValue
-from tidelog.sync.background import Client, blocking, options_together
+from tidelog.client.config import Options, OptionValue, given_options
+from tidelog.sync.background import Client, blocking
 
 
 class Admin(Client[AsyncAdmin]):
@@ -19,8 +19,8 @@ class Admin(Client[AsyncAdmin]):
         **options: OptionValue,
     ) -> None:
         """`call_timeout`: seconds after which any call gives up with TimeoutError, whatever the options allow."""
-        given = options_together(config, options)
-        super().__init__(lambda: AsyncAdmin(bootstrap_servers, config=given), call_timeout)
+        given = given_options(bootstrap_servers, config, options)
+        super().__init__(lambda: AsyncAdmin(config=given), call_timeout)
 
     start = blocking(AsyncAdmin.start)
     close = blocking(AsyncAdmin.close)

@@ -11,13 +11,12 @@ import functools
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import uvloop
 
-from tidelog.client.config import Options, OptionValue
 from tidelog.client.errors import ClientError, WrongUse
 
 Parameters = ParamSpec("Parameters")
@@ -84,10 +83,6 @@ def _forget() -> None:
 
 
 os.register_at_fork(after_in_child=_forget)
-
-
-def options_together(config: Options | None, options: Mapping[str, OptionValue]) -> Options:
-    return {**(config or {}), **options}
 
 
 class Client(ABC, Generic[Worker]):

@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import ParamSpec
 
-from tidelog.client.config import Options, OptionValue
+from tidelog.client.config import Options, OptionValue, given_options
 from tidelog.client.consumer import Consumer as AsyncConsumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import ApiTimeout
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
-from tidelog.sync.background import Client, blocking, on_loop, options_together
+from tidelog.sync.background import Client, blocking, on_loop
 
 OffsetToSet = OffsetAndMetadata | int
 Listener = Callable[[Collection[TopicPartition]], None]
@@ -46,10 +46,8 @@ class Consumer(Client[AsyncConsumer]):
         """`call_timeout`: seconds after which any call gives up with TimeoutError, whatever the options allow."""
         self._taken: deque[ConsumerRecord] = deque()
         self._closed = False
-        given = options_together(config, options)
-        super().__init__(
-            lambda: AsyncConsumer(*topics, bootstrap_servers=bootstrap_servers, config=given), call_timeout
-        )
+        given = given_options(bootstrap_servers, config, options)
+        super().__init__(lambda: AsyncConsumer(*topics, config=given), call_timeout)
 
     def _first_taken(self) -> dict[TopicPartition, int]:
         """Of each partition with records that are not handed out yet, the offset of the first."""
@@ -172,6 +170,7 @@ class Consumer(Client[AsyncConsumer]):
         return positions
 
     metrics = on_loop(AsyncConsumer.metrics)
+    check_invariants = on_loop(AsyncConsumer.check_invariants)
     committed = blocking(AsyncConsumer.committed)
     group_metadata = on_loop(AsyncConsumer.group_metadata)
 

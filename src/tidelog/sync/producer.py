@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
-from tidelog.client.config import Options, OptionValue
+from tidelog.client.config import Options, OptionValue, given_options
 from tidelog.client.errors import ProducerClosed
 from tidelog.client.producer.delivery import Delivery as AsyncDelivery
 from tidelog.client.producer.delivery import RecordMetadata, complete
@@ -20,7 +20,7 @@ from tidelog.client.producer.partitioner import Partitioner, PartitionFunction
 from tidelog.client.producer.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.producer.producer import Producer as AsyncProducer
 from tidelog.records.record import Header
-from tidelog.sync.background import Background, Client, blocking, on_loop, options_together
+from tidelog.sync.background import Background, Client, blocking, on_loop
 
 Result = TypeVar("Result")
 
@@ -150,8 +150,8 @@ class Producer(Client[AsyncProducer]):
         """`call_timeout`: seconds after which any call gives up with TimeoutError, whatever the options allow."""
         self._started = False
         self._closed = False
-        given = options_together(config, options)
-        super().__init__(lambda: AsyncProducer(bootstrap_servers, config=given, partitioner=partitioner), call_timeout)
+        given = given_options(bootstrap_servers, config, options)
+        super().__init__(lambda: AsyncProducer(config=given, partitioner=partitioner), call_timeout)
         self._handover = _Handover(self._background, self._wrapped)
 
     def __exit__(
@@ -171,12 +171,9 @@ class Producer(Client[AsyncProducer]):
     def close(self, *, flush: bool = True) -> None:
         """Deliver what is waiting (`flush`), then let go of everything. Raises as `flush` does."""
         self._closed = True
-        self._run(lambda: self._close(flush))
-
-    async def _close(self, flush: bool) -> None:
-        await self._wrapped.close(flush=flush)
+        self._run(lambda: self._wrapped.close(flush=flush))
         if flush:
-            self._raise_refused()
+            self._call(self._raise_refused)
 
     def send(
         self,
@@ -212,11 +209,8 @@ class Producer(Client[AsyncProducer]):
 
     def flush(self) -> None:
         """Send all that waits and wait for its outcome. Raises the first failure that nobody has asked about."""
-        self._run(self._flush)
-
-    async def _flush(self) -> None:
-        await self._wrapped.flush()
-        self._raise_refused()
+        self._run(self._wrapped.flush)
+        self._call(self._raise_refused)
 
     def _raise_refused(self) -> None:
         refused, self._handover.first_failure = self._handover.first_failure, None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Self
 
 from tidelog.server.broker import Broker
@@ -43,9 +42,7 @@ class BrokerThread:
             raise self._failure
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(STOP_TIMEOUT_SECONDS)

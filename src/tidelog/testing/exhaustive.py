@@ -130,7 +130,9 @@ def explore(
             problem = model.problem(state)
             if problem is not None:
                 trace = StepTrace(steps=_way_to(state, origins), problem=problem)
-                return _found(len(origins), taken, reached, trace)
+                return Exploration(
+                    states=len(origins), steps=taken, depth=reached, complete=False, counterexample=trace
+                )
             if reached == depth:
                 continue
             for step in model.steps(state):
@@ -141,15 +143,10 @@ def explore(
                     origins[step.state] = (state, step.what)
                     following.append(step.state)
         if not following:
-            return _found(len(origins), taken, reached, None, complete=reached < depth)
+            complete = reached < depth
+            return Exploration(states=len(origins), steps=taken, depth=reached, complete=complete, counterexample=None)
         layer = following
     raise AssertionError("the last layer has no steps")
-
-
-def _found(
-    states: int, steps: int, depth: int, trace: StepTrace[S] | None, *, complete: bool = False
-) -> Exploration[S]:
-    return Exploration(states=states, steps=steps, depth=depth, complete=complete, counterexample=trace)
 
 
 def _way_to(state: S, origins: dict[S, tuple[S | None, str]]) -> tuple[Step[S], ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tidelog.client.consumer.reconciliation import Identity, MembershipState, Reconciliation
+from tidelog.client.config import consumer_config
+from tidelog.client.consumer.reconciliation import MembershipState, Reconciliation
 from tidelog.model.ids import Uuid
 from tidelog.protocol.messages.consumer_group_heartbeat_response import (
     Assignment,
@@ -14,8 +15,9 @@ T = Uuid(b"t" * 16)
 
 
 def member() -> Reconciliation:
-    identity = Identity(group_id="g", instance_id=None, rack="r", rebalance_timeout_ms=300, assignor="uniform")
-    reconciliation = Reconciliation(identity, "m")
+    options = {"client.rack": "r", "max.poll.interval.ms": "300", "group.remote.assignor": "uniform"}
+    group = {"bootstrap.servers": "127.0.0.1", "group.id": "g", "group.protocol": "consumer"}
+    reconciliation = Reconciliation("g", consumer_config({**options, **group}), "m")
     reconciliation.subscribe(["b", "a"], None)
     return reconciliation
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import ConsumerConfig
@@ -32,29 +33,21 @@ FETCHING = "fetching"
 _CLOSING_MS = 1_000
 
 
+@dataclass(slots=True, eq=False)
 class RecordFetcher:
-    def __init__(
-        self,
-        cluster: Cluster,
-        config: ConsumerConfig,
-        positions: Positions,
-        positioning: Positioning,
-        on_news: Callable[[], None],
-        metrics: ConsumerMetrics,
-    ) -> None:
-        self._cluster = cluster
-        self._config = config
-        self._positions = positions
-        self._positioning = positioning
-        self._on_news = on_news
-        self._metrics = metrics
-        self._sessions: dict[int, FetchSessionHandler] = defaultdict(FetchSessionHandler)
-        self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._leader_search: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._closed = False
-        # What the reader has to be told, such as that a position is out of range and may not be reset.
-        self.failure: Exception | None = None
+    cluster: Cluster
+    config: ConsumerConfig
+    positions: Positions
+    positioning: Positioning
+    on_news: Callable[[], None]
+    metrics: ConsumerMetrics
+    # What the reader has to be told, such as that a position is out of range and may not be reset.
+    failure: Exception | None = None
+    _sessions: dict[int, FetchSessionHandler] = field(init=False, default_factory=dict)
+    _tasks: dict[int, asyncio.Task[None]] = field(init=False, default_factory=dict)
+    _leader_search: asyncio.Task[None] | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _closed: bool = False
 
     async def close(self) -> None:
         self._closed = True
@@ -83,30 +76,30 @@ class RecordFetcher:
         """
         if self._closed:
             return
-        now = self._cluster.clock.monotonic_ms()
+        now = self.cluster.clock.monotonic_ms()
         wanted: dict[int, list[PartitionPosition]] = defaultdict(list)
         unread = {
             node
-            for entry in self._positions
+            for entry in self.positions
             if entry.has_records and not entry.paused
             for node in self._nodes(entry, now)
         }
         leaderless = False
         wait_until: float | None = None
-        for entry in self._positions:
+        for entry in self.positions:
             if not entry.may_fetch():
                 continue
             if entry.not_before_ms > now:
                 wait_until = entry.not_before_ms if wait_until is None else min(wait_until, entry.not_before_ms)
                 continue
-            leader = self._cluster.metadata.leader_of(entry.partition)
+            leader = self.cluster.metadata.leader_of(entry.partition)
             if leader is None:
                 leaderless = True
                 continue
             if self._is_of_another_topic(entry):
                 continue
             if entry.needs_check(leader):
-                self._positioning.find_what_is_missing()
+                self.positioning.find_what_is_missing()
                 continue
             for node in self._nodes(entry, now):
                 if node not in self._tasks and (node not in unread or self._has_more(entry)):
@@ -123,14 +116,14 @@ class RecordFetcher:
     def _nodes(self, entry: PartitionPosition, now: float) -> Iterable[int]:
         """Where to read the partition from: the replica that the leader has named (KIP-392), or the leader."""
         if entry.preferred_replica is not None:
-            if entry.preferred_until_ms > now and entry.preferred_replica in self._cluster.metadata.brokers:
+            if entry.preferred_until_ms > now and entry.preferred_replica in self.cluster.metadata.brokers:
                 return (entry.preferred_replica,)
             entry.preferred_replica = None
-        leader = self._cluster.metadata.leader_of(entry.partition)
+        leader = self.cluster.metadata.leader_of(entry.partition)
         return () if leader is None else (leader.leader,)
 
     def _has_more(self, entry: PartitionPosition) -> bool:
-        end = entry.last_stable_offset if self._config.read_committed else entry.high_watermark
+        end = entry.last_stable_offset if self.config.read_committed else entry.high_watermark
         return end is not None and entry.fetch_offset < end
 
     def _set_timer(self, now: float, wait_until: float | None) -> None:
@@ -153,9 +146,9 @@ class RecordFetcher:
         self.fetch_what_is_wanted()
 
     async def _look_for_leaders(self) -> None:
-        await asyncio.sleep(self._cluster.retry_pause_ms(1) / 1000)
+        await asyncio.sleep(self.cluster.retry_pause_ms(1) / 1000)
         try:
-            await self._cluster.refresh()
+            await self.cluster.refresh()
         except (ConnectionProblem, ApiError, ClientError) as error:
             logger.info("looking for leaders: %s", error)
 
@@ -166,12 +159,12 @@ class RecordFetcher:
         entries = [entry for entry in entries if self._still_wanted(entry)]
         if not entries:
             return
-        session = self._sessions[node]
+        session = self._sessions.setdefault(node, FetchSessionHandler())
         plan = session.plan({entry.partition: self._wanted(entry) for entry in entries})
         asked = {entry.partition: (entry, entry.fetch_offset, entry.jumps) for entry in entries}
-        started_ms = self._cluster.clock.monotonic_ms()
+        started_ms = self.cluster.clock.monotonic_ms()
         try:
-            reply = await self._ask(node, plan, self._config.fetch_max_wait_ms if may_wait else 0)
+            reply = await self._ask(node, plan, self.config.fetch_max_wait_ms if may_wait else 0)
         except (ConnectionProblem, ApiError, ClientError) as error:
             logger.info("fetching from broker %d: %s", node, error)
             session.failed()
@@ -190,8 +183,8 @@ class RecordFetcher:
             return
         session.succeeded(reply.session_id)
         size = sum(len(answer.records or b"") for topic in reply.responses for answer in topic.partitions)
-        self._metrics.fetched(started_ms, size, reply.throttle_time_ms)
-        names = self._cluster.metadata.topic_names
+        self.metrics.fetched(started_ms, size, reply.throttle_time_ms)
+        names = self.cluster.metadata.topic_names
         for topic in reply.responses:
             name = topic.topic or names.get(Uuid(topic.topic_id), "")
             for answer in topic.partitions:
@@ -200,7 +193,7 @@ class RecordFetcher:
                 # given the records while this one, the old leader, was slow to answer.
                 if (
                     entry is not None
-                    and self._positions.current(entry)
+                    and self.positions.current(entry)
                     and (entry.fetch_offset, entry.jumps) == (offset, jumps)
                 ):
                     self._take(entry, offset, answer)
@@ -211,25 +204,25 @@ class RecordFetcher:
 
     def _still_wanted(self, entry: PartitionPosition) -> bool:
         """While the metadata was looked at, a seek, a rebalance or a new leader may have come first."""
-        leader = self._cluster.metadata.leader_of(entry.partition)
+        leader = self.cluster.metadata.leader_of(entry.partition)
         ready = leader is not None and not self._is_of_another_topic(entry) and not entry.needs_check(leader)
-        return ready and self._positions.current(entry) and entry.may_fetch()
+        return ready and self.positions.current(entry) and entry.may_fetch()
 
     async def _refresh_if_stale(self) -> None:
         try:
-            await self._cluster.refresh_if_stale()
+            await self.cluster.refresh_if_stale()
         except (ConnectionProblem, ApiError, ClientError) as error:
             logger.info("metadata could not be refreshed: %s", error)
 
     def _wanted(self, entry: PartitionPosition) -> WantedPartition:
-        metadata = self._cluster.metadata
+        metadata = self.cluster.metadata
         topic = metadata.topics.get(entry.partition.topic)
         leader = metadata.leader_of(entry.partition)
         return WantedPartition(
             topic_id=ZERO_UUID if topic is None else topic.topic_id,
             fetch_offset=entry.fetch_offset,
             leader_epoch=-1 if leader is None else leader.leader_epoch,
-            max_bytes=self._config.max_partition_fetch_bytes,
+            max_bytes=self.config.max_partition_fetch_bytes,
         )
 
     async def _ask(
@@ -237,26 +230,26 @@ class RecordFetcher:
     ) -> FetchResponse:
         request = FetchRequest(
             max_wait_ms=max_wait_ms,
-            min_bytes=self._config.fetch_min_bytes,
-            max_bytes=self._config.fetch_max_bytes,
-            isolation_level=int(self._config.read_committed),
+            min_bytes=self.config.fetch_min_bytes,
+            max_bytes=self.config.fetch_max_bytes,
+            isolation_level=int(self.config.read_committed),
             session_id=plan.session_id,
             session_epoch=plan.session_epoch,
             topics=plan.topics,
             forgotten_topics_data=plan.forgotten,
-            rack_id=self._config.client_rack,
+            rack_id=self.config.client_rack,
         )
-        return await self._cluster.ask_node(
+        return await self.cluster.ask_node(
             node,
             request,
             FetchResponse,
             purpose=FETCHING,
             at_most=plan.at_most,
-            timeout_ms=timeout_ms or self._config.request_timeout_ms + max_wait_ms,
+            timeout_ms=timeout_ms or self.config.request_timeout_ms + max_wait_ms,
         )
 
     async def _close_session(self, node: int, session: FetchSessionHandler) -> None:
-        if session.open and self._cluster.open_connection_to(node, FETCHING) is not None:
+        if session.open and self.cluster.open_connection_to(node, FETCHING) is not None:
             await self._ask(node, session.close(), 0, timeout_ms=_CLOSING_MS)
 
     # -- one partition of a reply --------------------------------------------------------------------------------
@@ -279,19 +272,19 @@ class RecordFetcher:
         if answer.log_start_offset >= 0:
             entry.log_start_offset = answer.log_start_offset
         if answer.preferred_read_replica >= 0:
-            now = self._cluster.clock.monotonic_ms()
+            now = self.cluster.clock.monotonic_ms()
             entry.preferred_replica = answer.preferred_read_replica
-            entry.preferred_until_ms = now + self._config.metadata_max_age_ms
+            entry.preferred_until_ms = now + self.config.metadata_max_age_ms
         if answer.records:
             aborted = None
-            if self._config.read_committed:
+            if self.config.read_committed:
                 aborted = [(one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()]
             entry.add_fetched(
                 FetchedPartition(
-                    entry.partition, offset, answer.records, aborted=aborted, check_crcs=self._config.check_crcs
+                    entry.partition, offset, answer.records, aborted=aborted, check_crcs=self.config.check_crcs
                 )
             )
-            self._on_news()
+            self.on_news()
         elif answer.preferred_read_replica < 0 and self._has_more(entry):
             # Not a single batch although there is one: ask again, but not in a tight loop.
             self._pause((entry,))
@@ -299,7 +292,7 @@ class RecordFetcher:
     def _failed(self, entry: PartitionPosition, answer: PartitionData) -> None:
         error = api_error(answer.error_code, f"partition {entry.partition}")
         leader = answer.current_leader
-        self._cluster.note_leader(entry.partition, leader.leader_id, leader.leader_epoch)
+        self.cluster.note_leader(entry.partition, leader.leader_id, leader.leader_epoch)
         entry.preferred_replica = None
         if error.code.retriable or error.code in (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.BROKER_NOT_AVAILABLE):
             logger.info("fetching: %s", error)
@@ -317,7 +310,7 @@ class RecordFetcher:
             # What has been fetched is read first.
             self._pause((entry,))
             return
-        if self._positioning.reset(entry):
+        if self.positioning.reset(entry):
             logger.warning("offset %d of %s is out of range: resetting", offset, entry.partition)
             return
         self._fail(
@@ -329,11 +322,11 @@ class RecordFetcher:
 
     def _is_of_another_topic(self, entry: PartitionPosition) -> bool:
         """Whether the topic was deleted and recreated. Then the position says nothing, and is found or told."""
-        topic = self._cluster.metadata.topics.get(entry.partition.topic)
+        topic = self.cluster.metadata.topics.get(entry.partition.topic)
         if topic is None or entry.position is None or entry.belongs_to(topic.topic_id):
             return False
         position = entry.position
-        if self._positioning.reset(entry):
+        if self.positioning.reset(entry):
             logger.warning("topic %r was deleted and recreated: resetting", topic.name)
             return True
         self._fail(
@@ -354,18 +347,18 @@ class RecordFetcher:
 
     def _try_later(self, entries: Iterable[PartitionPosition]) -> None:
         """With a look at the metadata before."""
-        self._cluster.mark_stale()
+        self.cluster.mark_stale()
         self._pause(entries)
 
     def _pause(self, entries: Iterable[PartitionPosition]) -> None:
-        again_at = self._cluster.clock.monotonic_ms() + self._cluster.retry_pause_ms(1)
+        again_at = self.cluster.clock.monotonic_ms() + self.cluster.retry_pause_ms(1)
         for entry in entries:
             entry.not_before_ms = again_at
 
     def _fail(self, error: Exception) -> None:
         if self.failure is None:
             self.failure = error
-        self._on_news()
+        self.on_news()
 
 
 # After these the next request begins a new session, and nothing else is wrong.

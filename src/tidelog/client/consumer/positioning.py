@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import LEADER_MOVED
@@ -30,18 +31,16 @@ logger = logging.getLogger(__name__)
 _ROUND_MS = 5_000
 
 
+@dataclass(slots=True, eq=False)
 class Positioning:
-    def __init__(
-        self, cluster: Cluster, config: ConsumerConfig, positions: Positions, on_news: Callable[[], None]
-    ) -> None:
-        self._cluster = cluster
-        self._config = config
-        self._positions = positions
-        self._on_news = on_news
-        self._task: asyncio.Task[None] | None = None
-        self._failures = 0
-        self._closed = False
-        self.failure: Exception | None = None
+    cluster: Cluster
+    config: ConsumerConfig
+    positions: Positions
+    on_news: Callable[[], None]
+    failure: Exception | None = None
+    _task: asyncio.Task[None] | None = None
+    _failures: int = 0
+    _closed: bool = False
 
     async def close(self) -> None:
         self._closed = True
@@ -53,8 +52,8 @@ class Positioning:
         """Begin a round, unless there is nothing to do or one is under way."""
         if self._closed or self._task is not None:
             return
-        now = self._cluster.clock.monotonic_ms()
-        missing = [entry for entry in self._positions if entry.position is None and entry.not_before_ms <= now]
+        now = self.cluster.clock.monotonic_ms()
+        missing = [entry for entry in self.positions if entry.position is None and entry.not_before_ms <= now]
         unchecked = self._unchecked(now)
         if missing or unchecked:
             self._task = asyncio.create_task(self._round(missing, unchecked))
@@ -62,22 +61,22 @@ class Positioning:
 
     def reset(self, entry: PartitionPosition) -> bool:
         """Go where auto.offset.reset says; False if it does not say: then the reader gets an error, again and again."""
-        time = self._config.auto_offset_reset.time(self._cluster.clock.now_ms())
+        time = self.config.auto_offset_reset.time(self.cluster.clock.now_ms())
         if time is None:
             self._wait(entry)
             return False
         entry.lose(time)
-        self._on_news()
+        self.on_news()
         return True
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._task = None
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error if isinstance(error, Exception) else RuntimeError(repr(error)))
-        self._on_news()
+        self.on_news()
 
     def _wait(self, entry: PartitionPosition) -> None:
-        entry.not_before_ms = self._cluster.clock.monotonic_ms() + self._cluster.retry_pause_ms(1)
+        entry.not_before_ms = self.cluster.clock.monotonic_ms() + self.cluster.retry_pause_ms(1)
 
     def _fail(self, error: Exception) -> None:
         if self.failure is None:
@@ -91,34 +90,32 @@ class Positioning:
             # Brokers come back. Until then there is nothing to read, which is not a failure of the reader.
             logger.info("looking for positions: %s", error)
             self._failures += 1
-            self._cluster.mark_stale()
-            await asyncio.sleep(self._cluster.retry_pause_ms(self._failures) / 1000)
+            self.cluster.mark_stale()
+            await asyncio.sleep(self.cluster.retry_pause_ms(self._failures) / 1000)
         except (ApiError, ClientError, UnsupportedByBroker) as error:
             self._fail(error)
         else:
             self._failures = 0
             if any(entry.position is None and entry.reset_to is not None for entry in missing):
                 # Leaders are being elected, say. Whoever waits for news shall look again after a moment.
-                await asyncio.sleep(self._cluster.retry_pause_ms(1) / 1000)
+                await asyncio.sleep(self.cluster.retry_pause_ms(1) / 1000)
 
     # -- finding -------------------------------------------------------------------------------------------------
 
     async def _find(self, missing: list[PartitionPosition]) -> None:
         unset = [entry for entry in missing if entry.reset_to is None]
-        if unset and self._config.group_id is not None:
-            await self._take_committed(self._config.group_id, unset)
+        if unset and self.config.group_id is not None:
+            await self._take_committed(self.config.group_id, unset)
         for entry in unset:
             if entry.position is None and entry.reset_to is None and not self.reset(entry):
                 raise NoOffsetForPartition(
-                    f"there is no committed offset of group {self._config.group_id!r} for partition "
+                    f"there is no committed offset of group {self.config.group_id!r} for partition "
                     f"{entry.partition}, and auto.offset.reset=none: commit one, seek, or allow earliest or latest"
                 )
         times = {entry.partition: entry.reset_to for entry in missing if entry.reset_to is not None}
         if not times:
             return
-        found = await list_offsets(
-            self._cluster, times, read_committed=self._config.read_committed, timeout_ms=_ROUND_MS
-        )
+        found = await list_offsets(self.cluster, times, read_committed=self.config.read_committed, timeout_ms=_ROUND_MS)
         for entry in missing:
             result = found.get(entry.partition)
             # A seek while we asked has the last word.
@@ -132,22 +129,20 @@ class Positioning:
             else:
                 entry.seek(result.offset, result.leader_epoch)
                 # It comes from the leader itself, who need not be asked whether it is right.
-                leader = self._cluster.metadata.leader_of(entry.partition)
+                leader = self.cluster.metadata.leader_of(entry.partition)
                 entry.checked_epoch = None if leader is None else leader.leader_epoch
 
     def _not_found(self, entry: PartitionPosition, error: ApiError) -> None:
         self._wait(entry)
         if error.code in LEADER_MOVED:
             logger.info("looking for a position: %s", error)
-        elif self._positions.current(entry):
+        elif self.positions.current(entry):
             self._fail(error)
 
     async def _take_committed(self, group_id: str, entries: list[PartitionPosition]) -> None:
         """Offsets of transactions that are not over yet are waited for: else their records would be read twice."""
         partitions = [entry.partition for entry in entries]
-        committed = await fetch_committed(
-            self._cluster, group_id, partitions, require_stable=True, timeout_ms=_ROUND_MS
-        )
+        committed = await fetch_committed(self.cluster, group_id, partitions, require_stable=True, timeout_ms=_ROUND_MS)
         for entry in entries:
             found = committed.get(entry.partition)
             if found is not None and entry.position is None and entry.reset_to is None:
@@ -157,10 +152,10 @@ class Positioning:
 
     def _unchecked(self, now: float) -> dict[int, list[PartitionPosition]]:
         by_leader: dict[int, list[PartitionPosition]] = defaultdict(list)
-        for entry in self._positions:
+        for entry in self.positions:
             if entry.position is None or entry.not_before_ms > now:
                 continue
-            leader = self._cluster.metadata.leader_of(entry.partition)
+            leader = self.cluster.metadata.leader_of(entry.partition)
             if leader is not None and entry.needs_check(leader):
                 by_leader[leader.leader].append(entry)
         return by_leader
@@ -168,18 +163,18 @@ class Positioning:
     async def _check(self, node: int, entries: list[PartitionPosition]) -> None:
         questions: dict[PartitionPosition, Question] = {}
         for entry in entries:
-            leader = self._cluster.metadata.leader_of(entry.partition)
+            leader = self.cluster.metadata.leader_of(entry.partition)
             if leader is not None:
                 questions[entry] = Question(
                     offset=entry.fetch_offset, epoch=entry.fetch_epoch, current_epoch=leader.leader_epoch
                 )
         answers = await ask_for_epoch_ends(
-            self._cluster, node, {entry.partition: question for entry, question in questions.items()}
+            self.cluster, node, {entry.partition: question for entry, question in questions.items()}
         )
         for entry, question in questions.items():
             answer = answers.get(entry.partition)
             same_place = (entry.fetch_offset, entry.fetch_epoch) == (question.offset, question.epoch)
-            if not self._positions.current(entry) or entry.position is None or not same_place:
+            if not self.positions.current(entry) or entry.position is None or not same_place:
                 continue
             if answer is None or isinstance(answer, ApiError):
                 self._not_checked(entry, answer)
@@ -190,7 +185,7 @@ class Positioning:
 
     def _not_checked(self, entry: PartitionPosition, error: ApiError | None) -> None:
         logger.info("checking the position in %s: %s", entry.partition, error)
-        self._cluster.mark_stale()
+        self.cluster.mark_stale()
         self._wait(entry)
         if error is not None and error.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             self._fail(error)
@@ -212,7 +207,7 @@ class Positioning:
             position,
             epoch,
         )
-        if self._config.auto_offset_reset.forbidden:
+        if self.config.auto_offset_reset.forbidden:
             self._wait(entry)
             self._fail(
                 LogTruncated(

@@ -55,9 +55,8 @@ class PartitionPosition:
     def has_records(self) -> bool:
         return bool(self.fetched) or self.put_back is not None
 
-    def seek(self, offset: int, leader_epoch: int = NO_EPOCH) -> None:
-        self.position = offset
-        self.leader_epoch = leader_epoch
+    def seek(self, offset: int | None, leader_epoch: int = NO_EPOCH) -> None:
+        self.move(offset, leader_epoch)
         self.reset_to = None
         self.not_before_ms = 0.0
         self.topic_id = ZERO_UUID
@@ -66,12 +65,8 @@ class PartitionPosition:
 
     def lose(self, reset_to: int | None) -> None:
         """The position has to be found out again."""
-        self.position = None
-        self.leader_epoch = NO_EPOCH
+        self.seek(None)
         self.reset_to = reset_to
-        self.not_before_ms = 0.0
-        self.topic_id = ZERO_UUID
-        self.drop_fetched()
 
     def drop_fetched(self) -> None:
         """Fetch again from the position on."""
@@ -81,7 +76,7 @@ class PartitionPosition:
         self.fetch_offset = self.position or 0
         self.fetch_epoch = self.leader_epoch
 
-    def move(self, position: int, leader_epoch: int) -> None:
+    def move(self, position: int | None, leader_epoch: int) -> None:
         """The user has got everything before `position`."""
         self.position = position
         self.leader_epoch = leader_epoch

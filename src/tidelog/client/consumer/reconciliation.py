@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from tidelog.client.config import ConsumerConfig
 from tidelog.model.ids import Uuid, numbers_by_topic
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
@@ -33,20 +34,10 @@ class MembershipState(Enum):
     LEFT = "left"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """What a member is, and stays."""
-
-    group_id: str
-    instance_id: str | None
-    rack: str | None
-    rebalance_timeout_ms: int
-    assignor: str | None
-
-
 class Reconciliation:
-    def __init__(self, identity: Identity, member_id: str) -> None:
-        self._identity = identity
+    def __init__(self, group_id: str, config: ConsumerConfig, member_id: str) -> None:
+        self._group_id = group_id
+        self._config = config
         self.member_id = member_id
         self.state = MembershipState.JOINING
         self.epoch = JOINING_EPOCH
@@ -81,28 +72,28 @@ class Reconciliation:
         everything = before is None
         self._sent = now
         return ConsumerGroupHeartbeatRequest(
-            group_id=self._identity.group_id,
+            group_id=self._group_id,
             member_id=self.member_id,
             member_epoch=self.epoch,
-            instance_id=self._identity.instance_id,
-            rack_id=self._identity.rack if everything else None,
-            rebalance_timeout_ms=self._identity.rebalance_timeout_ms if everything else -1,
+            instance_id=self._config.group_instance_id,
+            rack_id=(self._config.client_rack or None) if everything else None,
+            rebalance_timeout_ms=self._config.max_poll_interval_ms if everything else -1,
             subscribed_topic_names=now.topics if before is None or before.topics != now.topics else None,
             # An empty pattern takes back an earlier one.
             subscribed_topic_regex=(now.pattern or "")
             if (before is None and now.pattern is not None) or (before is not None and before.pattern != now.pattern)
             else None,
-            server_assignor=self._identity.assignor if everything else None,
+            server_assignor=self._config.group_remote_assignor if everything else None,
             topic_partitions=_by_topic(now.owned) if before is None or before.owned != now.owned else None,
         )
 
     def farewell(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
         self.state = MembershipState.LEFT
         return ConsumerGroupHeartbeatRequest(
-            group_id=self._identity.group_id,
+            group_id=self._group_id,
             member_id=self.member_id,
             member_epoch=epoch,
-            instance_id=self._identity.instance_id,
+            instance_id=self._config.group_instance_id,
         )
 
     def answered(self, reply: ConsumerGroupHeartbeatResponse) -> None:

@@ -18,7 +18,6 @@ from tidelog.client.consumer.member import GroupMember, MemberParts
 from tidelog.client.consumer.reconciliation import (
     LEAVING_EPOCH,
     PAUSING_EPOCH,
-    Identity,
     IdPartition,
     MembershipState,
     Reconciliation,
@@ -43,16 +42,8 @@ _FIRST_INTERVAL_MS = 3_000
 class ReconcilingMember(GroupMember):
     def __init__(self, parts: MemberParts) -> None:
         super().__init__(parts)
-        config = parts.config
-        identity = Identity(
-            group_id=parts.group_id,
-            instance_id=config.group_instance_id,
-            rack=config.client_rack or None,
-            rebalance_timeout_ms=config.max_poll_interval_ms,
-            assignor=config.group_remote_assignor,
-        )
         member_id = format_uuid(uuid.UUID(bytes=parts.cluster.randomness.random_bytes(16), version=4).bytes)
-        self._state = Reconciliation(identity, member_id)
+        self._state = Reconciliation(parts.group_id, parts.config, member_id)
         self._interval_ms = float(_FIRST_INTERVAL_MS)
         self._names: dict[Uuid, str] = {}
         self._wake = asyncio.Event()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_coordinator
@@ -25,6 +26,8 @@ from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopics,
 )
 from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponse
+
+E = TypeVar("E")
 
 # From version 10 on both APIs name topics by id only. Names are what users commit by.
 _NAMED_TOPICS = 9
@@ -84,16 +87,7 @@ async def commit_offsets(
     Whoever has read from all of them knows better: with `may_be_gone` such partitions count as deleted, and are passed
     over.
     """
-    by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
-    for partition, position in offsets.items():
-        by_topic[partition.topic].append(
-            OffsetCommitRequestPartition(
-                partition_index=partition.partition,
-                committed_offset=position.offset,
-                committed_leader_epoch=position.leader_epoch,
-                committed_metadata=position.metadata,
-            )
-        )
+    by_topic = committed_by_topic(OffsetCommitRequestPartition, offsets)
     request = OffsetCommitRequest(
         group_id=group.group_id,
         generation_id_or_member_epoch=group.generation_id,
@@ -114,6 +108,23 @@ async def commit_offsets(
 
     if offsets:
         await cluster.retry(f"committing offsets of group {group.group_id!r}", attempt, timeout_ms=timeout_ms)
+
+
+def committed_by_topic(
+    entry: Callable[..., E], offsets: Mapping[TopicPartition, OffsetAndMetadata]
+) -> dict[str, list[E]]:
+    """What both requests that commit offsets have for each topic: entries of the same fields."""
+    by_topic: dict[str, list[E]] = defaultdict(list)
+    for partition, position in offsets.items():
+        by_topic[partition.topic].append(
+            entry(
+                partition_index=partition.partition,
+                committed_offset=position.offset,
+                committed_leader_epoch=position.leader_epoch,
+                committed_metadata=position.metadata,
+            )
+        )
+    return by_topic
 
 
 def _commit_code(reply: OffsetCommitResponse) -> int:

@@ -7,7 +7,6 @@ error code means is decided in `tidelog.client.transactions.verdicts`.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -25,7 +24,7 @@ from tidelog.client.errors import (
     api_error,
     known_code,
 )
-from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata, committed_by_topic
 from tidelog.client.offsets.group_metadata import NO_GENERATION, ConsumerGroupMetadata
 from tidelog.client.transactions.verdicts import MAY_BE_DONE, NOT_IN_GROUP, RequestKind, Verdict, judge
 from tidelog.model.errors import ApiError, ErrorCode
@@ -164,16 +163,7 @@ class CoordinatorRequests:
         *,
         second_protocol: bool,
     ) -> None:
-        by_topic: dict[str, list[TxnOffsetCommitRequestPartition]] = defaultdict(list)
-        for partition, position in offsets.items():
-            by_topic[partition.topic].append(
-                TxnOffsetCommitRequestPartition(
-                    partition_index=partition.partition,
-                    committed_offset=position.offset,
-                    committed_leader_epoch=position.leader_epoch,
-                    committed_metadata=position.metadata,
-                )
-            )
+        by_topic = committed_by_topic(TxnOffsetCommitRequestPartition, offsets)
         message = TxnOffsetCommitRequest(
             transactional_id=self._id,
             group_id=group.group_id,
