@@ -13,6 +13,7 @@ import struct
 import pytest
 from support.coordinator_moments import MOMENTS, Scene, request_for
 from support.deep_state import deep_state
+from support.extreme_values import with_extremes
 from support.group_driver import Driver
 from support.present import present
 
@@ -24,7 +25,6 @@ from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.protocol.api import response_class
 from tidelog.protocol.codec import encode
 from tidelog.protocol.schema import Message
-from tidelog.simulation.workloads.extremes import with_extremes
 
 REQUESTS = [name for name, moment in MOMENTS.items() if moment().message is not None]
 A_DAY_MS = 86_400_000

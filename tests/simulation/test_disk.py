@@ -17,7 +17,7 @@ from tidelog.storage.files.filesystem import read_whole, replace_file
 
 class Machine:
     def __init__(self, seed: int = 0) -> None:
-        self.disk = Disk("disk", random.Random(seed), lambda: 1_700_000_000_000)
+        self.disk = Disk(random.Random(seed), lambda: 1_700_000_000_000)
         self.disk.make_directory("/data")
         self.boot()
 

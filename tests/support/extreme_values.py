@@ -1,13 +1,20 @@
-"""Random messages with extreme numbers. One extreme number at a time is in `tidelog.simulation.workloads.extremes`."""
+"""Messages with extreme numbers: one at a time, and random ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
 from tidelog.protocol.schema import Field, Message, covers
-from tidelog.simulation.workloads.extremes import INTEGER_BITS, extremes
+from tidelog.simulation.workloads.extremes import INTEGER_BITS, Path, extremes, integer_fields, replaced
+
+
+def with_extremes(message: Message, version: int) -> Iterator[tuple[Path, int, Message]]:
+    """The message with each extreme in each of its fields, with the path of the field and the number in it."""
+    for path, kind in integer_fields(message, version):
+        for number in extremes(kind):
+            yield path, number, replaced(message, path, number)
 
 
 class Hostile:

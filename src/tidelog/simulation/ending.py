@@ -14,8 +14,8 @@ from tidelog.simulation.checks.history import FinalState, Isolation, Read, Repli
 from tidelog.simulation.machines.node import SimulatedNode
 from tidelog.simulation.machines.world import SimulatedClient, World
 from tidelog.simulation.setup import Clients
-from tidelog.simulation.workloads.work import Work
-from tidelog.simulation.workloads.workload import EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
+from tidelog.simulation.workloads.work import EXPECTED, RETRY_SECONDS, Work
+from tidelog.simulation.workloads.workload import POLL_MS, new_consumer
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.results import OffsetOutOfRange

@@ -14,7 +14,7 @@ from itertools import islice
 
 from tidelog.model.invariants import InvariantBroken
 from tidelog.server.observability.logs import INVARIANT_LOGGER
-from tidelog.simulation.checks.checkers import MAX_TOLD, Violation, check
+from tidelog.simulation.checks.checkers import MAX_REPORTED, Violation, check
 from tidelog.simulation.checks.disturbance import disturbances
 from tidelog.simulation.checks.history import Ended, FinalState, History
 from tidelog.simulation.checks.stalls import stalls
@@ -90,9 +90,9 @@ def run(
     if not any(problem.invariant in ("stuck", "invariant") for problem in problems):
         problems += check(history, final)
         if not scenario.kinds and history.events:
-            late = islice(stalls(history, history.events[0].time), MAX_TOLD)
+            late = islice(stalls(history, history.events[0].time), MAX_REPORTED)
             problems += [Violation("I11", message) for message in late]
-    disturbed = islice(disturbances(history, calm=not scenario.kinds), MAX_TOLD)
+    disturbed = islice(disturbances(history, calm=not scenario.kinds), MAX_REPORTED)
     problems += [Violation("I12", message) for message in disturbed]
     _count_history(history, trace.counts)
     return RunReport(
@@ -234,6 +234,3 @@ def _count_history(history: History, counts: Counter[str]) -> None:
         counts[f"history {type(event).__name__.lower()}"] += 1
         if isinstance(event, Ended):
             counts[f"transaction {event.outcome.name.lower()}"] += 1
-
-
-__all__ = ["TOPIC", "RunReport", "run"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
@@ -12,20 +14,20 @@ from tidelog.model.ids import Uuid, format_uuid
 from tidelog.simulation.checks.history import History
 from tidelog.simulation.machines.clock import draw_from
 from tidelog.simulation.machines.node import NodeFactory
-from tidelog.simulation.machines.world import World
+from tidelog.simulation.machines.world import SimulatedClient, World
 from tidelog.simulation.scenario import COPIES, TOPIC, Scenario
 from tidelog.simulation.workloads.administration import AdministeringClient
 from tidelog.simulation.workloads.hostile import BystanderClient, HostileClient
 from tidelog.simulation.workloads.transaction_workload import CopyingClient, TransactionalClient
-from tidelog.simulation.workloads.work import Work
+from tidelog.simulation.workloads.work import EXPECTED, RETRY_SECONDS, Work
 from tidelog.simulation.workloads.workload import (
     CLIENT_OPTIONS,
-    EXPECTED,
-    RETRY_SECONDS,
     GroupClient,
     ProducingClient,
     ReadingClient,
 )
+
+T = TypeVar("T")
 
 GROUP = "group"
 COPIERS = "copiers"
@@ -127,50 +129,49 @@ async def _create_topics(world: World, scenario: Scenario) -> None:
 def add_clients(world: World, scenario: Scenario, history: History) -> Clients:
     servers = world.bootstrap_servers
     partitions = scenario.topic_partitions
-    producers = []
-    for number, settings in enumerate(scenario.producers, 1):
-        client = world.add_client(f"producer-{number}")
-        chance = draw_from(scenario.seed, client.name, "workload")
-        producers.append(ProducingClient(client, history, servers, partitions, settings, chance))
-    transactional = []
-    for number, work in enumerate(scenario.transactional, 1):
-        client = world.add_client(f"transactional-{number}")
-        chance = draw_from(scenario.seed, client.name, "workload")
-        transactional.append(TransactionalClient(client, history, servers, partitions, work, chance))
-    copiers = []
-    for number, work in enumerate(scenario.copiers, 1):
-        client = world.add_client(f"copier-{number}")
-        chance = draw_from(scenario.seed, client.name, "workload")
-        copiers.append(CopyingClient(client, history, servers, (TOPIC, COPIES), COPIERS, work, chance))
-    readers = []
-    for number, isolation in enumerate(scenario.readers, 1):
-        client = world.add_client(f"reader-{number}")
-        readers.append(ReadingClient(client, history, servers, scenario.all_partitions, isolation))
-    members = []
-    for number in range(1, scenario.group_members + 1):
-        client = world.add_client(f"member-{number}")
-        members.append(GroupClient(client, history, servers, TOPIC, GROUP, scenario.group_isolation))
-    administrators = []
-    for number, administration in enumerate(scenario.administrators, 1):
-        client = world.add_client(f"administrator-{number}")
-        chance = draw_from(scenario.seed, client.name, "workload")
-        administrators.append(AdministeringClient(client, history, list(world.nodes), administration, chance))
-    hostile: list[HostileClient | BystanderClient] = []
-    for number, disturbance in enumerate(scenario.hostile, 1):
-        for kind, name, pause_seconds in (
-            (HostileClient, "hostile", disturbance.lot_pause_seconds),
-            (BystanderClient, "bystander", disturbance.pause_seconds),
-        ):
-            client = world.add_client(f"{name}-{number}")
-            chance = draw_from(scenario.seed, client.name, "workload")
-            hostile.append(kind(client, history, list(world.nodes), TOPIC, pause_seconds, chance))
+    positions = dict.fromkeys(scenario.all_partitions, 0)
+    nodes = list(world.nodes)
+
+    def hosts(role: str, settings: Iterable[T]) -> Iterator[tuple[SimulatedClient, T, random.Random]]:
+        """A process for each client, and its own source of chance."""
+        for number, each in enumerate(settings, 1):
+            client = world.add_client(f"{role}-{number}")
+            yield client, each, draw_from(scenario.seed, client.name, "workload")
+
     return Clients(
-        producers=producers,
-        transactional=transactional,
-        copiers=copiers,
-        readers=readers,
-        members=members,
-        administrators=administrators,
-        hostile=hostile,
+        producers=[
+            ProducingClient(client, history, servers, partitions, settings, chance)
+            for client, settings, chance in hosts("producer", scenario.producers)
+        ],
+        transactional=[
+            TransactionalClient(client, history, servers, partitions, settings, chance)
+            for client, settings, chance in hosts("transactional", scenario.transactional)
+        ],
+        copiers=[
+            CopyingClient(client, history, servers, TOPIC, COPIES, COPIERS, settings, chance)
+            for client, settings, chance in hosts("copier", scenario.copiers)
+        ],
+        readers=[
+            ReadingClient(client, history, servers, dict(positions), isolation)
+            for client, isolation, _ in hosts("reader", scenario.readers)
+        ],
+        members=[
+            GroupClient(client, history, servers, TOPIC, GROUP, isolation)
+            for client, isolation, _ in hosts("member", [scenario.group_isolation] * scenario.group_members)
+        ],
+        administrators=[
+            AdministeringClient(client, history, nodes, settings, chance)
+            for client, settings, chance in hosts("administrator", scenario.administrators)
+        ],
+        hostile=[
+            *(
+                HostileClient(client, history, nodes, TOPIC, settings.lot_pause_seconds, chance)
+                for client, settings, chance in hosts("hostile", scenario.hostile)
+            ),
+            *(
+                BystanderClient(client, history, nodes, TOPIC, settings.pause_seconds, chance)
+                for client, settings, chance in hosts("bystander", scenario.hostile)
+            ),
+        ],
         world=world,
     )

@@ -20,6 +20,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidelog.model.ids import TopicPartition
@@ -41,9 +42,9 @@ from tidelog.simulation.checks.history import (
 )
 
 # Of each invariant so many violations are reported; the first ones say most.
-MAX_TOLD = 5
+MAX_REPORTED = 5
 
-_Place = tuple[TopicPartition, int]
+_Position = tuple[TopicPartition, int]
 
 
 class Violation(NamedTuple):
@@ -54,14 +55,12 @@ class Violation(NamedTuple):
         return f"{self.invariant}: {self.message}"
 
 
+@dataclass(slots=True)
 class _Transaction:
-    __slots__ = ("commit_began", "outcome", "values")
-
-    def __init__(self) -> None:
-        self.values: list[bytes] = []
-        # The position in the history at which the client began to commit.
-        self.commit_began: int | None = None
-        self.outcome = Outcome.UNKNOWN
+    values: list[bytes] = field(default_factory=list)
+    # The position in the history at which the client began to commit.
+    commit_began: int | None = None
+    outcome: Outcome = Outcome.UNKNOWN
 
 
 class _Facts:
@@ -72,7 +71,7 @@ class _Facts:
         self.sent: dict[bytes, Sent] = {}
         self.acknowledged: dict[bytes, Acknowledged] = {}
         self.transactions: dict[str, _Transaction] = defaultdict(_Transaction)
-        # Reads and positions with their place in the history.
+        # Reads and positions with their index in the history.
         self.reading: list[tuple[int, Read | Positioned]] = []
         # The last word on each topic of an administrator.
         self.administered: dict[str, Administered] = {}
@@ -95,7 +94,7 @@ class _Facts:
         # Whether the end was reached, so that what is not there can be called lost.
         self.complete = not final.unfinished
 
-    def observations(self) -> Iterator[tuple[_Place, bytes, str]]:
+    def observations(self) -> Iterator[tuple[_Position, bytes, str]]:
         """Everything that says which value is at which offset."""
         for _, event in self.reading:
             if isinstance(event, Read):
@@ -122,7 +121,7 @@ def check(history: History, final: FinalState) -> list[Violation]:
     found: list[Violation] = []
     for name, checker in CHECKERS.items():
         for number, message in enumerate(checker(facts)):
-            if number == MAX_TOLD:
+            if number == MAX_REPORTED:
                 found.append(Violation(name, "and more of them"))
                 break
             found.append(Violation(name, message))
@@ -130,26 +129,27 @@ def check(history: History, final: FinalState) -> list[Violation]:
 
 
 def _one_value_per_offset(facts: _Facts) -> Iterator[str]:
-    seen: dict[_Place, tuple[bytes, str]] = {}
-    for place, value, source in facts.observations():
-        first = seen.setdefault(place, (value, source))
-        if first[0] != value:
-            yield f"{place[0]} offset {place[1]} is {_show(first[0])} for {first[1]} and {_show(value)} for {source}"
+    seen: dict[_Position, tuple[bytes, str]] = {}
+    for position, value, source in facts.observations():
+        first, first_source = seen.setdefault(position, (value, source))
+        if first != value:
+            partition, offset = position
+            yield f"{partition} offset {offset} is {_show(first)} for {first_source} and {_show(value)} for {source}"
 
 
 def _nothing_lost(facts: _Facts) -> Iterator[str]:
     if not facts.complete:
         return
-    places: dict[bytes, set[_Place]] = defaultdict(set)
+    stored_at: dict[bytes, set[_Position]] = defaultdict(set)
     for read in facts.final.uncommitted:
-        places[read.value].add((read.partition, read.offset))
+        stored_at[read.value].add((read.partition, read.offset))
     for value, answer in facts.acknowledged.items():
         sent = facts.sent.get(value)
         if sent is None or sent.guarantee is Guarantee.NONE:
             continue
         if 0 <= answer.offset < facts.start_of(answer.partition):
             continue
-        found = places.get(value, set())
+        found = stored_at.get(value, set())
         where = f"offset {answer.offset}" if answer.offset >= 0 else "some offset"
         if not found or (answer.offset >= 0 and (answer.partition, answer.offset) not in found):
             yield f"{_show(value)} was acknowledged at {answer.time:.3f} s for {answer.partition} {where} and is lost"
@@ -185,18 +185,18 @@ def _only_committed_seen(facts: _Facts) -> Iterator[str]:
 
 
 def _nothing_twice(facts: _Facts) -> Iterator[str]:
-    first_seen: dict[bytes, tuple[_Place, str]] = {}
-    told: set[bytes] = set()
-    for place, value, source in facts.observations():
+    first_seen: dict[bytes, tuple[_Position, str]] = {}
+    reported: set[bytes] = set()
+    for position, value, source in facts.observations():
         sent = facts.sent.get(value)
-        if sent is None or sent.guarantee is not Guarantee.EXACTLY_ONCE or value in told:
+        if sent is None or sent.guarantee is not Guarantee.EXACTLY_ONCE or value in reported:
             continue
-        first = first_seen.setdefault(value, (place, source))
-        if first[0] != place:
-            told.add(value)
+        first = first_seen.setdefault(value, (position, source))
+        if first[0] != position:
+            reported.add(value)
             yield (
                 f"{_show(value)} is at {first[0][0]} offset {first[0][1]} ({first[1]}) and at "
-                f"{place[0]} offset {place[1]} ({source})"
+                f"{position[0]} offset {position[1]} ({source})"
             )
 
 
@@ -293,7 +293,7 @@ def _output_equals_input(facts: _Facts) -> Iterator[str]:
                 yield _difference(output, partition, expected, found)
 
 
-def _administrators_were_told_the_truth(facts: _Facts) -> Iterator[str]:
+def _answers_to_administrators_hold(facts: _Facts) -> Iterator[str]:
     for event in facts.administered.values():
         if not event.known:
             continue
@@ -301,8 +301,8 @@ def _administrators_were_told_the_truth(facts: _Facts) -> Iterator[str]:
             found = topics.get(event.topic)
             if found != event.state:
                 yield (
-                    f"{event.topic} is {_describe(found)} on {node}, but {event.administrator} was told at "
-                    f"{event.time:.3f} s that it is {_describe(event.state)} ({event.request})"
+                    f"{event.topic} is {_describe(found)} on {node}, but the answer to {event.administrator} at "
+                    f"{event.time:.3f} s was that it is {_describe(event.state)} ({event.request})"
                 )
 
 
@@ -339,5 +339,5 @@ CHECKERS: dict[str, Callable[[_Facts], Iterator[str]]] = {
     "I6": _order_kept,
     "I7": _all_converged,
     "I8": _output_equals_input,
-    "I9": _administrators_were_told_the_truth,
+    "I9": _answers_to_administrators_hold,
 }

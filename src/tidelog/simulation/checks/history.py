@@ -31,7 +31,7 @@ class Outcome(Enum):
 
     COMMITTED = auto()
     ABORTED = auto()
-    # The client was told nothing: it may have been committed or aborted, but only one of both.
+    # The client got no answer: it may have been committed or aborted, but only one of both.
     UNKNOWN = auto()
 
 
@@ -108,7 +108,7 @@ class TopicState(NamedTuple):
 
 
 class Administered(NamedTuple):
-    """An administrator asked for something. If `known`, it was told that the topic is now as `state` says.
+    """An administrator asked for something. If `known`, the answer was that the topic is now as `state` says.
 
     A topic whose state is None is gone. What is not known stays so: the topic is not touched again.
     """
@@ -123,7 +123,7 @@ class Administered(NamedTuple):
 
 
 class AnsweredRequest(NamedTuple):
-    """What a coordinator told a client that sends extreme numbers, or one that must not notice it."""
+    """What a coordinator answered a client that sends extreme numbers, or one that must not notice it."""
 
     time: float
     client: str

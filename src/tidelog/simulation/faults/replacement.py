@@ -7,10 +7,9 @@ is not so the fault does nothing, as a sensible operator would.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from tidelog.metadata.image import ClusterImage
-from tidelog.model.ids import Uuid
 from tidelog.simulation.machines.node import SimulatedNode
 
 
@@ -40,13 +39,12 @@ def is_missed(node: SimulatedNode, nodes: Iterable[SimulatedNode]) -> bool:
     return any(broker is None or broker.epoch != epoch for broker in registered)
 
 
-def _others_in_sync(image: ClusterImage, broker: int, directories: Collection[Uuid] = ()) -> bool:
-    for _, _, partition in image.all_partitions():
-        if broker in partition.replicas and (not directories or partition.directory_of(broker) in directories):
-            holders = [each for each in (*partition.isr, *partition.eligible_leaders) if each != broker]
-            if not holders:
-                return False
-    return True
+def _others_in_sync(image: ClusterImage, broker: int) -> bool:
+    return all(
+        {*partition.isr, *partition.eligible_leaders} - {broker}
+        for _, _, partition in image.all_partitions()
+        if broker in partition.replicas
+    )
 
 
 def _others_acknowledge(node: SimulatedNode) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 from tidelog.simulation.machines.loop import SimulatedLoop
 
@@ -10,34 +11,34 @@ from tidelog.simulation.machines.loop import SimulatedLoop
 EPOCH_MS = 1_700_000_000_000
 
 
+@dataclass(slots=True)
 class SimulatedClock:
     """Belongs to a machine, so it survives restarts. Monotonic time is that of the loop."""
 
-    def __init__(self, loop: SimulatedLoop, skew_ms: int = 0) -> None:
-        self._loop = loop
-        self.skew_ms = skew_ms
+    loop: SimulatedLoop
+    skew_ms: int = 0
 
     def now_ms(self) -> int:
-        return EPOCH_MS + int(self._loop.now_ms) + self.skew_ms
+        return EPOCH_MS + int(self.loop.now_ms) + self.skew_ms
 
     def monotonic_ms(self) -> float:
-        return self._loop.now_ms
+        return self.loop.now_ms
 
 
+@dataclass(frozen=True, slots=True)
 class SeededRandomness:
     """The randomness port of one process."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
+    chance: random.Random
 
     def random_bytes(self, count: int) -> bytes:
-        return self._chance.randbytes(count)
+        return self.chance.randbytes(count)
 
     def uniform(self, low: float, high: float) -> float:
-        return self._chance.uniform(low, high)
+        return self.chance.uniform(low, high)
 
     def below(self, bound: int) -> int:
-        return self._chance.randrange(bound)
+        return self.chance.randrange(bound)
 
 
 def draw_from(seed: int, *names: object) -> random.Random:

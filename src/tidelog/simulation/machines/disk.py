@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from tidelog.simulation.machines.process import Process
 
@@ -20,17 +21,15 @@ UNLIMITED_BYTES = 1 << 40
 SYNC_SECONDS = (0.0005, 0.005)
 
 
+@dataclass(slots=True, eq=False)
 class DiskFile:
     """The content as the kernel has it, and as the device has it."""
 
-    __slots__ = ("content", "dirty_from", "durable", "modified_ms")
-
-    def __init__(self, modified_ms: int) -> None:
-        self.content = bytearray()
-        self.durable = bytearray()
-        # The lowest position that differs, as far as the kernel knows; None when all is synced.
-        self.dirty_from: int | None = None
-        self.modified_ms = modified_ms
+    modified_ms: int
+    content: bytearray = field(default_factory=bytearray)
+    durable: bytearray = field(default_factory=bytearray)
+    # The lowest position that differs, as far as the kernel knows; None when all is synced.
+    dirty_from: int | None = None
 
     def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
         content = self.content
@@ -104,15 +103,13 @@ class DiskFile:
 _Change = tuple[tuple[str, "DiskFile | DiskDirectory | None"], ...]
 
 
+@dataclass(slots=True, eq=False)
 class DiskDirectory:
     """Names, as the kernel has them, and the journal of what has happened to them since the last sync."""
 
-    __slots__ = ("_durable", "_journal", "entries")
-
-    def __init__(self) -> None:
-        self.entries: dict[str, DiskFile | DiskDirectory] = {}
-        self._durable: dict[str, DiskFile | DiskDirectory] = {}
-        self._journal: list[_Change] = []
+    entries: dict[str, DiskFile | DiskDirectory] = field(default_factory=dict)
+    _durable: dict[str, DiskFile | DiskDirectory] = field(default_factory=dict)
+    _journal: list[_Change] = field(default_factory=list)
 
     def change(self, *names: tuple[str, DiskFile | DiskDirectory | None]) -> None:
         _apply(self.entries, names)
@@ -143,28 +140,27 @@ def _apply(names: dict[str, DiskFile | DiskDirectory], change: _Change) -> None:
             names[name] = entry
 
 
+@dataclass(slots=True, eq=False)
 class Disk:
     """The disk of one machine. Its faults are set by the world and met by `ProcessFileSystem`."""
 
-    def __init__(self, name: str, chance: random.Random, now_ms: Callable[[], int]) -> None:
-        self.name = name
-        self.chance = chance
-        self.now_ms = now_ms
-        self.root = DiskDirectory()
-        # Who has locked a path. A dead process holds no locks.
-        self.locks: dict[str, Process] = {}
-        self.capacity_bytes = UNLIMITED_BYTES
-        self.used_bytes = 0
-        # Kinds of calls that fail with EIO: read, write, sync.
-        self.failing: frozenset[str] = frozenset()
-        # Where they fail: paths begin with it.
-        self.failing_under = ""
-        # How often the machine has been started.
-        self.boots = 1
-        # The chance that a process of this machine gets no descriptor for a file.
-        self.refused_descriptors = 0.0
-        # Seconds that a sync takes, from and to.
-        self.sync_seconds = SYNC_SECONDS
+    chance: random.Random
+    now_ms: Callable[[], int]
+    root: DiskDirectory = field(default_factory=DiskDirectory)
+    # Who has locked a path. A dead process holds no locks.
+    locks: dict[str, Process] = field(default_factory=dict)
+    capacity_bytes: int = UNLIMITED_BYTES
+    used_bytes: int = 0
+    # Kinds of calls that fail with EIO: read, write, sync.
+    failing: frozenset[str] = frozenset()
+    # Where they fail: paths begin with it.
+    failing_under: str = ""
+    # How often the machine has been started.
+    boots: int = 1
+    # The chance that a process of this machine gets no descriptor for a file.
+    refused_descriptors: float = 0.0
+    # Seconds that a sync takes, from and to.
+    sync_seconds: tuple[float, float] = SYNC_SECONDS
 
     def make_directory(self, path: str) -> None:
         """One that was always there."""

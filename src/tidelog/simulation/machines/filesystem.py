@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tidelog.records.batch import Buffer
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.disk import Disk, DiskDirectory, DiskFile
-from tidelog.simulation.machines.process import Process, ProcessKilled
+from tidelog.simulation.machines.process import Process, ProcessKilled, os_error
 from tidelog.storage.files.filesystem import File, Lock
 
 
@@ -35,27 +35,21 @@ class ProcessFileSystem:
         """Every call begins here."""
         process = self.process
         process.check_alive()
-        if kind == "read":
-            self._fail_if("read", path)
-            return
-        if self._crash_in is not None:
+        if self._crash_in is not None and kind != "read":
             self._crash_in -= 1
             if self._crash_in < 0:
                 self._crash_in = None
                 self._crash()
                 raise ProcessKilled(process.name)
-        self._fail_if(kind, path)
-
-    def _fail_if(self, kind: str, path: str) -> None:
         if kind in self.disk.failing and path.startswith(self.disk.failing_under):
             self._trace.counts[f"disk-error-{kind}"] += 1
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
+            raise os_error(errno.EIO)
 
     def _take_descriptor(self) -> None:
         """Before anything that opens a file or a directory."""
         if self.disk.refused_descriptors and self.disk.chance.random() < self.disk.refused_descriptors:
             self._trace.counts["no-descriptor"] += 1
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            raise os_error(errno.EMFILE)
 
     def took_time(self) -> None:
         low, high = self.disk.sync_seconds
@@ -70,12 +64,13 @@ class ProcessFileSystem:
         entry = parent.entries.get(name)
         if entry is None:
             if not create:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-            self._require_room(0)
+                raise os_error(errno.ENOENT, path)
+            if self.disk.used_bytes > self.disk.capacity_bytes:
+                self.raise_full()
             entry = DiskFile(self.disk.now_ms())
             parent.change((name, entry))
         if isinstance(entry, DiskDirectory):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            raise os_error(errno.EISDIR, path)
         return SimulatedFile(self, entry, path)
 
     def exists(self, path: str) -> bool:
@@ -105,10 +100,10 @@ class ProcessFileSystem:
         target_parent, target_name = self._parent(target)
         entry = source_parent.entries.get(source_name)
         if entry is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+            raise os_error(errno.ENOENT, source)
         replaced = target_parent.entries.get(target_name)
         if isinstance(replaced, DiskDirectory) and replaced.entries:
-            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), target)
+            raise os_error(errno.ENOTEMPTY, target)
         if isinstance(replaced, DiskFile):
             self.disk.used_bytes -= len(replaced.content)
         if source_parent is target_parent:
@@ -134,7 +129,7 @@ class ProcessFileSystem:
                 entry = DiskDirectory()
                 directory.change((name, entry))
             if isinstance(entry, DiskFile):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+                raise os_error(errno.EEXIST, path)
             directory = entry
 
     def remove_directory(self, path: str) -> None:
@@ -143,7 +138,7 @@ class ProcessFileSystem:
         entry = parent.entries.get(name)
         if isinstance(entry, DiskDirectory):
             if entry.entries:
-                raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+                raise os_error(errno.ENOTEMPTY, path)
             parent.change((name, None))
 
     def sync_directory(self, path: str) -> None:
@@ -176,13 +171,9 @@ class ProcessFileSystem:
         room = self.disk.capacity_bytes - self.disk.used_bytes
         return end if growth <= room else len(file.content) + max(0, room)
 
-    def _require_room(self, size: int) -> None:
-        if self.disk.used_bytes + size > self.disk.capacity_bytes:
-            self.raise_full()
-
     def raise_full(self) -> None:
         self._trace.counts["disk-full-error"] += 1
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise os_error(errno.ENOSPC)
 
     def _find(self, path: str) -> DiskFile | DiskDirectory | None:
         entry: DiskFile | DiskDirectory | None = self.disk.root
@@ -195,13 +186,13 @@ class ProcessFileSystem:
     def _file(self, path: str) -> DiskFile:
         entry = self._find(path)
         if not isinstance(entry, DiskFile):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            raise os_error(errno.ENOENT, path)
         return entry
 
     def _directory(self, path: str) -> DiskDirectory:
         entry = self._find(path)
         if not isinstance(entry, DiskDirectory):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            raise os_error(errno.ENOENT, path)
         return entry
 
     def _parent(self, path: str) -> tuple[DiskDirectory, str]:
@@ -209,23 +200,21 @@ class ProcessFileSystem:
         return self._directory(directory), name
 
 
+@dataclass(frozen=True, slots=True)
 class SimulatedFile:
     """An open file. It stays usable when its name is changed or removed."""
 
-    __slots__ = ("_file", "_filesystem", "_path")
-
-    def __init__(self, filesystem: ProcessFileSystem, file: DiskFile, path: str) -> None:
-        self._filesystem = filesystem
-        self._file = file
-        self._path = path
+    filesystem: ProcessFileSystem
+    file: DiskFile
+    path: str
 
     def read(self, position: int, size: int) -> bytes:
-        self._filesystem.enter("read", self._path)
-        return bytes(self._file.content[position : position + size])
+        self.filesystem.enter("read", self.path)
+        return bytes(self.file.content[position : position + size])
 
     def write(self, position: int, data: Buffer) -> None:
-        filesystem, file = self._filesystem, self._file
-        filesystem.enter("write", self._path)
+        filesystem, file = self.filesystem, self.file
+        filesystem.enter("write", self.path)
         before = len(file.content)
         end = position + len(data)
         allowed = filesystem.require_room(file, end)
@@ -236,37 +225,37 @@ class SimulatedFile:
             filesystem.raise_full()
 
     def truncate(self, size: int) -> None:
-        self._filesystem.enter("write", self._path)
-        before = len(self._file.content)
-        self._file.truncate(size)
-        self._filesystem.disk.used_bytes += len(self._file.content) - before
+        self.filesystem.enter("write", self.path)
+        before = len(self.file.content)
+        self.file.truncate(size)
+        self.filesystem.disk.used_bytes += len(self.file.content) - before
 
     def sync(self) -> None:
         try:
-            self._filesystem.enter("sync", self._path)
+            self.filesystem.enter("sync", self.path)
         except OSError:
-            self._file.fail_sync()
+            self.file.fail_sync()
             raise
-        self._filesystem.took_time()
-        self._file.sync()
+        self.filesystem.took_time()
+        self.file.sync()
 
     def size(self) -> int:
-        self._filesystem.enter("read", self._path)
-        return len(self._file.content)
+        self.filesystem.enter("read", self.path)
+        return len(self.file.content)
 
     def close(self) -> None:
         pass
 
 
+@dataclass(frozen=True, slots=True)
 class SimulatedLock:
-    def __init__(self, locks: dict[str, Process], path: str, holder: Process) -> None:
-        self._locks = locks
-        self._path = path
-        self._holder = holder
+    locks: dict[str, Process]
+    path: str
+    holder: Process
 
     def release(self) -> None:
-        if self._locks.get(self._path) is self._holder:
-            del self._locks[self._path]
+        if self.locks.get(self.path) is self.holder:
+            del self.locks[self.path]
 
 
 def _parts(path: str) -> list[str]:

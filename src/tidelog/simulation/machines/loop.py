@@ -81,9 +81,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._ready: deque[Event] = deque()
         self._timers: list[tuple[int, int, Event]] = []
         self._order = 0
-        self._running = False
         self._closed = False
-        self._stopping = False
         # Seconds before a job of the executor begins, by process; drawn by whoever knows the machine.
         self.executor_delay: Callable[[Process | None], float] = lambda _: 0.0
         # Draws which steps of tasks come late; None if all come in their turn.
@@ -100,11 +98,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         gc.disable()
         try:
             main: asyncio.Future[T] = asyncio.ensure_future(cast(Awaitable[T], future), loop=self)
-            self._running = True
             self._run(main)
             return main.result()
         finally:
-            self._running = False
             events._set_running_loop(None)
             if collecting:
                 gc.enable()
@@ -160,15 +156,6 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 until_collection = EVENTS_PER_COLLECTION
                 gc.collect(1)
 
-    def run_forever(self) -> None:
-        raise NotImplementedError("a simulation has an end")
-
-    def stop(self) -> None:
-        raise NotImplementedError("a simulation ends with its main coroutine")
-
-    def is_running(self) -> bool:
-        return self._running
-
     def is_closed(self) -> bool:
         return self._closed
 
@@ -177,12 +164,6 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._ready.clear()
         self._timers.clear()
         self._others.bury()
-
-    async def shutdown_asyncgens(self) -> None:
-        pass
-
-    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        pass
 
     # -- scheduling ----------------------------------------------------------------------------------------------
 
@@ -204,13 +185,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._ready.append(event)
         return event
 
-    def call_soon_threadsafe(
-        self,
-        callback: Callable[[*Arguments], object],
-        *args: *Arguments,
-        context: contextvars.Context | None = None,
-    ) -> Event:
-        return self.call_soon(callback, *args, context=context)
+    # There is one thread.
+    call_soon_threadsafe = call_soon
 
     def call_later(
         self,
@@ -315,12 +291,6 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def get_debug(self) -> bool:
         return False
-
-    def set_debug(self, enabled: bool) -> None:
-        pass
-
-    def default_exception_handler(self, context: dict[str, Any]) -> None:
-        self.call_exception_handler(context)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep it for the end of the run: what nobody handles is a mistake in the code under test."""

@@ -11,14 +11,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import errno
-import os
 import random
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from tidelog.network.port import AnyProtocol, Listening
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.loop import SimulatedLoop
-from tidelog.simulation.machines.process import CURRENT, Process
+from tidelog.simulation.machines.process import CURRENT, Process, os_error
 from tidelog.simulation.machines.transport import Item, Signal, SimulatedTransport
 
 FIRST_EPHEMERAL_PORT = 40_000
@@ -33,31 +34,31 @@ RESET_AFTER_PARTITION = 0.3
 SPLIT = 0.02
 
 
+# Seconds that a chunk takes on a calm link, from and to.
+LATENCY_SECONDS = (0.0002, 0.002)
+
+
+@dataclass(slots=True, eq=False)
 class Link:
     """One direction between two hosts."""
 
-    __slots__ = ("blocked", "held", "latency", "loss", "lost_answers", "rejects", "reset")
-
-    def __init__(self) -> None:
-        # How many partitions it is part of at the moment; more than none and nothing gets through.
-        self.blocked = 0
-        # Whether a firewall refuses new connections in the name of the target, as REJECT rules do.
-        self.rejects = False
-        # Seconds, from and to.
-        self.latency = (0.0002, 0.002)
-        # The chance that a chunk is delayed by a repetition, and that it breaks its connection.
-        self.loss = 0.0
-        self.reset = 0.0
-        # The chance that a chunk is lost with its connection: what it answers has been done, and is asked for again.
-        self.lost_answers = 0.0
-        self.held: list[tuple[SimulatedTransport, Item]] = []
+    # How many partitions it is part of at the moment; more than none and nothing gets through.
+    blocked: int = 0
+    # Whether a firewall refuses new connections in the name of the target, as REJECT rules do.
+    rejects: bool = False
+    # Seconds, from and to.
+    latency: tuple[float, float] = LATENCY_SECONDS
+    # The chance that a chunk is delayed by a repetition, and that it breaks its connection.
+    loss: float = 0.0
+    reset: float = 0.0
+    # The chance that a chunk is lost with its connection: what it answers has been done, and is asked for again.
+    lost_answers: float = 0.0
+    held: list[tuple[SimulatedTransport, Item]] = field(default_factory=list)
 
     def calm(self) -> None:
         self.rejects = False
-        self.latency = (0.0002, 0.002)
-        self.loss = 0.0
-        self.reset = 0.0
-        self.lost_answers = 0.0
+        self.latency = LATENCY_SECONDS
+        self.loss = self.reset = self.lost_answers = 0.0
 
 
 class Fabric:
@@ -67,7 +68,7 @@ class Fabric:
         self.loop = loop
         self.trace = trace
         self._chance = chance
-        self._links: dict[tuple[str, str], Link] = {}
+        self._links: defaultdict[tuple[str, str], Link] = defaultdict(Link)
         self._listeners: dict[tuple[str, int], _SimulatedListening] = {}
         # In the order in which they were made: sets of objects have another order in each run.
         self._connections: dict[SimulatedTransport, None] = {}
@@ -80,10 +81,7 @@ class Fabric:
     # -- links ---------------------------------------------------------------------------------------------------
 
     def link(self, source: str, target: str) -> Link:
-        found = self._links.get((source, target))
-        if found is None:
-            found = self._links[source, target] = Link()
-        return found
+        return self._links[source, target]
 
     def block(self, source: str, target: str) -> None:
         self.link(source, target).blocked += 1
@@ -118,7 +116,7 @@ class Fabric:
     def break_connection(self, transport: SimulatedTransport) -> None:
         """Both sides find out, each when the reset reaches it."""
         self.trace.event(self.loop.time(), "connection-reset", str(transport.number))
-        error = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        error = os_error(errno.ECONNRESET)
         for side in (transport, transport.peer):
             self.loop.call_later(self.delay(side), side.break_off, error, context=side.context)
 
@@ -186,7 +184,7 @@ class Fabric:
     def machine_started(self, host: str) -> None:
         """The machine knows nothing of its old connections, and says so when bytes for them come."""
         self._unreachable.discard(host)
-        error = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        error = os_error(errno.ECONNRESET)
         for transport in [each for each, dead_host in self._orphans.items() if dead_host == host]:
             del self._orphans[transport]
             self.loop.call_later(self._chance.uniform(0.0, 5.0), transport.break_off, error, context=transport.context)
@@ -210,7 +208,7 @@ class Fabric:
             port = self._take_port()
         host = host or process.host
         if (host, port) in self._listeners:
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+            raise os_error(errno.EADDRINUSE)
         listening = _SimulatedListening(self, process, factory, host, port)
         self._listeners[host, port] = listening
         return listening
@@ -230,12 +228,12 @@ class Fabric:
                 break
             await asyncio.sleep(2.0**attempt)
         else:
-            raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+            raise os_error(errno.ETIMEDOUT)
         listening = self._listeners.get((host, port))
         if listening is None or there.rejects:
             self.trace.counts["connection-refused"] += 1
             await asyncio.sleep(self._chance.uniform(*back.latency))
-            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+            raise os_error(errno.ECONNREFUSED)
         near = self._pair(process, listening)
         # The kernel accepts before the process looks, even if the process is paused.
         self.loop.call_soon(near.peer.accepted, listening.factory, context=listening.context)
@@ -245,7 +243,7 @@ class Fabric:
             near.abort()
             raise
         if near.closed:
-            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+            raise os_error(errno.ECONNRESET)
         protocol = factory()
         near.made(protocol)
         return near, protocol
@@ -268,44 +266,42 @@ class Fabric:
         return self._next_port
 
 
+@dataclass(slots=True, eq=False)
 class _SimulatedListening:
-    def __init__(
-        self, fabric: Fabric, process: Process, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
-    ) -> None:
-        self.process = process
-        self.factory = factory
-        self.host = host
-        self.port = port
-        self.context = contextvars.copy_context()
-        self._fabric = fabric
+    fabric: Fabric
+    process: Process
+    factory: Callable[[], asyncio.BaseProtocol]
+    host: str
+    port: int
+    context: contextvars.Context = field(default_factory=contextvars.copy_context)
 
     def close(self) -> None:
-        self._fabric.stop_listening(self)
+        self.fabric.stop_listening(self)
 
 
+@dataclass(frozen=True, slots=True)
 class ProcessNetwork:
     """The network port of one process."""
 
-    def __init__(self, fabric: Fabric, process: Process) -> None:
-        self._fabric = fabric
-        self._process = process
+    fabric: Fabric
+    process: Process
 
     async def listen(self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> Listening:
-        self._process.check_alive()
-        assert CURRENT.get() is self._process, "a process listens from its own code"
-        return self._fabric.listen(self._process, protocol_factory, host, port)
+        self.process.check_alive()
+        assert CURRENT.get() is self.process, "a process listens from its own code"
+        return self.fabric.listen(self.process, protocol_factory, host, port)
 
     async def connect(
         self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
     ) -> tuple[asyncio.Transport, AnyProtocol]:
-        self._process.check_alive()
-        return await self._fabric.connect(self._process, protocol_factory, host, port)
+        self.process.check_alive()
+        return await self.fabric.connect(self.process, protocol_factory, host, port)
 
     async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
-        self._process.check_alive()
+        self.process.check_alive()
         try:
             async with asyncio.timeout(timeout_seconds):
-                transport, _ = await self._fabric.connect(self._process, asyncio.Protocol, host, port)
+                transport, _ = await self.fabric.connect(self.process, asyncio.Protocol, host, port)
         except ConnectionRefusedError:
             return True
         except OSError:

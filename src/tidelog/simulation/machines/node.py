@@ -65,7 +65,7 @@ class SimulatedNode:
         self.properties = properties
         chance = draw_from(world.seed, self.host)
         self.clock = SimulatedClock(world.loop, skew_ms=chance.randrange(-2_000, 2_000))
-        self.disk = Disk(self.host, draw_from(world.seed, self.host, "disk"), self.clock.now_ms)
+        self.disk = Disk(draw_from(world.seed, self.host, "disk"), self.clock.now_ms)
         # Where the broker keeps its data is there before the broker is: somebody has mounted a disk.
         self.directories = properties["log.dirs"].split(",")
         for path in self.directories:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import CoroutineType
 from typing import Any
@@ -30,37 +32,31 @@ class ProcessKilled(BaseException):
     """The process ended at this call. Not an Exception: no code of the process may carry on after it."""
 
 
+def os_error(number: int, path: str | None = None) -> OSError:
+    """What a system call raises, with the subclass that belongs to the number."""
+    return OSError(number, os.strerror(number), path)
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Process:
     """One run of a program on a host. A restart is a new process."""
 
-    __slots__ = (
-        "_prune_at",
-        "after_event",
-        "context",
-        "deferred",
-        "elapsed_seconds",
-        "halted",
-        "host",
-        "name",
-        "state",
-        "tasks",
-    )
+    name: str
+    host: str
+    # Called after each event of the process; what it raises ends the run.
+    after_event: Callable[[], None] | None = None
+    state: State = field(init=False, default=State.RUNNING)
+    # Whether the state is anything else than running; looked at for every event.
+    halted: bool = field(init=False, default=False)
+    # Events that came due while the process was paused.
+    deferred: list[Any] = field(init=False, default_factory=list)
+    tasks: list[asyncio.Task[Any]] = field(init=False, default_factory=list)
+    _prune_at: int = field(init=False, default=_FIRST_PRUNING)
+    # What the device took since a job in the executor began; virtual time cannot pass in the middle of one.
+    elapsed_seconds: float = field(init=False, default=0.0)
+    context: contextvars.Context = field(init=False, default_factory=contextvars.copy_context)
 
-    def __init__(self, name: str, host: str, *, after_event: Callable[[], None] | None = None) -> None:
-        """`after_event` is called after each event of the process; what it raises ends the run."""
-        self.after_event = after_event
-        self.name = name
-        self.host = host
-        self.state = State.RUNNING
-        # Whether the state is anything else than running; looked at for every event.
-        self.halted = False
-        # Events that came due while the process was paused.
-        self.deferred: list[Any] = []
-        self.tasks: list[asyncio.Task[Any]] = []
-        self._prune_at = _FIRST_PRUNING
-        # What the device took since a job in the executor began; virtual time cannot pass in the middle of one.
-        self.elapsed_seconds = 0.0
-        self.context = contextvars.copy_context()
+    def __post_init__(self) -> None:
         self.context.run(CURRENT.set, self)
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.model.errors import ErrorCode
 from tidelog.network.client_connection import ClientConnection, ConnectionSettings, open_connection
@@ -23,10 +23,8 @@ from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest,
 from tidelog.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from tidelog.protocol.schema import Message
 from tidelog.server.observability.metrics import error_codes
-from tidelog.simulation.checks.history import Administered, History, TopicState
-from tidelog.simulation.machines.world import SimulatedClient
-from tidelog.simulation.workloads.work import Work
-from tidelog.simulation.workloads.workload import EXPECTED, RETRY_SECONDS
+from tidelog.simulation.checks.history import Administered, TopicState
+from tidelog.simulation.workloads.work import EXPECTED, Work
 
 PORT = 9092
 TIMEOUT_MS = 6_000
@@ -63,45 +61,32 @@ class _Change:
     done_before: frozenset[ErrorCode]
 
 
+@dataclass(eq=False, repr=False)
 class AdministeringClient(Work):
-    """Goes on until told to stop. What it does not know the outcome of, it never touches again."""
+    """Goes on until it is stopped. What it does not know the outcome of, it never touches again."""
 
-    def __init__(
-        self,
-        client: SimulatedClient,
-        history: History,
-        nodes: Sequence[str],
-        settings: AdministratorSettings,
-        chance: random.Random,
-    ) -> None:
-        super().__init__(client, history)
-        self._nodes = nodes
-        self._settings = settings
-        self._chance = chance
-        self._topics: dict[str, TopicState] = {}
-        self._count = 0
+    nodes: Sequence[str]
+    settings: AdministratorSettings
+    chance: random.Random
+    _topics: dict[str, TopicState] = field(init=False, default_factory=dict)
+    _count: int = field(init=False, default=0)
 
-    async def run(self) -> None:
-        while not self.stop.is_set():
-            await asyncio.sleep(self._chance.expovariate(1 / self._settings.pause_seconds))
-            try:
-                connection = await self._connect(self._chance.choice(self._nodes))
-            except EXPECTED:
-                await asyncio.sleep(RETRY_SECONDS)
-                continue
-            try:
-                await self._carry_out(self._draw(), connection)
-            finally:
-                connection.close()
+    async def _work(self) -> None:
+        await asyncio.sleep(self.chance.expovariate(1 / self.settings.pause_seconds))
+        connection = await self._connect(self.chance.choice(self.nodes))
+        try:
+            await self._carry_out(self._draw(), connection)
+        finally:
+            connection.close()
 
     async def _connect(self, node: str) -> ClientConnection:
         settings = ConnectionSettings(client_id=self.name, connect_timeout_ms=2_000, request_timeout_ms=2 * TIMEOUT_MS)
-        return await open_connection(self._client.network, node, PORT, settings)
+        return await open_connection(self.client.network, node, PORT, settings)
 
     async def _carry_out(self, change: _Change, connection: ClientConnection) -> None:
         self._topics.pop(change.topic, None)
         low, high = connection.versions[change.kind.SCHEMA.api_key]
-        version = self._chance.randint(low, high)
+        version = self.chance.randint(low, high)
         request = change.ask(version)
         expected = response_class(change.kind.SCHEMA.api_key)
         try:
@@ -110,25 +95,25 @@ class AdministeringClient(Work):
             codes = {ErrorCode.NETWORK_EXCEPTION.value}
         known = codes <= change.done_before
         what = f"{change.kind.__name__} {version} to {connection.address}"
-        self._history.add(Administered(self._loop.time(), self.name, change.topic, what, known, change.outcome))
+        self.history.add(Administered(self.loop.time(), self.name, change.topic, what, known, change.outcome))
         if known and change.outcome is not None:
             self._topics[change.topic] = change.outcome
 
     # -- what to do next -----------------------------------------------------------------------------------------
 
     def _draw(self) -> _Change:
-        if not self._topics or (len(self._topics) < MOST_TOPICS and self._chance.random() < 0.4):
+        if not self._topics or (len(self._topics) < MOST_TOPICS and self.chance.random() < 0.4):
             return self._create()
-        topic = self._chance.choice(sorted(self._topics))
+        topic = self.chance.choice(sorted(self._topics))
         state = self._topics[topic]
         left = [each for each in PROPERTIES if each[0] not in dict(state.configs)]
-        action = self._chance.choice((self._delete, self._grow, self._configure if left else self._delete))
+        action = self.chance.choice((self._delete, self._grow, self._configure if left else self._delete))
         return action(topic, state)
 
     def _create(self) -> _Change:
         self._count += 1
         topic = f"{self.name}-{self._count}"
-        configs = (self._chance.choice(PROPERTIES),)
+        configs = (self.chance.choice(PROPERTIES),)
         asked = CreatableTopic(
             name=topic,
             num_partitions=1,
@@ -168,11 +153,11 @@ class AdministeringClient(Work):
         )
 
     def _configure(self, topic: str, state: TopicState) -> _Change:
-        added = self._chance.choice([each for each in PROPERTIES if each[0] not in dict(state.configs)])
+        added = self.chance.choice([each for each in PROPERTIES if each[0] not in dict(state.configs)])
         configs = tuple(sorted((*state.configs, added)))
         incremental = incremental_alter_configs_request
         request: Message
-        if self._chance.random() < 0.5:
+        if self.chance.random() < 0.5:
             entry = incremental.AlterableConfig(name=added[0], value=added[1])
             resource = incremental.AlterConfigsResource(
                 resource_type=TOPIC_RESOURCE, resource_name=topic, configs=[entry]

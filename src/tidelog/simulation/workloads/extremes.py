@@ -18,13 +18,6 @@ def extremes(kind: str) -> tuple[int, ...]:
     return (-largest - 1, -largest, -2, -1, 0, 1, largest - 1, largest)
 
 
-def with_extremes(message: Message, version: int) -> Iterator[tuple[Path, int, Message]]:
-    """Each with the path of the field and the number that it holds."""
-    for path, kind in integer_fields(message, version):
-        for number in extremes(kind):
-            yield path, number, replaced(message, path, number)
-
-
 def integer_fields(message: Message, version: int, above: Path = ()) -> Iterator[tuple[Path, str]]:
     """Paths and kinds of those that the version has."""
     for field in message.SCHEMA.fields:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.network.client_connection import (
     ClientConnection,
@@ -43,11 +43,9 @@ from tidelog.protocol.messages.txn_offset_commit_request import (
 )
 from tidelog.protocol.schema import Message
 from tidelog.server.observability.metrics import error_codes
-from tidelog.simulation.checks.history import AnsweredRequest, History
-from tidelog.simulation.machines.world import SimulatedClient
+from tidelog.simulation.checks.history import AnsweredRequest
 from tidelog.simulation.workloads.extremes import extremes, integer_fields, replaced
 from tidelog.simulation.workloads.work import Work
-from tidelog.simulation.workloads.workload import EXPECTED, RETRY_SECONDS
 
 PORT = 9092
 TIMEOUT_MS = 2_000
@@ -134,42 +132,29 @@ def hostile_requests(name: str, topic: str) -> list[tuple[int, Message]]:
     ]
 
 
+@dataclass(eq=False, repr=False)
 class _CoordinatorClient(Work):
     """Asks coordinators, without the patience of a real client: the first reply is what counts."""
 
-    def __init__(
-        self,
-        client: SimulatedClient,
-        history: History,
-        nodes: Sequence[str],
-        topic: str,
-        pause_seconds: float,
-        chance: random.Random,
-    ) -> None:
-        super().__init__(client, history)
-        self._nodes = nodes
-        self._topic = topic
-        self._pause_seconds = pause_seconds
-        self._chance = chance
+    nodes: Sequence[str]
+    topic: str
+    pause_seconds: float
+    chance: random.Random
 
-    async def run(self) -> None:
-        while not self.stop.is_set():
-            await asyncio.sleep(self._chance.expovariate(1 / self._pause_seconds))
-            try:
-                await self._ask_some()
-            except EXPECTED:
-                await asyncio.sleep(RETRY_SECONDS)
+    async def _work(self) -> None:
+        await asyncio.sleep(self.chance.expovariate(1 / self.pause_seconds))
+        await self._ask_some()
 
     async def _ask_some(self) -> None:
         raise NotImplementedError
 
     async def _connect(self, node: str, port: int = PORT) -> ClientConnection:
         settings = ConnectionSettings(client_id=self.name, connect_timeout_ms=TIMEOUT_MS, request_timeout_ms=TIMEOUT_MS)
-        return await open_connection(self._client.network, node, port, settings)
+        return await open_connection(self.client.network, node, port, settings)
 
     async def _coordinator(self, kind: int, key: str) -> ClientConnection | None:
         """None if nobody knows one yet."""
-        connection = await self._connect(self._chance.choice(self._nodes))
+        connection = await self._connect(self.chance.choice(self.nodes))
         try:
             found = await connection.request(
                 FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]),
@@ -191,7 +176,7 @@ class _CoordinatorClient(Work):
             return False
         except ConnectionLost:
             pass
-        self._history.add(note(f"{type(request).__name__} {version}{what} to {connection.address}", codes))
+        self.history.add(note(f"{type(request).__name__} {version}{what} to {connection.address}", codes))
         return codes is not None
 
 
@@ -202,17 +187,17 @@ class HostileClient(_CoordinatorClient):
     """Sends one kind of request in one version at a time, with extremes in one field after the other."""
 
     async def _ask_some(self) -> None:
-        kind, request = self._chance.choice(hostile_requests(self.name, self._topic))
+        kind, request = self.chance.choice(hostile_requests(self.name, self.topic))
         connection = await self._coordinator(kind, self.name)
         if connection is None:
             return
         try:
             low, high = connection.versions[request.SCHEMA.api_key]
             # Rather an old one: those are seldom tried by anybody else.
-            version = min(self._chance.randint(low, high), self._chance.randint(low, high))
+            version = min(self.chance.randint(low, high), self.chance.randint(low, high))
             for path, width in integer_fields(request, version):
                 smallest, *others, largest = extremes(width)
-                for number in (largest, self._chance.choice((smallest, *others))):
+                for number in (largest, self.chance.choice((smallest, *others))):
                     what = f" with {'.'.join(map(str, path))} = {number}"
                     if not await self._ask(connection, replaced(request, path, number), version, what, self._note):
                         return
@@ -220,16 +205,17 @@ class HostileClient(_CoordinatorClient):
             connection.close()
 
     def _note(self, request: str, codes: frozenset[int] | None) -> AnsweredRequest:
-        return AnsweredRequest(self._loop.time(), self.name, request, codes, None)
+        return AnsweredRequest(self.loop.time(), self.name, request, codes, None)
 
 
+@dataclass(eq=False, repr=False)
 class BystanderClient(_CoordinatorClient):
     """Commits offsets of groups without members, again and again to the same coordinator as long as it answers."""
 
-    _offset = 0
+    _offset: int = field(init=False, default=0)
+    _connections: dict[str, ClientConnection] = field(init=False, default_factory=dict)
 
     async def run(self) -> None:
-        self._connections: dict[str, ClientConnection] = {}
         await super().run()
         for connection in self._connections.values():
             connection.close()
@@ -246,10 +232,10 @@ class BystanderClient(_CoordinatorClient):
                 return
             self._connections[group] = connection
         self._offset += 1
-        request = _commit(group, self._topic, self._offset)
+        request = _commit(group, self.topic, self._offset)
 
         def note(what: str, codes: frozenset[int] | None) -> AnsweredRequest:
-            return AnsweredRequest(self._loop.time(), self.name, what, codes, group)
+            return AnsweredRequest(self.loop.time(), self.name, what, codes, group)
 
         if not await self._ask(connection, request, COMMIT_VERSION, "", note):
             connection.close()

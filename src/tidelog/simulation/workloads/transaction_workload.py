@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import client_config
@@ -22,16 +22,15 @@ from tidelog.simulation.checks.history import (
     Ended,
     Ending,
     Guarantee,
-    History,
     Isolation,
     Outcome,
     Refused,
     Sent,
 )
 from tidelog.simulation.machines.world import SimulatedClient
-from tidelog.simulation.workloads.transactional import SessionOver, TransactionSession, WorkloadTransaction
+from tidelog.simulation.workloads.transactional import SessionOver, TransactionSession
 from tidelog.simulation.workloads.work import Work
-from tidelog.simulation.workloads.workload import CLIENT_OPTIONS, EXPECTED, POLL_MS, RETRY_SECONDS, new_consumer
+from tidelog.simulation.workloads.workload import CLIENT_OPTIONS, POLL_MS, new_consumer
 
 # Of transactions, so many end with an abort, and so many are overtaken by a second producer with the same id.
 ABORTED = 0.25
@@ -66,65 +65,53 @@ def new_cluster(client: SimulatedClient, servers: str) -> Cluster:
     )
 
 
+async def open_session(
+    client: SimulatedClient, cluster: Cluster, settings: TransactionalSettings
+) -> TransactionSession:
+    session = TransactionSession(cluster, client.name, settings.timeout_ms, settings.second_protocol)
+    await session.initialize()
+    return session
+
+
+@dataclass(eq=False, repr=False)
 class TransactionalClient(Work):
-    """Writes transactions over several partitions until told to stop."""
+    """Writes transactions over several partitions until it is stopped."""
 
-    def __init__(
-        self,
-        client: SimulatedClient,
-        history: History,
-        servers: str,
-        partitions: Sequence[TopicPartition],
-        settings: TransactionalSettings,
-        chance: random.Random,
-    ) -> None:
-        super().__init__(client, history)
-        self._servers = servers
-        self._partitions = partitions
-        self._settings = settings
-        self._session_settings = WorkloadTransaction(client.name, settings.timeout_ms, settings.second_protocol)
-        self._chance = chance
-        self._numbers: Counter[TopicPartition] = Counter()
-        self._transactions = 0
+    servers: str
+    partitions: Sequence[TopicPartition]
+    settings: TransactionalSettings
+    chance: random.Random
+    numbers: Counter[TopicPartition] = field(init=False, default_factory=Counter)
+    transactions: int = field(init=False, default=0)
 
-    async def run(self) -> None:
-        while not self.stop.is_set():
-            try:
-                async with new_cluster(self._client, self._servers) as cluster:
-                    session = await self._open(cluster)
-                    await self._write(cluster, session)
-            except (SessionOver, *EXPECTED):
-                await asyncio.sleep(RETRY_SECONDS)
+    async def _work(self) -> None:
+        async with new_cluster(self.client, self.servers) as cluster:
+            await self._write(cluster, await open_session(self.client, cluster, self.settings))
 
     async def _write(self, cluster: Cluster, session: TransactionSession) -> None:
         while not self.stop.is_set():
             if not await self._write_transaction(cluster, session):
                 return
-            await asyncio.sleep(self._chance.expovariate(1 / self._settings.pause_seconds))
-
-    async def _open(self, cluster: Cluster) -> TransactionSession:
-        session = TransactionSession(cluster, self._session_settings)
-        await session.initialize()
-        return session
+            await asyncio.sleep(self.chance.expovariate(1 / self.settings.pause_seconds))
 
     async def _write_transaction(self, cluster: Cluster, session: TransactionSession) -> bool:
         """Whether the session can go on."""
-        self._transactions += 1
-        name = f"{self.name}/{self._transactions}"
+        self.transactions += 1
+        name = f"{self.name}/{self.transactions}"
         written = False
         try:
-            for _ in range(self._chance.randint(1, self._settings.batches)):
+            for _ in range(self.chance.randint(1, self.settings.batches)):
                 await self._write_batch(session, name)
             written = True
         finally:
             if not written:
                 # It was never asked to commit, so whatever was stored of it must not be seen by anybody.
                 self._end(name, Outcome.ABORTED)
-        commit = self._chance.random() >= ABORTED
-        overtaken = self._chance.random() < OVERTAKEN
+        commit = self.chance.random() >= ABORTED
+        overtaken = self.chance.random() < OVERTAKEN
         # After that the broker must refuse to commit it.
         successor = await self._overtake(cluster, name) if overtaken else None
-        self._history.add(Ending(self._loop.time(), name, commit))
+        self.history.add(Ending(self.loop.time(), name, commit))
         outcome = Outcome.UNKNOWN
         try:
             outcome = await session.end(commit=commit)
@@ -134,81 +121,61 @@ class TransactionalClient(Work):
 
     async def _overtake(self, cluster: Cluster, name: str) -> TransactionSession:
         try:
-            return await self._open(cluster)
+            return await open_session(self.client, cluster, self.settings)
         except BaseException:
             self._end(name, Outcome.ABORTED)
             raise
 
     async def _write_batch(self, session: TransactionSession, name: str) -> None:
-        partition = self._chance.choice(self._partitions)
+        partition = self.chance.choice(self.partitions)
         values = []
-        for _ in range(self._chance.randint(1, 3)):
-            number = self._numbers[partition]
-            self._numbers[partition] += 1
+        for _ in range(self.chance.randint(1, 3)):
+            number = self.numbers[partition]
+            self.numbers[partition] += 1
             value = f"{self.name}/{partition}/{number}".encode()
             values.append(value)
-            self._history.add(
-                Sent(self._loop.time(), self.name, number, partition, value, Guarantee.EXACTLY_ONCE, name)
-            )
+            self.history.add(Sent(self.loop.time(), self.name, number, partition, value, Guarantee.EXACTLY_ONCE, name))
         try:
             offset = await session.produce(partition, values)
         except SessionOver as over:
             for value in values:
-                self._history.add(Refused(self._loop.time(), value, str(over)))
+                self.history.add(Refused(self.loop.time(), value, str(over)))
             raise
         for index, value in enumerate(values):
-            self._history.add(Acknowledged(self._loop.time(), value, partition, offset + index))
+            self.history.add(Acknowledged(self.loop.time(), value, partition, offset + index))
 
     def _end(self, name: str, outcome: Outcome) -> None:
-        self._history.add(Ended(self._loop.time(), name, outcome))
+        self.history.add(Ended(self.loop.time(), name, outcome))
 
 
+@dataclass(eq=False, repr=False)
 class CopyingClient(Work):
     """A member of a group that copies what is committed in one topic to another one, each record once."""
 
-    def __init__(
-        self,
-        client: SimulatedClient,
-        history: History,
-        servers: str,
-        topics: tuple[str, str],
-        group: str,
-        settings: TransactionalSettings,
-        chance: random.Random,
-    ) -> None:
-        super().__init__(client, history)
-        self._servers = servers
-        self._source, self._target = topics
-        self._group = group
-        self._chance = chance
-        self._pause_seconds = settings.pause_seconds
-        self._settings = WorkloadTransaction(client.name, settings.timeout_ms, settings.second_protocol)
-        self._transactions = 0
-        # Where this member has been in each partition, as far as it knows to be committed.
-        self.positions: dict[TopicPartition, int] = {}
-        # Whether there is nothing new to come, so that what is left can be copied without pauses.
-        self.hurry = False
+    servers: str
+    source: str
+    target: str
+    group: str
+    settings: TransactionalSettings
+    chance: random.Random
+    transactions: int = field(init=False, default=0)
+    # Where this member has been in each partition, as far as it knows to be committed.
+    positions: dict[TopicPartition, int] = field(init=False, default_factory=dict)
+    # Whether there is nothing new to come, so that what is left can be copied without pauses.
+    hurry: bool = field(init=False, default=False)
 
-    async def run(self) -> None:
-        while not self.stop.is_set():
-            try:
-                await self._copy()
-            except (SessionOver, *EXPECTED):
-                await asyncio.sleep(RETRY_SECONDS)
-
-    async def _copy(self) -> None:
+    async def _work(self) -> None:
         """Until something fails: then nothing that is in memory counts, and all begins with what is committed."""
-        options = {**COPIER_OPTIONS, "group.id": self._group}
-        async with new_cluster(self._client, self._servers) as cluster:
-            session = TransactionSession(cluster, self._settings)
-            await session.initialize()
-            async with new_consumer(self._client, self._servers, Isolation.COMMITTED, options) as consumer:
-                consumer.subscribe([self._source])
+        options = {**COPIER_OPTIONS, "group.id": self.group}
+        async with new_cluster(self.client, self.servers) as cluster:
+            session = await open_session(self.client, cluster, self.settings)
+            async with new_consumer(self.client, self.servers, Isolation.COMMITTED, options) as consumer:
+                consumer.subscribe([self.source])
                 while not self.stop.is_set():
                     if not await self._copy_some(session, consumer):
                         return
                     if not self.hurry:
-                        await asyncio.sleep(self._chance.expovariate(1 / self._pause_seconds))
+                        await asyncio.sleep(self.chance.expovariate(1 / self.settings.pause_seconds))
 
     async def _copy_some(self, session: TransactionSession, consumer: Consumer) -> bool:
         """One transaction; whether the session and the membership can go on."""
@@ -221,20 +188,20 @@ class CopyingClient(Work):
             assert record.value is not None
             values.setdefault(record.topic_partition, []).append(derive(record.value))
             offsets[record.topic_partition] = record.offset + 1
-        self._transactions += 1
-        name = f"{self.name}/{self._transactions}"
+        self.transactions += 1
+        name = f"{self.name}/{self.transactions}"
         outcome = Outcome.ABORTED
         try:
             for partition, derived in values.items():
-                await session.produce(TopicPartition(self._target, partition.partition), derived)
+                await session.produce(TopicPartition(self.target, partition.partition), derived)
             await session.send_offsets(consumer.group_metadata(), offsets)
             outcome = Outcome.UNKNOWN
             # With an abort the offsets have to be forgotten together with the records.
-            commit = self.hurry or self._chance.random() >= ABORTED
-            self._history.add(Ending(self._loop.time(), name, commit))
+            commit = self.hurry or self.chance.random() >= ABORTED
+            self.history.add(Ending(self.loop.time(), name, commit))
             outcome = await session.end(commit=commit)
         finally:
-            self._history.add(Ended(self._loop.time(), name, outcome))
+            self.history.add(Ended(self.loop.time(), name, outcome))
         if outcome is Outcome.COMMITTED:
             self.positions.update(offsets)
         return outcome is Outcome.COMMITTED

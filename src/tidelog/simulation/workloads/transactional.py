@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
-from tidelog.client.errors import NoBrokerAvailable, known_code
+from tidelog.client.errors import ClientError, NoBrokerAvailable, known_code
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -56,7 +57,7 @@ _PURPOSE = "transactions"
 _COORDINATOR_MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-class SessionOver(Exception):
+class SessionOver(ClientError):
     """Nothing more can be done with this producer id and epoch; `code` is None where nobody has answered."""
 
     def __init__(self, what: str, code: ErrorCode | None, *, unclear: bool) -> None:
@@ -66,30 +67,25 @@ class SessionOver(Exception):
         self.unclear = unclear
 
 
-class WorkloadTransaction(NamedTuple):
-    transactional_id: str
-    timeout_ms: int
-    second_protocol: bool
-
-
+@dataclass(eq=False)
 class TransactionSession:
     """From one InitProducerId to the next. One transaction at a time; it begins with the first record or offset."""
 
-    def __init__(self, cluster: Cluster, settings: WorkloadTransaction) -> None:
-        self._cluster = cluster
-        self._settings = settings
-        self._loop = asyncio.get_running_loop()
-        self._producer_id = -1
-        self._epoch = -1
-        self._sequences: Counter[TopicPartition] = Counter()
-        self._added: set[TopicPartition] = set()
+    cluster: Cluster
+    transactional_id: str
+    timeout_ms: int
+    second_protocol: bool
+    _producer_id: int = field(init=False, default=-1)
+    _epoch: int = field(init=False, default=-1)
+    _sequences: Counter[TopicPartition] = field(init=False, default_factory=Counter)
+    _added: set[TopicPartition] = field(init=False, default_factory=set)
 
     async def initialize(self) -> None:
         """Whatever a predecessor has left open is over afterwards."""
         reply = await self._ask_coordinator(
             InitProducerIdRequest(
-                transactional_id=self._settings.transactional_id,
-                transaction_timeout_ms=self._settings.timeout_ms,
+                transactional_id=self.transactional_id,
+                transaction_timeout_ms=self.timeout_ms,
             ),
             InitProducerIdResponse,
             lambda reply: (reply.error_code,),
@@ -101,16 +97,16 @@ class TransactionSession:
         await self._add(partition)
         count = self._sequences[partition]
         batch = encode_batch(
-            [(self._cluster.clock.now_ms(), None, value, ()) for value in values],
+            [(self.cluster.clock.now_ms(), None, value, ()) for value in values],
             producer_id=self._producer_id,
             producer_epoch=self._epoch,
             base_sequence=count,
             transactional=True,
         )
         request = ProduceRequest(
-            transactional_id=self._settings.transactional_id,
+            transactional_id=self.transactional_id,
             acks=-1,
-            timeout_ms=self._cluster.config.request_timeout_ms,
+            timeout_ms=self.cluster.config.request_timeout_ms,
             topic_data=[
                 TopicProduceData(
                     name=partition.topic,
@@ -128,10 +124,10 @@ class TransactionSession:
         return reply.responses[0].partition_responses[0].base_offset
 
     async def send_offsets(self, group: ConsumerGroupMetadata, offsets: Mapping[TopicPartition, int]) -> None:
-        if not self._settings.second_protocol:
+        if not self.second_protocol:
             await self._ask_coordinator(
                 AddOffsetsToTxnRequest(
-                    transactional_id=self._settings.transactional_id,
+                    transactional_id=self.transactional_id,
                     producer_id=self._producer_id,
                     producer_epoch=self._epoch,
                     group_id=group.group_id,
@@ -145,7 +141,7 @@ class TransactionSession:
             by_topic.setdefault(partition.topic, []).append(entry)
         await self._ask(
             TxnOffsetCommitRequest(
-                transactional_id=self._settings.transactional_id,
+                transactional_id=self.transactional_id,
                 group_id=group.group_id,
                 producer_id=self._producer_id,
                 producer_epoch=self._epoch,
@@ -156,14 +152,14 @@ class TransactionSession:
             ),
             TxnOffsetCommitResponse,
             lambda reply: [each.error_code for topic in reply.topics for each in topic.partitions],
-            lambda: self._cluster.coordinator(CoordinatorKind.GROUP, group.group_id),
-            forget=lambda: self._cluster.forget_coordinator(CoordinatorKind.GROUP, group.group_id),
+            lambda: self.cluster.coordinator(CoordinatorKind.GROUP, group.group_id),
+            forget=lambda: self.cluster.forget_coordinator(CoordinatorKind.GROUP, group.group_id),
         )
 
     async def end(self, *, commit: bool) -> Outcome:
         """What is known of the transaction afterwards. Unless it is what was asked for, the session is over."""
         request = EndTxnRequest(
-            transactional_id=self._settings.transactional_id,
+            transactional_id=self.transactional_id,
             producer_id=self._producer_id,
             producer_epoch=self._epoch,
             committed=commit,
@@ -187,11 +183,11 @@ class TransactionSession:
 
     async def _add(self, partition: TopicPartition) -> None:
         """The second protocol leaves this to the partition's leader."""
-        if self._settings.second_protocol or partition in self._added:
+        if self.second_protocol or partition in self._added:
             return
         await self._ask_coordinator(
             AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id=self._settings.transactional_id,
+                v3_and_below_transactional_id=self.transactional_id,
                 v3_and_below_producer_id=self._producer_id,
                 v3_and_below_producer_epoch=self._epoch,
                 v3_and_below_topics=[AddPartitionsToTxnTopic(name=partition.topic, partitions=[partition.partition])],
@@ -206,23 +202,23 @@ class TransactionSession:
         self._added.add(partition)
 
     async def _leader(self, partition: TopicPartition) -> int:
-        self._cluster.watch((partition.topic,))
-        if self._cluster.metadata.leader_of(partition) is None:
-            self._cluster.mark_stale()
-        await self._cluster.refresh_if_stale()
-        found = self._cluster.metadata.leader_of(partition)
+        self.cluster.watch((partition.topic,))
+        if self.cluster.metadata.leader_of(partition) is None:
+            self.cluster.mark_stale()
+        await self.cluster.refresh_if_stale()
+        found = self.cluster.metadata.leader_of(partition)
         if found is None:
             raise NoBrokerAvailable(f"{partition} has no leader")
         return found.leader
 
     async def _ask_coordinator(self, request: Message, expected: type[R], codes_of: Callable[[R], Iterable[int]]) -> R:
-        key = self._settings.transactional_id
+        key = self.transactional_id
         return await self._ask(
             request,
             expected,
             codes_of,
-            lambda: self._cluster.coordinator(CoordinatorKind.TRANSACTION, key),
-            forget=lambda: self._cluster.forget_coordinator(CoordinatorKind.TRANSACTION, key),
+            lambda: self.cluster.coordinator(CoordinatorKind.TRANSACTION, key),
+            forget=lambda: self.cluster.forget_coordinator(CoordinatorKind.TRANSACTION, key),
         )
 
     async def _ask(
@@ -236,16 +232,17 @@ class TransactionSession:
     ) -> R:
         """The first answer without an error. Raises SessionOver."""
         what = type(request).__name__.removesuffix("Request")
-        versions = _SECOND_PROTOCOL if self._settings.second_protocol else _FIRST_PROTOCOL
+        versions = _SECOND_PROTOCOL if self.second_protocol else _FIRST_PROTOCOL
         at_most = versions.get(type(request))
-        deadline = self._loop.time() + STEP_SECONDS
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + STEP_SECONDS
         unclear = False
         while True:
             code: ErrorCode | None = None
             try:
                 node = await find()
                 asked_before, unclear = unclear, True
-                reply = await self._cluster.ask_node(node, request, expected, purpose=_PURPOSE, at_most=at_most)
+                reply = await self.cluster.ask_node(node, request, expected, purpose=_PURPOSE, at_most=at_most)
                 code = next((known_code(each) for each in codes_of(reply) if each), ErrorCode.NONE)
                 if code is ErrorCode.NONE:
                     return reply
@@ -256,9 +253,9 @@ class TransactionSession:
                 code = error.code
             except (ConnectionProblem, NoBrokerAvailable):
                 code = None
-            self._cluster.mark_stale()
+            self.cluster.mark_stale()
             if forget is not None and (code is None or code in _COORDINATOR_MOVED):
                 forget()
-            if self._loop.time() > deadline:
+            if loop.time() > deadline:
                 raise SessionOver(what, code, unclear=unclear)
             await asyncio.sleep(RETRY_SECONDS)
