@@ -28,10 +28,10 @@ from tidelog.spark.mirror.progress import decide as decide_mirror
 from tidelog.spark.outbox.marks import (
     Mark,
     Place,
-    Standing,
-    explain_standing,
+    StoredMark,
     explain_unproved,
     not_the_owner,
+    why_lost,
 )
 from tidelog.spark.outbox.tables import PositionLost
 from tidelog.spark.sink.batch import BatchMode
@@ -301,8 +301,11 @@ _PLACE = Place(system="1", timeline=1, table=1)
 _MARK = Mark(token="t", reader="r", transaction=7, place=_PLACE)
 
 
-def stands(standing: Standing) -> None:
-    raise PositionLost(explain_standing(standing, _MARK, Place(system="2", timeline=1, table=2), "outbox", ""))
+_STORED = StoredMark(reader="r", transaction=7, written_by=7)
+
+
+def lost(stored: StoredMark | None, here: Place) -> None:
+    raise PositionLost(why_lost(_MARK, stored, here, "outbox"))
 
 
 def unproved(text: str) -> None:
@@ -347,9 +350,9 @@ def mirrored(batch: int = 3, **changed: Any) -> Noted:
 
 
 PIPELINES: dict[str, Callable[[Here], object]] = {
-    "this database has lost what was committed at transaction ...": lambda here: stands(Standing.LOST),
-    "this is another PostgreSQL server": lambda here: stands(Standing.OTHER_SYSTEM),
-    "was dropped and recreated": lambda here: stands(Standing.OTHER_TABLE),
+    "this database has lost what was committed at transaction ...": lambda here: lost(None, _PLACE),
+    "this is another PostgreSQL server": lambda here: lost(_STORED, replace(_PLACE, system="2")),
+    "was dropped and recreated": lambda here: lost(_STORED, replace(_PLACE, table=2)),
     "the checkpoint was written by a version that kept no mark": lambda here: unproved(explain_unproved("outbox")),
     "another pipeline, or another checkpoint of this one, deletes the rows": lambda here: unproved(
         not_the_owner("outbox")

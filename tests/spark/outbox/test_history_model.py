@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import pytest
 
-from tidelog.spark.outbox.marks import Mark, Place, Standing, StoredMark, examine
+from tidelog.spark.outbox.marks import Mark, Place, StoredMark, why_lost
 from tidelog.spark.outbox.windows import START, Position, Slice, end_of, open_window, slice_between
 from tidelog.testing.exhaustive import Step, explore
 
@@ -242,7 +242,7 @@ class OutboxModel:
     def _holds(self, world: World, mark: Mark | None) -> bool:
         if mark is None or self.reader in (Reader.WITHOUT_MARK, Reader.BLIND):
             return True
-        return examine(mark, stored(world.log, mark.token), here(world)) is Standing.HOLDS
+        return why_lost(mark, stored(world.log, mark.token), here(world), "outbox") is None
 
 
 def started(world: World, log: tuple[Record, ...]) -> World:

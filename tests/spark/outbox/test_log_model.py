@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import pytest
 
 from tidelog.spark.outbox.log_positions import Found, LogPosition, SlotState, is_new, is_within, slot_problem, take
-from tidelog.spark.outbox.marks import Mark, Place, Standing, StoredMark, examine
+from tidelog.spark.outbox.marks import Mark, Place, StoredMark, why_lost
 from tidelog.testing.exhaustive import Step, explore
 
 
@@ -206,7 +206,7 @@ class LogModel:
         found = any(record.kind == "mark" and str(record.number) == mark.token for record in world.log)
         number = mark.transaction
         stored = StoredMark(reader="reader", transaction=number, written_by=number) if found else None
-        return examine(mark, stored, here(world)) is Standing.HOLDS
+        return why_lost(mark, stored, here(world), "outbox") is None
 
 
 def here(world: World) -> Place:

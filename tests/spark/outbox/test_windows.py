@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,7 +90,7 @@ def test_every_committed_row_is_read_once_and_causal_order_is_kept(actions: list
             end = latest(database, position, number or None)
             rows = select(database, position, end)
             # The checkpoint holds the positions: a batch that is read again has the same rows.
-            again = position_from(position.as_dict()), position_from(end.as_dict())
+            again = position_from(asdict(position)), position_from(asdict(end))
             assert select(database, *again) == rows
             assert number == 0 or len(rows) <= number
             read += rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from tidelog.spark.outbox.pgoutput import (
@@ -46,39 +46,39 @@ class OutboxEvent:
     values: tuple[Field, ...]
 
 
+@dataclass(slots=True)
 class ChangeReader:
     """Follows the messages of one peek at a slot. Descriptions of tables come before the first change of each."""
 
-    def __init__(self, table: int, name: str, on_update: OnUpdate) -> None:
-        self._table = table
-        self._name = name
-        self._on_update = on_update
-        self._relations: dict[int, Relation] = {}
-        self._warned = False
+    table: int
+    name: str
+    on_update: OnUpdate
+    _relations: dict[int, Relation] = field(default_factory=dict)
+    _warned: bool = False
 
     def read(self, messages: Iterable[bytes]) -> Iterator[Begin | OutboxEvent | Commit]:
         for data in messages:
             message = parse_message(data)
             if isinstance(message, Insert):
-                if message.relation == self._table:
+                if message.relation == self.table:
                     yield self._event(message)
             elif isinstance(message, Begin | Commit):
                 yield message
             elif isinstance(message, Relation):
                 self._relations[message.oid] = message
-            elif isinstance(message, Update) and message.relation == self._table:
+            elif isinstance(message, Update) and message.relation == self.table:
                 self._refuse_update()
 
     def _event(self, insert: Insert) -> OutboxEvent:
         relation = self._relations.get(insert.relation)
         if relation is None or len(relation.columns) != len(insert.values):
-            raise MalformedMessage(f"a row of {self._name} came without a description of its columns")
+            raise MalformedMessage(f"a row of {self.name} came without a description of its columns")
         return OutboxEvent(relation=relation, values=insert.values)
 
     def _refuse_update(self) -> None:
-        problem = f"a row of {self._name} was updated; events are only inserted, so the change is not relayed"
-        if self._on_update is OnUpdate.FATAL:
+        problem = f"a row of {self.name} was updated; events are only inserted, so the change is not relayed"
+        if self.on_update is OnUpdate.FATAL:
             raise InvalidChange(f"{problem} (table.op.invalid.behavior=fatal). Set it to warn to continue")
         if not self._warned:
             self._warned = True
-            logger.log(logging.WARNING if self._on_update is OnUpdate.WARN else logging.ERROR, "%s", problem)
+            logger.log(logging.WARNING if self.on_update is OnUpdate.WARN else logging.ERROR, "%s", problem)

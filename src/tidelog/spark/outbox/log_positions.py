@@ -24,9 +24,6 @@ class LogPosition:
     # Which entry of which publication lets the changes through; another one may have been absent for a while.
     publication: int
 
-    def as_dict(self) -> dict[str, int | str]:
-        return {"lsn": self.lsn, "slot": self.slot, "publication": self.publication}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotState:

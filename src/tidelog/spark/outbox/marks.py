@@ -17,8 +17,7 @@ transaction wrote it (`xmin`), so that such a copy is recognised. This module de
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum, auto
+from dataclasses import asdict, dataclass
 from typing import Any
 
 MARKS_TABLE = "tidelog_outbox_marks"
@@ -49,14 +48,7 @@ class Mark:
     place: Place
 
     def as_dict(self) -> dict[str, int | str]:
-        return {
-            "mark": self.token,
-            "reader": self.reader,
-            "transaction": self.transaction,
-            "system": self.place.system,
-            "timeline": self.place.timeline,
-            "table": self.place.table,
-        }
+        return {"mark": self.token, "reader": self.reader, "transaction": self.transaction, **asdict(self.place)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +58,6 @@ class StoredMark:
     reader: str
     transaction: int
     written_by: int
-
-
-class Standing(Enum):
-    HOLDS = auto()
-    OTHER_SYSTEM = auto()
-    OTHER_TABLE = auto()
-    COPIED = auto()
-    LOST = auto()
 
 
 def mark_from(stored: Mapping[str, Any]) -> Mark | None:
@@ -86,48 +70,35 @@ def mark_from(stored: Mapping[str, Any]) -> Mark | None:
     )
 
 
-def examine(mark: Mark, stored: StoredMark | None, here: Place) -> Standing:
-    """Is everything that was written before the mark also in the history of this database?
+def why_lost(mark: Mark, stored: StoredMark | None, here: Place, table: str) -> str | None:
+    """Why something that was written before the mark may not be in the history of this database; None if all of it is.
 
     A timeline that differs is no reason to stop: a replica that has the mark has all of what came before it. A lower
     one is, because timelines only grow.
     """
     if mark.place.system != here.system:
-        return Standing.OTHER_SYSTEM
+        return (
+            f"this is another PostgreSQL server: its system identifier is {here.system}, and the checkpoint was "
+            f"written for {mark.place.system} (a dump was loaded, pg_upgrade was run, or the address has changed)"
+        )
+    lost = (
+        f"this database has lost what was committed at transaction {mark.transaction} of timeline "
+        f"{mark.place.timeline} (it is on timeline {here.timeline} now): it was restored from a backup, a "
+        "replica took over that lacked it, or the checkpoint is an old copy (marks of the last "
+        f"{MARKS_KEPT} batches are kept)"
+    )
     if stored is None or stored.transaction != mark.transaction or stored.reader != mark.reader:
-        return Standing.LOST
+        return lost
     if stored.written_by != mark.transaction & _LOW_BITS:
-        return Standing.COPIED
+        return (
+            f"table {MARKS_TABLE} was loaded from a dump, and transaction ids of a dump mean nothing in another "
+            "database"
+        )
     if here.timeline < mark.place.timeline:
-        return Standing.LOST
+        return lost
     if mark.place.table != here.table:
-        return Standing.OTHER_TABLE
-    return Standing.HOLDS
-
-
-def explain_standing(standing: Standing, mark: Mark, here: Place, table: str, what_to_do: str) -> str:
-    """What happened and what to do, for everything but HOLDS."""
-    match standing:
-        case Standing.OTHER_SYSTEM:
-            what = (
-                f"this is another PostgreSQL server: its system identifier is {here.system}, and the checkpoint was "
-                f"written for {mark.place.system} (a dump was loaded, pg_upgrade was run, or the address has changed)"
-            )
-        case Standing.COPIED:
-            what = (
-                f"table {MARKS_TABLE} was loaded from a dump, and transaction ids of a dump mean nothing in another "
-                "database"
-            )
-        case Standing.OTHER_TABLE:
-            what = f"table {table} was dropped and recreated since the checkpoint was written"
-        case _:
-            what = (
-                f"this database has lost what was committed at transaction {mark.transaction} of timeline "
-                f"{mark.place.timeline} (it is on timeline {here.timeline} now): it was restored from a backup, a "
-                "replica took over that lacked it, or the checkpoint is an old copy (marks of the last "
-                f"{MARKS_KEPT} batches are kept)"
-            )
-    return f"{what}. {what_to_do}"
+        return f"table {table} was dropped and recreated since the checkpoint was written"
+    return None
 
 
 def explain_unproved(table: str) -> str:

@@ -18,8 +18,11 @@ _BYTE = Struct(">B")
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _OID = Struct(">I")
-_LSN = Struct(">Q")
-_MOMENT = Struct(">q")
+# Where the commit record begins, when, and the transaction's id.
+_BEGIN = Struct(">QqI")
+# Flags, where the commit record begins and ends, and when.
+_COMMIT = Struct(">BQQq")
+_COLUMN_TYPE = Struct(">Ii")
 _INSERT = Struct(">Ic")
 
 _TEXT, _NULL, _UNCHANGED = b"tnu"
@@ -43,14 +46,12 @@ class Begin:
     """`final_lsn` is where the commit record of the transaction begins."""
 
     final_lsn: int
-    transaction: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """`end_lsn` is where the commit record ends."""
 
-    commit_lsn: int
     end_lsn: int
 
 
@@ -58,7 +59,6 @@ class Commit:
 class RelationColumn:
     name: str
     type_oid: int
-    is_key: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +66,6 @@ class Relation:
     """What the following changes of a table look like. Comes again whenever the table has changed."""
 
     oid: int
-    schema: str
-    name: str
     columns: tuple[RelationColumn, ...]
 
 
@@ -80,92 +78,72 @@ class Insert:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
     relation: int
-    values: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
-    relation: int
+Message = Begin | Commit | Relation | Insert | Update
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Truncate:
-    relations: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aside:
-    """Types, origins and messages of applications: nothing that an outbox needs to know more of."""
-
-    kind: str
-
-
-Message = Begin | Commit | Relation | Insert | Update | Delete | Truncate | Aside
-
-
-def parse_message(data: bytes) -> Message:
+def parse_message(data: bytes) -> Message | None:
+    """None for deletes, truncations, types, origins and messages of applications: an outbox needs nothing of them."""
     if data[:1] == b"I":
         return _insert(data)
     reader = _MessageReader(data)
     kind = reader.letter()
     message = _parse(kind, reader)
-    if not reader.at_end:
+    if reader.remaining:
         raise MalformedMessage(f"a message {kind!r} of {len(data)} bytes is longer than it should be")
     return message
 
 
-def _parse(kind: str, reader: _MessageReader) -> Message:
+def _parse(kind: str, reader: _MessageReader) -> Message | None:
     match kind:
         case "B":
-            final = reader.number(_LSN)
-            reader.number(_MOMENT)
-            return Begin(final_lsn=final, transaction=reader.number(_OID))
+            final_lsn, _, _ = reader.numbers(_BEGIN)
+            return Begin(final_lsn=final_lsn)
         case "C":
-            reader.number(_BYTE)
-            commit, end = reader.number(_LSN), reader.number(_LSN)
-            reader.number(_MOMENT)
-            return Commit(commit_lsn=commit, end_lsn=end)
+            _, _, end_lsn, _ = reader.numbers(_COMMIT)
+            return Commit(end_lsn=end_lsn)
         case "R":
             return _relation(reader)
         case "U":
             return _update(reader)
         case "D":
-            relation = reader.number(_OID)
+            reader.numbers(_OID)
             reader.expect("KO")
             reader.row()
-            return Delete(relation=relation)
         case "T":
             count = reader.count(_INT32, _OID.size)
-            reader.number(_BYTE)
-            return Truncate(relations=tuple(reader.number(_OID) for _ in range(count)))
+            reader.take(_BYTE.size + count * _OID.size)
         case "Y" | "O" | "M":
-            reader.skip_rest()
-            return Aside(kind=kind)
+            reader.take(reader.remaining)
         case _:
             raise MalformedMessage(f"{kind!r} is not a message type in version {PROTOCOL_VERSION} of pgoutput")
+    return None
 
 
 def _relation(reader: _MessageReader) -> Relation:
-    oid = reader.number(_OID)
-    schema, name = reader.text(), reader.text()
-    reader.number(_BYTE)
+    (oid,) = reader.numbers(_OID)
+    # The names of the schema and the table, and how its rows are identified.
+    reader.text()
+    reader.text()
+    reader.take(_BYTE.size)
     columns = []
     for _ in range(reader.count(_INT16, 1)):
-        is_key = bool(reader.number(_BYTE) & 1)
-        column = reader.text()
-        columns.append(RelationColumn(name=column, type_oid=reader.number(_OID), is_key=is_key))
-        reader.number(_INT32)
-    # An empty schema stands for pg_catalog.
-    return Relation(oid=oid, schema=schema or "pg_catalog", name=name, columns=tuple(columns))
+        reader.take(_BYTE.size)
+        name = reader.text()
+        type_oid, _ = reader.numbers(_COLUMN_TYPE)
+        columns.append(RelationColumn(name=name, type_oid=type_oid))
+    return Relation(oid=oid, columns=tuple(columns))
 
 
 def _update(reader: _MessageReader) -> Update:
-    relation = reader.number(_OID)
+    (relation,) = reader.numbers(_OID)
     if reader.expect("KON") != "N":
         # The key or the whole row as it was before.
         reader.row()
         reader.expect("N")
-    return Update(relation=relation, values=reader.row())
+    reader.row()
+    return Update(relation=relation)
 
 
 class _MessageReader:
@@ -174,24 +152,23 @@ class _MessageReader:
         self._at = 0
 
     @property
-    def at_end(self) -> bool:
-        return self._at == len(self._data)
+    def remaining(self) -> int:
+        return len(self._data) - self._at
 
     def take(self, length: int) -> bytes:
-        if length < 0 or self._at + length > len(self._data):
+        if not 0 <= length <= self.remaining:
             raise MalformedMessage(f"a message ends after {len(self._data)} bytes, in the middle of something")
         taken = self._data[self._at : self._at + length]
         self._at += length
         return taken
 
-    def number(self, format_: Struct) -> int:
-        value: int = format_.unpack(self.take(format_.size))[0]
-        return value
+    def numbers(self, format_: Struct) -> tuple[int, ...]:
+        return format_.unpack(self.take(format_.size))
 
     def count(self, format_: Struct, least_each: int) -> int:
         """A count is believed only if there are bytes for as many."""
-        value = self.number(format_)
-        if value < 0 or value * least_each > len(self._data) - self._at:
+        (value,) = self.numbers(format_)
+        if value < 0 or value * least_each > self.remaining:
             raise MalformedMessage(f"a message of {len(self._data)} bytes cannot hold {value} parts")
         return value
 
@@ -216,9 +193,6 @@ class _MessageReader:
     def row(self) -> tuple[Field, ...]:
         fields, self._at = _row(self._data, self._at)
         return fields
-
-    def skip_rest(self) -> None:
-        self._at = len(self._data)
 
 
 def _insert(data: bytes) -> Insert:

@@ -37,7 +37,7 @@ def connect(url: str) -> Any:
             url, application_name="tidelog outbox", connect_timeout=CONNECT_TIMEOUT_SECONDS, prepare_threshold=None
         )
     except psycopg.OperationalError as error:
-        raise DatabaseAway(f"cannot connect to PostgreSQL: {_one_line(error)}") from error
+        raise DatabaseAway(f"cannot connect to PostgreSQL: {one_line(error)}") from error
     with away_errors():
         _refuse_standby(connection)
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
@@ -80,8 +80,8 @@ def away_errors() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         if _is_away(error):
-            raise DatabaseAway(f"PostgreSQL went away: {_one_line(error)}") from error
-        raise DatabaseProblem(f"PostgreSQL refused: {_one_line(error)}") from error
+            raise DatabaseAway(f"PostgreSQL went away: {one_line(error)}") from error
+        raise DatabaseProblem(f"PostgreSQL refused: {one_line(error)}") from error
 
 
 def _refuse_standby(connection: Any) -> None:
@@ -106,5 +106,5 @@ def _is_away(error: Any) -> bool:
     return error.sqlstate is None or error.sqlstate.startswith(_AWAY)
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     return " ".join(str(error).split())

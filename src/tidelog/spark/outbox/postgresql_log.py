@@ -9,6 +9,7 @@ is written behind what a position covers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tidelog.spark.databases.options import split_table
@@ -18,6 +19,7 @@ from tidelog.spark.outbox.log_positions import (
     IDLE_BYTES,
     Found,
     LogPosition,
+    SlotState,
     is_log_position,
     is_new,
     is_within,
@@ -43,6 +45,8 @@ class PostgresqlLog:
         self._settings = settings
         self._log = log
         self._url = settings.url.location
+        self._source = f"slot:{log.slot}"
+        self._remedy = remedy(log.slot, settings.table)
         # What the last plan has found, so that the log is not decoded once more for it.
         self._planned: tuple[Offset, Offset, list[Any]] | None = None
 
@@ -74,10 +78,7 @@ class PostgresqlLog:
             slot = self._slot(connection)
             slot.check_level()
             marks = self._marks(connection)
-            found = connection.execute(
-                "SELECT attname FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped", (marks.oid,)
-            ).fetchall()
-            check_columns(self._settings.table, [row[0] for row in found], self._settings.columns)
+            check_columns(self._settings.table, marks.columns(), self._settings.columns)
             marks.ensure()
             marks.here()
             slot.publication()
@@ -128,10 +129,8 @@ class PostgresqlLog:
         start = LogPosition(
             lsn=0 if state is None else state.confirmed, slot=self._log.slot, publication=slot.publication()
         )
-        problem = slot_problem(start, state, self._settings.table)
-        if problem is not None:
-            raise PositionLost(problem)
-        return {**start.as_dict()}
+        self._check_slot(state, start)
+        return asdict(start)
 
     def _latest(
         self, connection: Any, start: Offset, limit: int | None, target: int | None
@@ -158,7 +157,7 @@ class PostgresqlLog:
         if end <= position.lsn:
             return start, []
         found = LogPosition(lsn=end, slot=position.slot, publication=position.publication)
-        return {**found.as_dict(), **made.as_dict()}, routes
+        return {**asdict(found), **made.as_dict()}, routes
 
     def _peek(
         self, connection: Any, start: LogPosition, limit: int | None, target: int | None
@@ -195,7 +194,7 @@ class PostgresqlLog:
             cursor.itersize = MESSAGES_PER_ROUND_TRIP
             messages = slot.peek(cursor, look.up_to, look.changes)
             # Whoever moved the slot on meanwhile has taken from what this look should have seen.
-            self._check_slot(slot, check)
+            self._check_slot(slot.state(), check)
             reader = ChangeReader(self._marks(connection).oid, self._settings.table, self._log.on_update)
             yield from reader.read(look.count(messages))
 
@@ -204,11 +203,10 @@ class PostgresqlLog:
         if mark is None:
             return
         marks = self._marks(connection)
-        marks.verify(mark, self._remedy())
+        marks.verify(mark, self._remedy)
         marks.ensure()
-        source = self._source()
-        if marks.owner(source, hold=True) is None:
-            marks.claim(source, mark.reader)
+        if marks.owner(self._source, hold=True) is None:
+            marks.claim(self._source, mark.reader)
         self._check_owner(marks, mark)
         connection.commit()
         slot = self._slot(connection)
@@ -218,9 +216,9 @@ class PostgresqlLog:
 
     def _verify(self, connection: Any, start: LogPosition, mark: Mark | None) -> Any:
         """The server has the history of the mark, and the slot gives what comes behind the position."""
-        here = None if mark is None else self._marks(connection).verify(mark, self._remedy())
+        here = None if mark is None else self._marks(connection).verify(mark, self._remedy)
         slot = self._slot(connection)
-        self._check_slot(slot, start)
+        self._check_slot(slot.state(), start)
         if slot.publication() != start.publication:
             raise PositionLost(
                 f"table {self._settings.table} was taken out of the publication {self._log.publication} and put "
@@ -229,19 +227,19 @@ class PostgresqlLog:
             )
         return here
 
-    def _check_slot(self, slot: PostgresqlSlot, start: LogPosition) -> None:
-        problem = slot_problem(start, slot.state(), self._settings.table)
+    def _check_slot(self, state: SlotState | None, start: LogPosition) -> None:
+        problem = slot_problem(start, state, self._settings.table)
         if problem is not None:
             raise PositionLost(problem)
 
     def _check_owner(self, marks: PostgresqlMarks, mark: Mark | None) -> None:
-        owner = marks.owner(self._source())
+        owner = marks.owner(self._source)
         if owner is not None and (mark is None or owner != mark.reader):
             raise PositionLost(
                 f"the replication slot {self._log.slot} is read by another pipeline, or by another checkpoint of this "
                 "one, and a slot gives each event to one reader. Name another slot, or continue with that checkpoint. "
                 "If it is lost, this one continues where the slot is, and the events of the last batch may come twice: "
-                f"{marks.release_statement(self._source())}"
+                f"{marks.release_statement(self._source)}"
             )
 
     def _position(self, offset: Offset) -> LogPosition:
@@ -282,12 +280,6 @@ class PostgresqlLog:
                 f"pg_create_logical_replication_slot('{self._log.slot}', 'pgoutput')"
             )
 
-    def _remedy(self) -> str:
-        return remedy(self._log.slot, self._settings.table)
-
-    def _source(self) -> str:
-        return f"slot:{self._log.slot}"
-
     def _slot(self, connection: Any) -> PostgresqlSlot:
         return PostgresqlSlot(connection, self._settings.table, self._log.slot, self._log.publication)
 
@@ -295,13 +287,13 @@ class PostgresqlLog:
         return PostgresqlMarks(connection, self._settings.table)
 
 
+@dataclass(slots=True)
 class _Look:
     """How far to look: about so many messages, or up to a place in the log. And what came of it."""
 
-    def __init__(self, changes: int | None = None, *, up_to: int | None = None) -> None:
-        self.changes = changes
-        self.up_to = up_to
-        self.messages = 0
+    changes: int | None = None
+    up_to: int | None = None
+    messages: int = 0
 
     @property
     def was_cut(self) -> bool:

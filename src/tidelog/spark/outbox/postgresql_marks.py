@@ -17,23 +17,25 @@ from tidelog.spark.outbox.marks import (
     OWNERS_TABLE,
     Mark,
     Place,
-    Standing,
     StoredMark,
-    examine,
-    explain_standing,
+    why_lost,
 )
 from tidelog.spark.outbox.tables import PositionLost
 
-_MARKS = """CREATE TABLE IF NOT EXISTS {table} (
+_MARKS = """CREATE TABLE IF NOT EXISTS {marks} (
     token uuid PRIMARY KEY,
     reader uuid NOT NULL,
     transaction_id xid8 NOT NULL,
     made_at timestamptz NOT NULL DEFAULT now()
 )"""
-_OWNERS = "CREATE TABLE IF NOT EXISTS {table} (source text PRIMARY KEY, reader uuid NOT NULL)"
+_OWNERS = "CREATE TABLE IF NOT EXISTS {owners} (source text PRIMARY KEY, reader uuid NOT NULL)"
 
 _RELATION = """SELECT c.oid::bigint, n.nspname, c.relkind, c.relpersistence, row_security_active(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)"""
+
+_COLUMNS = """SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid)
+FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = %s::oid AND a.attnum > 0 AND NOT a.attisdropped"""
 
 # The timeline of the log that is written now; that of the last checkpoint may be an older one.
 _SERVER = """SELECT (SELECT system_identifier::text FROM pg_control_system()),
@@ -53,37 +55,35 @@ class PostgresqlMarks:
         self._connection = connection
         self._sql = sql
         self._table = table
-        relation = connection.execute(
-            _RELATION, (sql.Identifier(*split_table(table)).as_string(connection),)
-        ).fetchone()
+        self._quoted_table: str = sql.Identifier(*split_table(table)).as_string(connection)
+        relation = connection.execute(_RELATION, (self._quoted_table,)).fetchone()
         if relation is None:
             raise DatabaseProblem(f"there is no table {table}; create it with --create-table")
-        self._oid, self._schema, kind, persistence, secured = relation
+        # Of the outbox table.
+        self.oid: int
+        self.oid, self._schema, kind, persistence, secured = relation
+        self.table_source = f"table:{self.oid}"
         self._check_relation(kind, persistence, secured)
-        self._marks = sql.Identifier(self._schema, MARKS_TABLE)
-        self._owners = sql.Identifier(self._schema, OWNERS_TABLE)
+        tables = {"marks": MARKS_TABLE, "owners": OWNERS_TABLE}
+        self._tables = {name: sql.Identifier(self._schema, table) for name, table in tables.items()}
+        self._names: list[str] = [name.as_string(connection) for name in self._tables.values()]
 
-    @property
-    def oid(self) -> int:
-        """Of the outbox table."""
-        return int(self._oid)
-
-    @property
-    def table_source(self) -> str:
-        return f"table:{self._oid}"
+    def columns(self) -> dict[str, tuple[str, bool, str | None]]:
+        """Of the outbox table: the type, whether it is required, and the default."""
+        found = self._connection.execute(_COLUMNS, (self.oid,)).fetchall()
+        return {name: (kind, required, default) for name, kind, required, default in found}
 
     def ensure(self) -> None:
         """Make both tables if they are missing. Raises DatabaseProblem with the statements for an administrator."""
         import psycopg
 
-        sql = self._sql
-        made = [sql.SQL(text).format(table=name) for text, name in ((_MARKS, self._marks), (_OWNERS, self._owners))]
         if not self._present():
             try:
-                for statement in made:
-                    self._connection.execute(statement)
+                for statement in (_MARKS, _OWNERS):
+                    self._execute(statement)
             except psycopg.errors.InsufficientPrivilege as error:
-                statements = "; ".join(" ".join(one.as_string(self._connection).split()) for one in made)
+                marks, owners = self._names
+                statements = " ".join(f"{_MARKS}; {_OWNERS}".format(marks=marks, owners=owners).split())
                 raise DatabaseProblem(
                     f"the outbox keeps marks in schema {self._schema}, where {self._user()} may not create tables. As "
                     f"an administrator: {statements}; {self._grant()}"
@@ -100,14 +100,14 @@ class PostgresqlMarks:
                 f"{self._user()} may not ask which server this is. As an administrator: GRANT EXECUTE ON FUNCTION "
                 f'pg_control_system() TO "{self._user()}"'
             ) from error
-        return Place(system=system, timeline=int(timeline), table=int(self._oid))
+        return Place(system=system, timeline=int(timeline), table=self.oid)
 
     def verify(self, mark: Mark, what_to_do: str) -> Place:
         """Everything before the mark is in the history of this server; raises PositionLost if it is not."""
         here = self.here()
-        standing = examine(mark, self._stored(mark.token), here)
-        if standing is not Standing.HOLDS:
-            raise PositionLost(explain_standing(standing, mark, here, self._table, what_to_do))
+        reason = why_lost(mark, self._stored(mark.token), here, self._table)
+        if reason is not None:
+            raise PositionLost(f"{reason}. {what_to_do}")
         return here
 
     def write(self, reader: str, *, after: Mark | None, here: Place) -> tuple[Mark, int]:
@@ -117,8 +117,10 @@ class PostgresqlMarks:
             "SELECT pg_current_xact_id()::text, pg_snapshot_xmin(pg_current_snapshot())::text"
         ).fetchone()
         mark = Mark(token=str(uuid.uuid4()), reader=reader, transaction=int(own), place=here)
-        statement = self._sql.SQL("INSERT INTO {} (token, reader, transaction_id) VALUES (%s, %s, %s::text::xid8)")
-        self._connection.execute(statement.format(self._marks), (mark.token, mark.reader, str(mark.transaction)))
+        self._execute(
+            "INSERT INTO {marks} (token, reader, transaction_id) VALUES (%s, %s, %s::text::xid8)",
+            (mark.token, mark.reader, str(mark.transaction)),
+        )
         if after is not None:
             self._prune(after)
         return mark, int(oldest)
@@ -127,45 +129,47 @@ class PostgresqlMarks:
         """Who may remove from a source. `hold` keeps it from changing until the transaction ends."""
         if not self._present():
             return None
-        text = "SELECT reader::text FROM {} WHERE source = %s" + (" FOR UPDATE" if hold else "")
-        row = self._connection.execute(self._sql.SQL(text).format(self._owners), (source,)).fetchone()
+        text = "SELECT reader::text FROM {owners} WHERE source = %s" + (" FOR UPDATE" if hold else "")
+        row = self._execute(text, (source,)).fetchone()
         return None if row is None else str(row[0])
 
     def claim(self, source: str, reader: str) -> None:
-        statement = self._sql.SQL(
-            "INSERT INTO {} (source, reader) VALUES (%s, %s)"
-            " ON CONFLICT (source) DO UPDATE SET reader = excluded.reader"
+        self._execute(
+            "INSERT INTO {owners} (source, reader) VALUES (%s, %s)"
+            " ON CONFLICT (source) DO UPDATE SET reader = excluded.reader",
+            (source, reader),
         )
-        self._connection.execute(statement.format(self._owners), (source, reader))
 
     def release(self, source: str) -> None:
-        self._connection.execute(self._sql.SQL("DELETE FROM {} WHERE source = %s").format(self._owners), (source,))
+        self._execute("DELETE FROM {owners} WHERE source = %s", (source,))
 
     def release_statement(self, source: str) -> str:
-        name: str = self._owners.as_string(self._connection)
-        return f"DELETE FROM {name} WHERE source = '{source}'"
+        return f"DELETE FROM {self._names[1]} WHERE source = '{source}'"
 
     def _stored(self, token: str) -> StoredMark | None:
         if not self._present():
             return None
-        query = self._sql.SQL("SELECT reader::text, transaction_id::text, xmin::text FROM {} WHERE token = %s")
-        row = self._connection.execute(query.format(self._marks), (token,)).fetchone()
+        row = self._execute(
+            "SELECT reader::text, transaction_id::text, xmin::text FROM {marks} WHERE token = %s", (token,)
+        ).fetchone()
         return None if row is None else StoredMark(reader=row[0], transaction=int(row[1]), written_by=int(row[2]))
 
     def _prune(self, after: Mark) -> None:
         """Marks before the one that the reader comes from, but for the last ones; those after it may be in use."""
-        statement = self._sql.SQL(
+        self._execute(
             "DELETE FROM {marks} WHERE reader = %(reader)s AND transaction_id < (SELECT transaction_id FROM {marks}"
             " WHERE reader = %(reader)s AND transaction_id <= %(after)s::text::xid8"
-            " ORDER BY transaction_id DESC OFFSET %(kept)s LIMIT 1)"
+            " ORDER BY transaction_id DESC OFFSET %(kept)s LIMIT 1)",
+            {"reader": after.reader, "after": str(after.transaction), "kept": MARKS_KEPT},
         )
-        values = {"reader": after.reader, "after": str(after.transaction), "kept": MARKS_KEPT}
-        self._connection.execute(statement.format(marks=self._marks), values)
+
+    def _execute(self, text: str, values: Any = None) -> Any:
+        """`{marks}` and `{owners}` in the statement are the two tables."""
+        return self._connection.execute(self._sql.SQL(text).format(**self._tables), values)
 
     def _present(self) -> bool:
-        names = [name.as_string(self._connection) for name in (self._marks, self._owners)]
         row = self._connection.execute(
-            "SELECT to_regclass(%s) IS NOT NULL AND to_regclass(%s) IS NOT NULL", names
+            "SELECT to_regclass(%s) IS NOT NULL AND to_regclass(%s) IS NOT NULL", self._names
         ).fetchone()
         return bool(row[0])
 
@@ -186,28 +190,26 @@ class PostgresqlMarks:
     def check_table(self, *, deletes: bool) -> None:
         """What the role needs on the outbox itself."""
         wanted = ["SELECT", "DELETE"] if deletes else ["SELECT"]
-        row = self._connection.execute(
-            "SELECT bool_and(has_table_privilege(%s::oid, privilege)) FROM unnest(%s::text[]) AS privilege",
-            (self._oid, wanted),
-        ).fetchone()
-        if not row[0]:
+        if not self._may(wanted, [self._quoted_table]):
             raise DatabaseProblem(
                 f"{self._user()} may not read {self._table}{' and delete its rows' if deletes else ''}. As an "
                 f'administrator: GRANT {", ".join(wanted)} ON {self._table} TO "{self._user()}"'
             )
 
     def _check_privileges(self) -> None:
-        row = self._connection.execute(
-            "SELECT bool_and(has_table_privilege(name, privilege)) FROM unnest(%s::text[]) AS name,"
-            " unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege",
-            ([name.as_string(self._connection) for name in (self._marks, self._owners)],),
-        ).fetchone()
-        if not row[0]:
+        if not self._may(["SELECT", "INSERT", "UPDATE", "DELETE"], self._names):
             raise DatabaseProblem(f"{self._user()} may not keep marks. As an administrator: {self._grant()}")
 
+    def _may(self, privileges: list[str], tables: list[str]) -> bool:
+        row = self._connection.execute(
+            "SELECT bool_and(has_table_privilege(name, privilege))"
+            " FROM unnest(%s::text[]) AS name, unnest(%s::text[]) AS privilege",
+            (tables, privileges),
+        ).fetchone()
+        return bool(row[0])
+
     def _grant(self) -> str:
-        marks, owners = (name.as_string(self._connection) for name in (self._marks, self._owners))
-        return f'GRANT SELECT, INSERT, UPDATE, DELETE ON {marks}, {owners} TO "{self._user()}"'
+        return f'GRANT SELECT, INSERT, UPDATE, DELETE ON {", ".join(self._names)} TO "{self._user()}"'
 
     def _user(self) -> str:
         return str(self._connection.info.user)

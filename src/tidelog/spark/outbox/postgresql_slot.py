@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -10,7 +11,7 @@ from tidelog.spark.databases.options import split_table
 from tidelog.spark.databases.store import DatabaseProblem
 from tidelog.spark.outbox.log_positions import SlotState, shown
 from tidelog.spark.outbox.pgoutput import PROTOCOL_VERSION
-from tidelog.spark.outbox.postgresql_connection import DatabaseAway
+from tidelog.spark.outbox.postgresql_connection import DatabaseAway, one_line
 
 # A slot begins when every transaction that runs has ended.
 CREATE_TIMEOUT_SECONDS = 60
@@ -139,32 +140,21 @@ class PostgresqlSlot:
                 "SELECT pg_replication_slot_advance(%s, %s::text::pg_lsn)", (self._slot, shown(lsn))
             )
 
-    def _refusals(self, remedy: str) -> _Refusals:
-        return _Refusals(self._slot, remedy)
+    @contextmanager
+    def _refusals(self, remedy: str) -> Iterator[None]:
+        """What PostgreSQL refuses about slots, in words of what to do."""
+        from psycopg import errors
 
-
-class _Refusals:
-    """What PostgreSQL refuses about slots, in words of what to do."""
-
-    def __init__(self, slot: str, remedy: str) -> None:
-        self._slot = slot
-        self._remedy = remedy
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        import psycopg
-
-        if isinstance(error, psycopg.errors.InsufficientPrivilege):
-            raise DatabaseProblem(f"{' '.join(str(error).split())}. As an administrator: {self._remedy}") from error
-        if isinstance(error, psycopg.errors.ObjectInUse):
+        try:
+            yield
+        except errors.InsufficientPrivilege as error:
+            raise DatabaseProblem(f"{one_line(error)}. As an administrator: {remedy}") from error
+        except errors.ObjectInUse as error:
             raise DatabaseAway(
-                f"{' '.join(str(error).split())}: something else reads the slot {self._slot}. Each pipeline needs a "
-                "slot of its own (setting slot)"
+                f"{one_line(error)}: something else reads the slot {self._slot}. Each pipeline needs a slot of its own "
+                "(setting slot)"
             ) from error
-        if isinstance(error, psycopg.errors.ConfigurationLimitExceeded):
+        except errors.ConfigurationLimitExceeded as error:
             raise DatabaseProblem(
-                f"{' '.join(str(error).split())}: ALTER SYSTEM SET max_replication_slots to more, and restart the "
-                "server"
+                f"{one_line(error)}: ALTER SYSTEM SET max_replication_slots to more, and restart the server"
             ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from tidelog.spark.databases.options import split_table
@@ -37,9 +38,6 @@ _TABLE = """CREATE TABLE IF NOT EXISTS {table} (
     sequence bigint GENERATED ALWAYS AS IDENTITY
 )"""
 _INDEX = "CREATE INDEX IF NOT EXISTS {index} ON {table} (transaction_id, sequence)"
-_COLUMNS = """SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid)
-FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped"""
 
 
 class PostgresqlOutbox:
@@ -50,20 +48,23 @@ class PostgresqlOutbox:
         self._url = settings.url.location
         self._sql = sql
         self._table = sql.Identifier(*split_table(settings.table))
+        self._names = {
+            "table": self._table,
+            "transaction": sql.Identifier(TRANSACTION),
+            "sequence": sql.Identifier(SEQUENCE),
+        }
 
     def create(self) -> None:
-        sql = self._sql
-        index = sql.Identifier(f"{split_table(self._settings.table)[-1]}_by_transaction"[:63])
+        index = self._sql.Identifier(f"{split_table(self._settings.table)[-1]}_by_transaction"[:63])
         with once(self._url) as connection:
-            connection.execute(sql.SQL(_TABLE).format(table=self._table))
-            connection.execute(sql.SQL(_INDEX).format(table=self._table, index=index))
+            connection.execute(self._statement(_TABLE))
+            connection.execute(self._statement(_INDEX, index=index))
             self._marks(connection).ensure()
 
     def check(self) -> None:
         with once(self._url) as connection:
             marks = self._marks(connection)
-            found = connection.execute(_COLUMNS, (self._table.as_string(connection),)).fetchall()
-            columns = {name: (kind, required, default) for name, kind, required, default in found}
+            columns = marks.columns()
             check_columns(self._settings.table, columns, self._settings.columns)
             self._check_transaction(columns.get(TRANSACTION))
             self._check_sequence(columns.get(SEQUENCE))
@@ -73,7 +74,7 @@ class PostgresqlOutbox:
             self._check_ids(connection)
 
     def initial(self) -> Offset:
-        return {**START.as_dict()}
+        return asdict(START)
 
     def target(self) -> int:
         return patiently(self._url, _oldest_running)
@@ -87,8 +88,10 @@ class PostgresqlOutbox:
         if window is None:
             return []
         condition, values = self._condition(window)
-        query = self._sql.SQL("SELECT DISTINCT {} FROM {} WHERE {}").format(
-            self._sql.Identifier(self._settings.route_by), self._table, condition
+        query = self._statement(
+            "SELECT DISTINCT {route_by} FROM {table} WHERE {condition}",
+            route_by=self._sql.Identifier(self._settings.route_by),
+            condition=condition,
         )
         return patiently(self._url, lambda connection: [row[0] for row in connection.execute(query, values)])
 
@@ -98,11 +101,10 @@ class PostgresqlOutbox:
         if window is None:
             return
         condition, values = self._condition(window)
-        query = self._sql.SQL("SELECT {} FROM {} WHERE {} ORDER BY {}").format(
-            self._sql.SQL(", ").join(map(self._sql.Identifier, self._settings.columns)),
-            self._table,
-            condition,
-            self._sql.Identifier(SEQUENCE),
+        query = self._statement(
+            "SELECT {columns} FROM {table} WHERE {condition} ORDER BY {sequence}",
+            columns=self._sql.SQL(", ").join(map(self._sql.Identifier, self._settings.columns)),
+            condition=condition,
         )
         patiently(self._url, lambda connection: self._verify(connection, end))
         with once(self._url) as connection:
@@ -117,10 +119,7 @@ class PostgresqlOutbox:
 
     def relayed(self, end: Offset) -> None:
         if self._settings.delete_relayed:
-            self.delete_before(end)
-
-    def delete_before(self, end: Offset) -> None:
-        patiently(self._url, lambda connection: self._delete(connection, end))
+            patiently(self._url, lambda connection: self._delete(connection, end))
 
     def _latest(self, connection: Any, start: Offset, limit: int | None, target: int | None) -> Offset:
         mark = self._proved(start)
@@ -131,7 +130,8 @@ class PostgresqlOutbox:
         if position.inside_window:
             # Its rows are fixed, and its mark proves them. If somebody deleted the rest, the batch is empty.
             end = self._cut(connection, open_window(position, position.high), limit)
-            return {**(end or Position(low=position.high, high=position.high)).as_dict(), **_fields(mark)}
+            carried = {} if mark is None else mark.as_dict()
+            return {**asdict(end or Position(low=position.high, high=position.high)), **carried}
         if self._cut(connection, open_window(position, _bound(_oldest_running(connection), target)), None) is None:
             # Nothing to read: no id is spent, and nothing written.
             return start
@@ -145,7 +145,7 @@ class PostgresqlOutbox:
             return start
         # The position counts only if the mark is on disk.
         connection.commit()
-        return {**end.as_dict(), **made.as_dict()}
+        return {**asdict(end), **made.as_dict()}
 
     def _cut(self, connection: Any, window: Slice, limit: int | None) -> Position | None:
         """Where a batch ends that begins with the window; None if the window has no rows."""
@@ -161,8 +161,10 @@ class PostgresqlOutbox:
 
     def _numbers(self, connection: Any, condition: Any, values: dict[str, Any], place: int) -> list[int]:
         """The sequence number of the row at a place of the window, and of the one behind it, where there are any."""
-        query = self._sql.SQL("SELECT {0} FROM {1} WHERE {2} ORDER BY {0} LIMIT 2 OFFSET {3}").format(
-            self._sql.Identifier(SEQUENCE), self._table, condition, self._sql.Literal(place)
+        query = self._statement(
+            "SELECT {sequence} FROM {table} WHERE {condition} ORDER BY {sequence} LIMIT 2 OFFSET {place}",
+            condition=condition,
+            place=self._sql.Literal(place),
         )
         return [int(row[0]) for row in connection.execute(query, values)]
 
@@ -178,13 +180,9 @@ class PostgresqlOutbox:
             marks.claim(marks.table_source, mark.reader)
         elif owner != mark.reader:
             raise PositionLost(not_the_owner(self._settings.table))
-        statement = self._sql.SQL(
+        statement = self._statement(
             "DELETE FROM {table} WHERE {transaction} < %(low)s::text::xid8"
             " OR ({transaction} < %(high)s::text::xid8 AND {sequence} <= %(after)s)"
-        ).format(
-            table=self._table,
-            transaction=self._sql.Identifier(TRANSACTION),
-            sequence=self._sql.Identifier(SEQUENCE),
         )
         position = position_from(end)
         values = {"low": str(position.low), "high": str(position.high), "after": position.after}
@@ -247,10 +245,10 @@ class PostgresqlOutbox:
 
     def _check_ids(self, connection: Any) -> None:
         """Rows that were loaded from a dump of another server may have ids that are not given out here yet."""
-        query = self._sql.SQL(
+        query = self._statement(
             "SELECT {transaction}::text, pg_snapshot_xmax(pg_current_snapshot())::text FROM {table} WHERE {transaction}"
             " >= pg_snapshot_xmax(pg_current_snapshot()) LIMIT 1"
-        ).format(table=self._table, transaction=self._sql.Identifier(TRANSACTION))
+        )
         row = connection.execute(query).fetchone()
         if row is not None:
             table = self._settings.table
@@ -266,11 +264,12 @@ class PostgresqlOutbox:
         )
         if window.up_to is not None:
             text += " AND {sequence} <= %(up_to)s"
-        condition = self._sql.SQL(text).format(
-            transaction=self._sql.Identifier(TRANSACTION), sequence=self._sql.Identifier(SEQUENCE)
-        )
         values = {"low": str(window.low), "high": str(window.high), "after": window.after, "up_to": window.up_to}
-        return condition, values
+        return self._statement(text), values
+
+    def _statement(self, text: str, **parts: Any) -> Any:
+        """With the names of the table and of its columns for `{table}`, `{transaction}` and `{sequence}`."""
+        return self._sql.SQL(text).format(**self._names, **parts)
 
     def _marks(self, connection: Any) -> PostgresqlMarks:
         return PostgresqlMarks(connection, self._settings.table)
@@ -283,10 +282,6 @@ def _oldest_running(connection: Any) -> int:
 
 def _bound(oldest_running: int, target: int | None) -> int:
     return oldest_running if target is None else min(oldest_running, target)
-
-
-def _fields(mark: Mark | None) -> Offset:
-    return {} if mark is None else {**mark.as_dict()}
 
 
 def pass_on_json(context: Any) -> None:

@@ -84,6 +84,7 @@ def parse_outbox_options(options: Mapping[str, str]) -> OutboxOptions:
     limit = given.get(MAX_EVENTS.lower())
     if limit is not None and not (limit.isdigit() and int(limit) > 0):
         raise InvalidDatabaseOption(f"{MAX_EVENTS}={limit} must be a number above 0")
+    delete_relayed = given.get(DELETE_RELAYED.lower(), "false").lower() == "true"
     return OutboxOptions(
         settings=OutboxSettings(
             url=parse_url(given[URL]),
@@ -91,8 +92,8 @@ def parse_outbox_options(options: Mapping[str, str]) -> OutboxOptions:
             columns=routing.columns,
             route_by=routing.route_by,
             event_id=routing.event_id,
-            delete_relayed=given.get(DELETE_RELAYED.lower(), "false").lower() == "true",
-            log=_log_settings(given),
+            delete_relayed=delete_relayed,
+            log=_log_settings(given, delete_relayed=delete_relayed),
         ),
         routing=routing,
         client={name.removeprefix(KAFKA_PREFIX): text for name, text in given.items() if name.startswith(KAFKA_PREFIX)},
@@ -101,7 +102,7 @@ def parse_outbox_options(options: Mapping[str, str]) -> OutboxOptions:
     )
 
 
-def _log_settings(given: Mapping[str, str]) -> LogSettings | None:
+def _log_settings(given: Mapping[str, str], *, delete_relayed: bool) -> LogSettings | None:
     mode = given.get(MODE, POLL).lower()
     if mode not in (POLL, LOG):
         raise InvalidDatabaseOption(f"{MODE}={mode} must be {POLL} or {LOG}")
@@ -112,7 +113,7 @@ def _log_settings(given: Mapping[str, str]) -> LogSettings | None:
         return None
     if parse_url(given[URL]).engine is not Engine.POSTGRESQL:
         raise InvalidDatabaseOption(f"{MODE}={LOG} needs PostgreSQL; other databases are read with {MODE}={POLL}")
-    if given.get(DELETE_RELAYED.lower(), "false").lower() == "true":
+    if delete_relayed:
         raise InvalidDatabaseOption(
             f"{DELETE_RELAYED} has no effect with {MODE}={LOG}: rows may be deleted at any time, even in the "
             "transaction that inserts them"

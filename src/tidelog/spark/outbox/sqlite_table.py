@@ -125,10 +125,8 @@ class SqliteOutbox:
                 yield dict(zip(columns, row, strict=True))
 
     def relayed(self, end: Offset) -> None:
-        if self._settings.delete_relayed:
-            self.delete_before(end)
-
-    def delete_before(self, end: Offset) -> None:
+        if not self._settings.delete_relayed:
+            return
         with self._transaction(writes=True) as connection:
             self._verify(connection, end)
             if "mark" not in end:

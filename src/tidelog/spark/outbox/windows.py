@@ -35,9 +35,6 @@ class Position:
     def inside_window(self) -> bool:
         return self.low < self.high
 
-    def as_dict(self) -> dict[str, int]:
-        return {"low": self.low, "high": self.high, "after": self.after}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
