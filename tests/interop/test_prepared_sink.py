@@ -9,7 +9,7 @@ import pytest
 from support.apache_kafka import ApacheKafka, running_apache_kafka
 
 from tidelog.spark.sink.errors import InvalidSinkOptions
-from tidelog.spark.sink.modes import run
+from tidelog.spark.sink.event_loop import run
 from tidelog.spark.sink.options import sink_options
 from tidelog.spark.sink.prepared.sink import plan_prepared
 

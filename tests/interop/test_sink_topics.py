@@ -8,7 +8,7 @@ import pytest
 from support.apache_kafka import ApacheKafka
 
 from tidelog.spark.sink.errors import SinkError
-from tidelog.spark.sink.modes import run
+from tidelog.spark.sink.event_loop import run
 from tidelog.spark.sink.options import SinkOptions, sink_options
 from tidelog.spark.sink.topics import partition_count, partition_counts
 

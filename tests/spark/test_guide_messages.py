@@ -23,8 +23,7 @@ from tidelog.client.errors import FencedError
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.databases.progress import PipelineBatch, Progress
 from tidelog.spark.databases.progress import decide as decide_database
-from tidelog.spark.mirror.progress import Noted, Offsets, is_last_batch
-from tidelog.spark.mirror.progress import decide as decide_mirror
+from tidelog.spark.mirror.progress import is_last_batch, is_mirrored
 from tidelog.spark.outbox.marks import (
     Mark,
     Place,
@@ -40,10 +39,9 @@ from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.delivery import plan_micro_batch
 from tidelog.spark.sink.encode import TaskEncoder
 from tidelog.spark.sink.errors import CannotTellIfPublished
-from tidelog.spark.sink.modes import TaskPlace
 from tidelog.spark.sink.note import Note, Refuse, decide, decide_tasks, overtaken
 from tidelog.spark.sink.options import sink_options
-from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.plan import SinkPlan, TaskPlace
 from tidelog.spark.sink.publish_errors import explain
 from tidelog.spark.sink.writers import batch_writer, stream_writer
 from tidelog.spark.source.readers import batch_reader, stream_reader
@@ -345,8 +343,8 @@ _ELSEWHERE = {
 }
 
 
-def mirrored(batch: int = 3, **changed: Any) -> Noted:
-    return replace(Noted(query_id="a", batch=batch, reads=reads("b", "c")), **changed)
+def mirrored(batch: int = 3, **changed: Any) -> Note:
+    return replace(Note(run="a", batch=batch, reads=reads("b", "c")), **changed)
 
 
 PIPELINES: dict[str, Callable[[Here], object]] = {
@@ -372,7 +370,7 @@ PIPELINES: dict[str, Callable[[Here], object]] = {
     "another driver runs the same query": lambda here: refused(overtaken(3, begun=4, committed=3)),
     "is written by another query": lambda here: apply(stored(), micro_batch(), "another"),
     "knows nothing of earlier batches": lambda here: apply(None, micro_batch()),
-    "has no offsets": lambda here: decide_mirror(1, {TopicPartition("t", 0): Offsets(first=0, last=1)}, {}, group="m"),
+    "has no offsets": lambda here: is_mirrored(1, {TopicPartition("t", 0): range(2)}, {}, group="m"),
 }
 
 MESSAGES = {

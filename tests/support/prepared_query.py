@@ -12,9 +12,9 @@ from support.checkpoint_files import CheckpointFiles
 from tidelog.client.admin import Admin
 from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.delivery import plan_micro_batch
-from tidelog.spark.sink.modes import SinkMode, TaskPlace
+from tidelog.spark.sink.modes import SinkMode
 from tidelog.spark.sink.options import sink_options
-from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.plan import SinkPlan, TaskPlace
 from tidelog.spark.sink.prepared import decision
 from tidelog.spark.sink.prepared.sink import PreparedMode
 

@@ -7,10 +7,11 @@ import pytest
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.mirror.groups import translated
-from tidelog.spark.mirror.progress import MirrorRefused, MirrorVerdict, Noted, Offsets, decide, is_last_batch
+from tidelog.spark.mirror.progress import MirrorRefused, is_last_batch, is_mirrored
 from tidelog.spark.mirror.runs import OffsetRun
 from tidelog.spark.mirror.topics import MirroredTopics
 from tidelog.spark.sink.batch_identity import BEGINNING, Reads
+from tidelog.spark.sink.note import Note
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 
@@ -18,15 +19,15 @@ A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 @pytest.mark.parametrize(
     ("batch", "spans", "committed", "expected"),
     [
-        (0, {}, {}, MirrorVerdict.SKIP),
-        (5, {}, {A: 3}, MirrorVerdict.SKIP),
-        (0, {A: (0, 4)}, {}, MirrorVerdict.PUBLISH),
+        (0, {}, {}, True),
+        (5, {}, {A: 3}, True),
+        (0, {A: (0, 4)}, {}, False),
         # A new checkpoint counts from 0 again, and goes on where the target ends.
-        (0, {A: (5, 9)}, {A: 5}, MirrorVerdict.PUBLISH),
+        (0, {A: (5, 9)}, {A: 5}, False),
         # Offsets of the source may have gaps, and partitions may be new.
-        (3, {A: (7, 9), B: (0, 0)}, {A: 5}, MirrorVerdict.PUBLISH),
-        (3, {A: (5, 9), B: (0, 1)}, {A: 10, B: 2}, MirrorVerdict.SKIP),
-        (3, {A: (5, 9)}, {A: 20}, MirrorVerdict.SKIP),
+        (3, {A: (7, 9), B: (0, 0)}, {A: 5}, False),
+        (3, {A: (5, 9), B: (0, 1)}, {A: 10, B: 2}, True),
+        (3, {A: (5, 9)}, {A: 20}, True),
         (3, {A: (5, 9)}, {}, None),
         (3, {A: (5, 9)}, {A: 7}, None),
         (3, {A: (5, 9), B: (3, 4)}, {A: 10, B: 3}, None),
@@ -36,14 +37,14 @@ def test_a_batch_is_mirrored_once_or_refused(
     batch: int,
     spans: dict[TopicPartition, tuple[int, int]],
     committed: dict[TopicPartition, int],
-    expected: MirrorVerdict | None,
+    expected: bool | None,
 ) -> None:
-    offsets = {part: Offsets(first=first, last=last) for part, (first, last) in spans.items()}
+    offsets = {part: range(first, last + 1) for part, (first, last) in spans.items()}
     if expected is None:
         with pytest.raises(MirrorRefused, match="elete the checkpoint"):
-            decide(batch, offsets, committed, group="g")
+            is_mirrored(batch, offsets, committed, group="g")
     else:
-        assert decide(batch, offsets, committed, group="g") is expected
+        assert is_mirrored(batch, offsets, committed, group="g") is expected
 
 
 def test_offsets_of_groups_are_translated_where_something_is_mirrored() -> None:
@@ -58,36 +59,34 @@ def reads(start: int | None, end: int) -> Reads:
     return Reads(start=BEGINNING if start is None else f"at {start}", end=f"at {end}", until=f"{{{end}}}")
 
 
-LAST = Noted(query_id="a", batch=4, reads=reads(30, 40))
+LAST = Note(run="a", batch=4, reads=reads(30, 40))
 
 
 @pytest.mark.parametrize(
     ("coming", "last", "outcome"),
     [
         # Nobody has noted anything: the offsets decide alone.
-        (Noted(query_id="a", batch=0, reads=reads(None, 0)), None, False),
-        (Noted(query_id="a", batch=7, reads=None), None, False),
+        (Note(run="a", batch=0, reads=reads(None, 0)), None, False),
+        (Note(run="a", batch=7, reads=None), None, False),
         # The driver died after the commit.
         (LAST, LAST, True),
         # The next one.
-        (Noted(query_id="a", batch=5, reads=reads(40, 50)), LAST, False),
-        (Noted(query_id="a", batch=5, reads=reads(40, 50)), replace(LAST, reads=None), False),
-        (Noted(query_id="a", batch=5, reads=reads(39, 50)), LAST, "does not begin where"),
-        (Noted(query_id="a", batch=5, reads=None), LAST, "does not begin where"),
-        (Noted(query_id="a", batch=6, reads=reads(40, 50)), LAST, "is 4: the checkpoint is not the one"),
+        (Note(run="a", batch=5, reads=reads(40, 50)), LAST, False),
+        (Note(run="a", batch=5, reads=reads(40, 50)), replace(LAST, reads=None), False),
+        (Note(run="a", batch=5, reads=reads(39, 50)), LAST, "does not begin where"),
+        (Note(run="a", batch=5, reads=None), LAST, "does not begin where"),
+        (Note(run="a", batch=6, reads=reads(40, 50)), LAST, "is 4: the checkpoint is not the one"),
         # The checkpoint is old.
-        (Noted(query_id="a", batch=4, reads=reads(30, 41)), LAST, "with other input"),
-        (Noted(query_id="a", batch=4, reads=None), LAST, "with other input"),
-        (Noted(query_id="a", batch=4, reads=None), replace(LAST, reads=None), False),
-        (Noted(query_id="a", batch=3, reads=reads(20, 30)), LAST, "the checkpoint is not the one"),
+        (Note(run="a", batch=4, reads=reads(30, 41)), LAST, "with other input"),
+        (Note(run="a", batch=4, reads=None), LAST, "with other input"),
+        (Note(run="a", batch=4, reads=None), replace(LAST, reads=None), False),
+        (Note(run="a", batch=3, reads=reads(20, 30)), LAST, "the checkpoint is not the one"),
         # A new checkpoint takes over, an old one of another run does not.
-        (Noted(query_id="b", batch=0, reads=reads(None, 50)), LAST, False),
-        (Noted(query_id="b", batch=5, reads=reads(40, 50)), LAST, "another run of this mirror is ahead"),
+        (Note(run="b", batch=0, reads=reads(None, 50)), LAST, False),
+        (Note(run="b", batch=5, reads=reads(40, 50)), LAST, "another run of this mirror is ahead"),
     ],
 )
-def test_batch_is_the_last_one_or_the_next_one_or_refused(
-    coming: Noted, last: Noted | None, outcome: bool | str
-) -> None:
+def test_batch_is_the_last_one_or_the_next_one_or_refused(coming: Note, last: Note | None, outcome: bool | str) -> None:
     if isinstance(outcome, bool):
         assert is_last_batch(coming, last, group="g") is outcome
         return

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.spark.mirror.runs import (
-    MAX_METADATA,
     RECENT_RUNS,
     OffsetRun,
     Stretch,
@@ -17,6 +16,7 @@ from tidelog.spark.mirror.runs import (
     translate,
     write_runs,
 )
+from tidelog.spark.sink.note import MAX_METADATA
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,8 @@ from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.mirror.runs import OffsetRun, read_runs
 from tidelog.spark.mirror.sink import MirrorMode, MirrorOutput, mirror_group
 from tidelog.spark.sink.columns import SinkColumns
-from tidelog.spark.sink.modes import TaskPlace
 from tidelog.spark.sink.options import SinkOptions, sink_options
-from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.plan import SinkPlan, TaskPlace
 from tidelog.spark.sink.staging import plan_folder
 from tidelog.testing.broker_thread import BrokerThread
 

@@ -211,10 +211,10 @@ def test_decision_where_tasks_have_transactions_of_their_own(
 
 
 def test_tasks_of_a_job_are_known_by_their_rows() -> None:
-    planned = replace(PLAN, reads=None, batch=0)
+    planned = replace(PLAN, reads=None, batch=0, is_job=True)
 
     def decision(current: Note) -> type:
-        return type(decide_tasks(planned, current, any_committed=True, group="g", is_job=True))
+        return type(decide_tasks(planned, current, any_committed=True, group="g"))
 
     assert decision(planned) is Publish
     assert decision(replace(planned, division="b")) is Refuse

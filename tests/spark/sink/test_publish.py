@@ -15,9 +15,8 @@ from tidelog import Broker
 from tidelog.client.admin import Admin
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.columns import SinkColumns
-from tidelog.spark.sink.modes import TaskPlace
 from tidelog.spark.sink.options import sink_options
-from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.plan import SinkPlan, TaskPlace
 from tidelog.spark.sink.publish import Publication, publish
 from tidelog.spark.sink.staging import StagingFolder
 from tidelog.spark.sink.states import BatchState

@@ -15,14 +15,13 @@ import pytest
 from support.apache_kafka import kafka_jars, running_apache_kafka
 from support.cluster_processes import running_cluster
 from support.download_cache import Unavailable
+from support.sink_crash_points import DRIVER_CRASH_POINTS, PREPARED_DRIVER_CRASH_POINTS
 from support.sink_runs import Input, create_topic, sink_run, watching
 from support.spark_cluster import running_spark_cluster
 from support.tidelog_process import running_tidelog
 
 from tidelog.client.cluster.cluster import CoordinatorKind
 from tidelog.spark.session.java import find_java
-from tidelog.spark.sink.prepared.sink import DRIVER_CRASH_POINTS as PREPARED_CRASH_POINTS
-from tidelog.spark.sink.publish import DRIVER_CRASH_POINTS
 
 pytestmark = [
     pytest.mark.slow,
@@ -209,7 +208,7 @@ def test_prepared_transactions_are_decided_once_wherever_driver_and_workers_die(
 
 
 def test_a_driver_that_stops_after_its_decision_and_goes_on_later_does_no_harm(tmp_path: Path) -> None:
-    assert "after-decision" in PREPARED_CRASH_POINTS
+    assert "after-decision" in PREPARED_DRIVER_CRASH_POINTS
     with running_tidelog(tmp_path / "broker", TWO_PHASE) as broker:
         servers = broker.bootstrap_servers
         source = Input(tmp_path / "input", 3)

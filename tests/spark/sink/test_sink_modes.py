@@ -28,10 +28,11 @@ from tidelog.spark.sink.errors import (
     StagingFailed,
     TransactionTimedOut,
 )
-from tidelog.spark.sink.modes import SinkMode, TaskPlace, run
+from tidelog.spark.sink.event_loop import run
+from tidelog.spark.sink.modes import SinkMode
 from tidelog.spark.sink.note_store import note_partition
 from tidelog.spark.sink.options import sink_options
-from tidelog.spark.sink.plan import SinkPlan, TaskOutput, TaskTransaction
+from tidelog.spark.sink.plan import SinkPlan, TaskOutput, TaskPlace, TaskTransaction
 from tidelog.spark.sink.sending import AtLeastOnceMode
 from tidelog.spark.sink.staging import plan_folder
 from tidelog.spark.sink.task import TaskMode
@@ -312,7 +313,8 @@ def test_checkpoint_that_cannot_be_read_is_no_reason_to_skip(job: Jobs, visible:
 
 def _unplanned(message: object, *, run: str) -> TaskOutput:
     assert isinstance(message, TaskOutput)
-    return replace(message, written=replace(message.written, planned=None, run=run))
+    place = replace(message.written.place, planned=None, run=run)
+    return replace(message, written=replace(message.written, place=place))
 
 
 def test_driver_that_was_overtaken_says_so_and_does_not_disturb_the_other_one(job: Jobs, visible: Visible) -> None:

@@ -11,7 +11,7 @@ from support.filled_topics import new_topic_name
 from tidelog.client.admin import Admin
 from tidelog.model.errors import ApiError
 from tidelog.spark.sink.errors import InvalidSinkOptions, SinkError, UnknownTopic
-from tidelog.spark.sink.modes import run
+from tidelog.spark.sink.event_loop import run
 from tidelog.spark.sink.options import SinkOptions, sink_options
 from tidelog.spark.sink.topics import partition_count, partition_counts
 from tidelog.testing.broker_thread import BrokerThread

@@ -66,7 +66,7 @@ def test_place_where_no_folder_can_be_made_is_explained(place: str) -> None:
 
 def test_zombie_cannot_write_after_its_folder_was_removed(tmp_path: Path) -> None:
     folder = plan_folder(options(checkpointLocation=str(tmp_path)))
-    remove_folder(folder)
+    remove_folder(folder.path)
 
     with pytest.raises(StagingFailed, match="stagingLocation"):
         staged(StagingWriter(folder, "q.0.0.0", inline_bytes=0), b"late")
@@ -77,8 +77,8 @@ def test_folder_goes_with_the_files_of_attempts_that_lost(tmp_path: Path) -> Non
     for attempt in range(3):
         staged(StagingWriter(folder, f"q.0.0.{attempt}", inline_bytes=0), b"x")
 
-    remove_folder(folder)
-    remove_folder(folder)
+    remove_folder(folder.path)
+    remove_folder(folder.path)
 
     assert not list(tmp_path.glob("tidelog-staging/*"))
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from spark.sink.scripted import BEFORE_COMMIT_LOG, ScriptedSink
+from support.sink_crash_points import DRIVER_CRASH_POINTS
 from support.transcripts import Replay, each_in
-
-from tidelog.spark.sink.publish import DRIVER_CRASH_POINTS
 
 FOLDER = Path(__file__).parent / "transcripts"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from support.sink_crash_points import DRIVER_CRASH_POINTS
 from support.sink_runs import Input, create_topic, sink_run, watching
 
 from tidelog.spark.session.java import find_java
-from tidelog.spark.sink.publish import DRIVER_CRASH_POINTS
 from tidelog.testing.broker_thread import BrokerThread
 
 pytestmark = [

@@ -14,7 +14,8 @@ from support.spark_models.spark_model import Driver
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.databases.progress import Progress
 from tidelog.spark.databases.progress import ProgressVerdict as Written
-from tidelog.spark.mirror.progress import MirrorRefused, MirrorVerdict, Noted, Offsets, decide, is_last_batch
+from tidelog.spark.mirror.progress import MirrorRefused, is_last_batch, is_mirrored
+from tidelog.spark.sink.note import Note
 
 
 @dataclass(eq=False, kw_only=True)
@@ -26,8 +27,7 @@ class MirrorModel(DatabaseModel):
 
     def verdict(self, state: DatabaseState, driver: Driver) -> Written | None:
         spans = {
-            TopicPartition(span.topic, span.partition): Offsets(first=span.first, last=span.last)
-            for span in spans_of(driver)
+            TopicPartition(span.topic, span.partition): range(span.first, span.last + 1) for span in spans_of(driver)
         }
         committed = {TopicPartition("t", number): end for number, end in enumerate(state.ends) if end}
         try:
@@ -36,11 +36,11 @@ class MirrorModel(DatabaseModel):
                 return Written.ALREADY_APPLIED
             if not spans:
                 return Written.APPLY if self.checks_order else Written.ALREADY_APPLIED
-            verdict = decide(driver.batch, spans, committed, group="g")
+            mirrored = is_mirrored(driver.batch, spans, committed, group="g")
         except MirrorRefused:
             return None
-        return Written.APPLY if verdict is MirrorVerdict.PUBLISH else Written.ALREADY_APPLIED
+        return Written.ALREADY_APPLIED if mirrored else Written.APPLY
 
 
-def _noted(progress: Progress) -> Noted:
-    return Noted(query_id=progress.query_id, batch=progress.batch, reads=progress.reads)
+def _noted(progress: Progress) -> Note:
+    return Note(run=progress.query_id, batch=progress.batch, reads=progress.reads)

@@ -41,21 +41,24 @@ class PartitionResult:
 
 
 class RecordCounts:
-    """How many records lie before given offsets: learned while the records of a partition pass by."""
+    """How many records lie before given offsets: learned while the records of a partition pass by.
 
-    def __init__(self, offsets: Iterable[int]) -> None:
+    The first `skipped` records do not count, because the other side has deleted them.
+    """
+
+    def __init__(self, offsets: Iterable[int], *, skipped: int = 0) -> None:
         self._coming = sorted(set(offsets), reverse=True)
         self._before: dict[int, int] = {}
-        self.records = 0
+        self._records = -skipped
 
     def pass_by(self, offset: int) -> None:
         while self._coming and self._coming[-1] <= offset:
-            self._before[self._coming.pop()] = self.records
-        self.records += 1
+            self._before[self._coming.pop()] = self._records
+        self._records += 1
 
     def before(self, offset: int) -> int:
-        """Behind the last record are all."""
-        return self._before.get(offset, self.records)
+        """Behind the last record are all; below 0 among those that are skipped."""
+        return self._before.get(offset, self._records)
 
 
 class Comparison:
@@ -63,7 +66,7 @@ class Comparison:
 
     def __init__(self, result: PartitionResult, *, timestamps: bool = True) -> None:
         self._result = result
-        self._timestamps = timestamps
+        self._compared = ("key", "value", "headers", *(("timestamp_ms",) if timestamps else ()))
         self._source: list[ConsumerRecord] = []
         self._target: list[ConsumerRecord] = []
 
@@ -83,10 +86,8 @@ class Comparison:
 
     def finish(self) -> None:
         self._advance(keep=0)
-        for record in self._source:
-            self._result.differs(f"the target lacks source offset {record.offset} ({_shown(record)})")
-        for record in self._target:
-            self._result.differs(f"the target has offset {record.offset}, which the source lacks ({_shown(record)})")
+        self._miss(self._source)
+        self._surplus(self._target)
 
     def _advance(self, keep: int) -> None:
         source, target = self._source, self._target
@@ -109,16 +110,12 @@ class Comparison:
             if distance == 1 and both and not self._unlike(source[later_here], target[later_there]):
                 break
             if later_here < len(source) and not self._unlike(source[later_here], other):
-                for record in source[here:later_here]:
-                    self._result.differs(f"the target lacks source offset {record.offset} ({_shown(record)})")
+                self._miss(source[here:later_here])
                 return later_here, there
             if later_there < len(target) and not self._unlike(one, target[later_there]):
-                for record in target[there:later_there]:
-                    self._result.differs(
-                        f"the target has offset {record.offset}, which the source lacks ({_shown(record)})"
-                    )
+                self._surplus(target[there:later_there])
                 return here, later_there
-        what = " and ".join(self._unlike(one, other))
+        what = " and ".join(name.removesuffix("_ms") for name in self._unlike(one, other))
         self._result.differs(
             f"source offset {one.offset} and target offset {other.offset} differ in {what} "
             f"({_shown(one)} / {_shown(other)})"
@@ -126,16 +123,15 @@ class Comparison:
         return here + 1, there + 1
 
     def _unlike(self, one: ConsumerRecord, other: ConsumerRecord) -> list[str]:
-        found = []
-        if one.key != other.key:
-            found.append("key")
-        if one.value != other.value:
-            found.append("value")
-        if one.headers != other.headers:
-            found.append("headers")
-        if self._timestamps and one.timestamp_ms != other.timestamp_ms:
-            found.append("timestamp")
-        return found
+        return [name for name in self._compared if getattr(one, name) != getattr(other, name)]
+
+    def _miss(self, records: Sequence[ConsumerRecord]) -> None:
+        for record in records:
+            self._result.differs(f"the target lacks source offset {record.offset} ({_shown(record)})")
+
+    def _surplus(self, records: Sequence[ConsumerRecord]) -> None:
+        for record in records:
+            self._result.differs(f"the target has offset {record.offset}, which the source lacks ({_shown(record)})")
 
 
 class LatestOfKeys:
@@ -147,10 +143,8 @@ class LatestOfKeys:
         self._target: dict[bytes | None, ConsumerRecord] = {}
 
     def add(self, source: Sequence[ConsumerRecord], target: Sequence[ConsumerRecord]) -> None:
-        for record in source:
-            self._source[record.key] = record
-        for record in target:
-            self._target[record.key] = record
+        self._source.update((record.key, record) for record in source)
+        self._target.update((record.key, record) for record in target)
 
     def finish(self, result: PartitionResult) -> None:
         for key in {**self._source, **self._target}:
@@ -169,15 +163,12 @@ def check_group(
     *,
     committed: int,
     translated: int,
-    skipped_source: int,
-    skipped_target: int,
 ) -> None:
     """A group at the target may read records again, but must not miss one."""
-    read_here = source.before(committed) - skipped_source
-    read_there = target.before(translated) - skipped_target
-    if read_there > max(0, read_here):
+    ahead = target.before(translated) - max(0, source.before(committed))
+    if ahead > 0:
         result.differs(
-            f"group {group!r} is {read_there - max(0, read_here)} records ahead at the target (offset {translated}) "
+            f"group {group!r} is {ahead} records ahead at the target (offset {translated}) "
             f"than at the source (offset {committed}): it would miss them, unless it has read them there"
         )
 

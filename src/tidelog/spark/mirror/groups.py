@@ -43,7 +43,7 @@ async def translate_groups(
                 for partition, position in offsets.items()
                 if partition not in present or present[partition].offset < position.offset
             }
-            if news and await _has_no_members(target, group.group_id):
+            if news and await has_no_members(target, group.group_id):
                 await target.alter_group_offsets(group.group_id, news)
                 changed += len(news)
     return changed
@@ -64,7 +64,7 @@ def translated(
     return offsets
 
 
-async def _has_no_members(target: Admin, group_id: str) -> bool:
+async def has_no_members(target: Admin, group_id: str) -> bool:
     described = (await target.describe_groups([group_id]))[group_id]
     # Whoever cannot be described does not exist yet.
     return isinstance(described, ApiError) or described.state in _WITHOUT_MEMBERS

@@ -9,46 +9,25 @@ the one before it ended; or begin with a new checkpoint, at the offsets of the t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.sink.batch_identity import Reads
-
-
-class MirrorVerdict(Enum):
-    PUBLISH = "publish"
-    SKIP = "skip"
+from tidelog.spark.sink.batch_identity import BatchIdentity
 
 
 class MirrorRefused(Exception):
     """Publishing would lose or repeat records, or nobody can tell; the message says what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offsets:
-    """The first and the last source offset of a partition in a micro-batch."""
+def is_last_batch(coming: BatchIdentity, last: BatchIdentity | None, *, group: str) -> bool:
+    """Whether this is the batch that was mirrored last. Raises MirrorRefused unless it is, or is the next one.
 
-    first: int
-    last: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
-    """The last batch that is at the target, of which query. `reads` is None where nobody knew."""
-
-    query_id: str
-    batch: int
-    reads: Reads | None
-
-
-def is_last_batch(coming: Noted, last: Noted | None, *, group: str) -> bool:
-    """Whether this is the batch that was mirrored last. Raises MirrorRefused unless it is, or is the next one."""
+    The `run` of both is the id of the query, not its start: a mirror that was only restarted continues.
+    """
     if last is None:
         # An earlier version did not note it, or Kafka has forgotten it; the offsets of the target decide alone.
         return False
     begin = f"batch {coming.batch} is to be mirrored, but the last one at the target, as group {group!r} says, is"
-    if coming.query_id != last.query_id:
+    if coming.run != last.run:
         if coming.batch == 0:
             return False
         raise MirrorRefused(f"{begin} {last.batch} of another one: another run of this mirror is ahead. {_DELETE_IT}")
@@ -74,12 +53,15 @@ def is_last_batch(coming: Noted, last: Noted | None, *, group: str) -> bool:
 _DELETE_IT = "Delete the checkpoint: the mirror then continues from the offsets at the target"
 
 
-def decide(
-    batch: int, spans: Mapping[TopicPartition, Offsets], committed: Mapping[TopicPartition, int], *, group: str
-) -> MirrorVerdict:
-    """`committed` is what the group has, for all partitions; it was read after earlier drivers were fenced."""
+def is_mirrored(
+    batch: int, spans: Mapping[TopicPartition, range], committed: Mapping[TopicPartition, int], *, group: str
+) -> bool:
+    """Whether source offsets are at the target; `spans` are those from the first to the last of each partition.
+
+    `committed` is what the group has, for all partitions; it was read after earlier drivers were fenced.
+    """
     if not spans:
-        return MirrorVerdict.SKIP
+        return True
     if not committed and batch > 0:
         raise MirrorRefused(
             f"batch {batch} is to be mirrored, but group {group!r} at the target has no offsets, so nobody can tell "
@@ -88,15 +70,14 @@ def decide(
             f"again; otherwise commit for group {group!r} the source offsets up to which the target is complete "
             "(tidelog groups --reset-offsets), and delete the checkpoint"
         )
-    new = {part for part, span in spans.items() if span.first >= committed.get(part, 0)}
-    old = {part for part, span in spans.items() if span.last < committed.get(part, 0)}
-    if len(new) == len(spans):
-        return MirrorVerdict.PUBLISH
-    if len(old) == len(spans):
-        return MirrorVerdict.SKIP
-    part = sorted(spans.keys() - new)[0]
+    if all(span.stop <= committed.get(part, 0) for part, span in spans.items()):
+        return True
+    begun = [part for part, span in spans.items() if span.start < committed.get(part, 0)]
+    if not begun:
+        return False
+    part = min(begun)
     raise MirrorRefused(
-        f"batch {batch} begins at source offset {spans[part].first} of {part}, but the target is complete up to "
+        f"batch {batch} begins at source offset {spans[part].start} of {part}, but the target is complete up to "
         f"{committed[part]}: another run of this mirror is ahead, or the checkpoint is an old copy. "
         f"{_DELETE_IT}"
     )

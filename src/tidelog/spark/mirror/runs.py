@@ -10,16 +10,17 @@ to earlier ones. Nobody misses a record then; the last few runs are always exact
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tidelog.spark.sink.note import MAX_METADATA
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Kafka refuses longer metadata unless offset.metadata.max.bytes is raised.
-MAX_METADATA = 4096
 # Never thinned out.
 RECENT_RUNS = 24
 
@@ -40,6 +41,10 @@ class Stretch:
     first: int
     count: int
 
+    @property
+    def end(self) -> int:
+        return self.first + self.count
+
 
 def stretches(offsets: npt.NDArray[np.int64] | Sequence[int]) -> list[Stretch]:
     """Ascending offsets as stretches without gaps."""
@@ -57,7 +62,7 @@ def joined(parts: Iterable[Stretch]) -> list[Stretch]:
     """The same offsets with as few stretches as possible; the parts are in order."""
     result: list[Stretch] = []
     for part in parts:
-        if result and result[-1].first + result[-1].count == part.first:
+        if result and result[-1].end == part.first:
             result[-1] = Stretch(result[-1].first, result[-1].count + part.count)
         else:
             result.append(part)
@@ -104,13 +109,10 @@ def translate(runs: Sequence[OffsetRun], offset: int) -> int | None:
     """
     if not runs:
         return None
-    before: OffsetRun | None = None
-    for run in runs:
-        if run.source > offset:
-            break
-        before = run
-    if before is None:
+    begun = bisect_right(runs, offset, key=lambda run: run.source)
+    if not begun:
         return runs[0].target
+    before = runs[begun - 1]
     return before.target + min(offset - before.source, before.count)
 
 

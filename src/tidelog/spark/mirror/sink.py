@@ -18,17 +18,17 @@ from tidelog.client.offsets.committed import OffsetAndMetadata, fetch_committed
 from tidelog.client.producer.delivery import Delivery
 from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
-from tidelog.spark.mirror.progress import MirrorVerdict, Noted, Offsets, decide, is_last_batch
+from tidelog.spark.mirror.progress import is_last_batch, is_mirrored
 from tidelog.spark.mirror.runs import Stretch, extend, joined, match, read_runs, stretches, write_runs
 from tidelog.spark.mirror.topics import MirroredTopics, keep_topics_in_step
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.columns import SinkColumns, sink_columns
 from tidelog.spark.sink.crash_points import crash_point
-from tidelog.spark.sink.modes import TaskPlace, identity_of
-from tidelog.spark.sink.note_store import fetch_note, note_partition
+from tidelog.spark.sink.modes import identity_of
+from tidelog.spark.sink.note_store import fetch_note, send_note
 from tidelog.spark.sink.options import SinkOptions, sink_options
-from tidelog.spark.sink.plan import SinkPlan, TaskOutput
+from tidelog.spark.sink.plan import SinkPlan, TaskOutput, TaskPlace
 from tidelog.spark.sink.publish import Publication
 from tidelog.spark.sink.writers import MicroBatchWriter
 from tidelog.spark.versions.data_sources import DataSource
@@ -67,12 +67,6 @@ class MirrorOutput(TaskOutput):
 class MirrorPublication(Publication):
     """A micro-batch of a mirror. `name` is transactional id and group."""
 
-    def spans(self) -> dict[TopicPartition, Offsets]:
-        return {
-            partition: Offsets(first=parts[0].first, last=parts[-1].first + parts[-1].count - 1)
-            for partition, parts in self.stretches().items()
-        }
-
     def stretches(self) -> dict[TopicPartition, list[Stretch]]:
         """In the order of the tasks, which is the order of the records."""
         found: dict[TopicPartition, list[Stretch]] = {}
@@ -89,21 +83,19 @@ class MirrorPublication(Publication):
 
     def identity(self) -> BatchIdentity:
         """Whether it is the same start of the query does not matter here, but whether it is the same query does."""
-        return replace(identity_of([output.written for output in self.outputs]), run=self.outputs[0].written.query_id)
+        one = identity_of([output.written for output in self.outputs])
+        return replace(one, run=self.outputs[0].written.place.query_id)
 
     async def is_published(self, cluster: Cluster) -> bool:
         committed = await self._committed(cluster)
         note = await fetch_note(cluster, self.options, self.note_group)
         crash_point("after-offset-fetch", self.batch)
-        one = self.identity()
-        last = None if note is None else Noted(query_id=note.run, batch=note.batch, reads=note.reads)
-        coming = Noted(query_id=one.run, batch=one.batch, reads=one.reads)
-        if is_last_batch(coming, last, group=self.note_group):
+        if is_last_batch(self.identity(), note, group=self.note_group):
             return True
         offsets = {partition: position.offset for partition, position in committed.items()}
-        spans = self.spans()
+        spans = {partition: range(parts[0].first, parts[-1].end) for partition, parts in self.stretches().items()}
         # A batch without records is noted, so that the next one goes on behind it.
-        return bool(spans) and decide(self.batch, spans, offsets, group=self.name) is MirrorVerdict.SKIP
+        return bool(spans) and is_mirrored(self.batch, spans, offsets, group=self.name)
 
     async def leave_note(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
         placed: dict[TopicPartition, list[Stretch]] = {}
@@ -116,24 +108,21 @@ class MirrorPublication(Publication):
         for partition, parts in self.stretches().items():
             history = read_runs(known[partition].metadata) if partition in known else []
             runs = extend(history, match(parts, placed[partition]))
-            following = parts[-1].first + parts[-1].count
-            positions[partition] = OffsetAndMetadata(offset=following, metadata=write_runs(runs))
+            positions[partition] = OffsetAndMetadata(offset=parts[-1].end, metadata=write_runs(runs))
         if positions:
             await producer.send_offsets(positions, self.name)
-        note = self.note()
-        noted = OffsetAndMetadata(offset=note.batch, metadata=note.metadata())
-        await producer.send_offsets({note_partition(self.options): noted}, self.note_group)
+        await send_note(producer, self.options, self.note(), self.note_group)
 
     async def _committed(self, cluster: Cluster) -> dict[TopicPartition, OffsetAndMetadata]:
         return await fetch_committed(cluster, self.name, None, require_stable=True)
 
 
+@dataclass(frozen=True)
 class MirrorMode(BatchMode):
     """`offset_column` is where rows hold their source offset."""
 
-    def __init__(self, name: str, offset_column: int) -> None:
-        self._name = name
-        self._offset_column = offset_column
+    name: str
+    offset_column: int
 
     def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> MirrorOutput:
         found: dict[TopicPartition, list[Stretch]] = {}
@@ -149,7 +138,7 @@ class MirrorMode(BatchMode):
     def publication(
         self, options: SinkOptions, outputs: Sequence[TaskOutput], query_id: str, batch: int
     ) -> Publication:
-        return MirrorPublication(options=options, name=self._name, batch=batch, outputs=outputs)
+        return MirrorPublication(options=options, name=self.name, batch=batch, outputs=outputs)
 
     def _watched(
         self, columns: SinkColumns, batches: Iterator[pa.RecordBatch], found: dict[TopicPartition, list[Stretch]]
@@ -160,7 +149,7 @@ class MirrorMode(BatchMode):
         for rows in batches:
             for topic, of_topic in _groups(rows, columns.topic):
                 for partition, of_partition in _groups(of_topic, columns.partition):
-                    offsets = of_partition.column(self._offset_column).to_numpy(zero_copy_only=False)
+                    offsets = of_partition.column(self.offset_column).to_numpy(zero_copy_only=False)
                     found.setdefault(TopicPartition(topic, partition), []).extend(stretches(offsets))
             yield rows
 

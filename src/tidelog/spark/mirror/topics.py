@@ -42,19 +42,19 @@ async def source_partitions(topics: MirroredTopics, source: Admin) -> dict[str, 
     return {name: len(topic.partitions) for name, topic in described.items()}
 
 
-async def keep_topics_in_step(topics: MirroredTopics, target_client: Mapping[str, str]) -> dict[str, int]:
-    """Make at the target what is missing there. Returns the topics of the source with their partitions."""
+async def keep_topics_in_step(topics: MirroredTopics, target_client: Mapping[str, str]) -> None:
+    """Make at the target what is missing there."""
     async with Admin(config=dict(topics.source)) as source, Admin(config=dict(target_client)) as target:
         wanted = await source_partitions(topics, source)
         found = await target.describe_topics([topics.target_name(name) for name in wanted])
-        missing: list[str] = []
+        missing: dict[str, int] = {}
         grown: dict[str, int] = {}
         for name, count in wanted.items():
             other = found[topics.target_name(name)]
             if isinstance(other, ApiError):
                 if other.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     raise other
-                missing.append(name)
+                missing[name] = count
             elif len(other.partitions) > count:
                 raise MirrorRefused(
                     f"topic {other.name!r} has {len(other.partitions)} partitions at the target and {count} at the "
@@ -63,10 +63,9 @@ async def keep_topics_in_step(topics: MirroredTopics, target_client: Mapping[str
             elif len(other.partitions) < count:
                 grown[other.name] = count
         if missing:
-            await _create(topics, source, target, {name: wanted[name] for name in missing})
+            await _create(topics, source, target, missing)
         if grown:
             _raise_first(await target.create_partitions(grown))
-    return wanted
 
 
 async def _create(topics: MirroredTopics, source: Admin, target: Admin, wanted: Mapping[str, int]) -> None:

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from tidelog.client.admin import Admin, ConfigResource, ResourceType
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.offsets.committed import OffsetAndMetadata
-from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import EARLIEST, LATEST
 from tidelog.spark.mirror.comparison import Comparison, LatestOfKeys, PartitionResult, RecordCounts, check_group
+from tidelog.spark.mirror.groups import has_no_members
 from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.mirror.topics import MirroredTopics, source_partitions
 
@@ -27,169 +26,118 @@ _LOOKS = 20
 _POLL_MS = 500
 _POLL_RECORDS = 200
 
-GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]
+Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """A partition on one side: the records in [begin, end)."""
+    """A partition of one cluster: the records in [begin, end)."""
 
+    client: Mapping[str, str]
     partition: TopicPartition
     begin: int
     end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Groups:
-    """What groups have committed, at the source and at the target."""
-
-    source: GroupOffsets
-    target: GroupOffsets
-
-    def of(self, source: TopicPartition, target: TopicPartition) -> dict[str, tuple[int, int]]:
-        return {
-            name: (offsets[source], self.target[name][target])
-            for name, offsets in self.source.items()
-            if source in offsets and target in self.target.get(name, {})
-        }
 
 
 async def verify_mirror(
     topics: MirroredTopics, target_client: Mapping[str, str], *, mirror_group: str, groups: str
 ) -> list[PartitionResult]:
     """One result for each partition. `groups` is a pattern; an empty one checks none."""
-    async with AsyncExitStack() as stack:
-        source = await stack.enter_async_context(Admin(config=dict(topics.source)))
-        target = await stack.enter_async_context(Admin(config=dict(target_client)))
+    async with Admin(config=dict(topics.source)) as source, Admin(config=dict(target_client)) as target:
         wanted = await source_partitions(topics, source)
         mirrored, ends = await _mirrored(target, mirror_group, topics, wanted)
         begins = await _offsets(target, list(mirrored), EARLIEST)
         committed = await _groups(source, target, groups, mirror_group)
+        every = {
+            TopicPartition(topics.target_name(name), one) for name, count in wanted.items() for one in range(count)
+        }
         results = []
-        for there, position in sorted(mirrored.items()):
+        for there in sorted(every | mirrored.keys()):
             here = TopicPartition(topics.source_name(there.topic), there.partition)
-            policies = await _policies(target, there.topic)
             begin = (await _offsets(source, [here], EARLIEST))[here]
-            result = await _compare(
-                topics.source,
-                target_client,
-                Side(partition=here, begin=begin, end=position),
-                Side(partition=there, begin=begins[there], end=ends[there]),
-                policies,
-                committed.of(here, there),
-            )
-            await _count_waiting(topics.source, source, result, here, position)
+            position = mirrored.get(there)
+            if position is None:
+                result, position = PartitionResult(partition=there), begin
+            else:
+                result = await _compare(
+                    Side(client=topics.source, partition=here, begin=begin, end=position),
+                    Side(client=target_client, partition=there, begin=begins[there], end=ends[there]),
+                    await _policies(target, there.topic),
+                    {
+                        group: (at_source[here], at_target[there])
+                        for group, (at_source, at_target) in committed.items()
+                        if here in at_source and there in at_target
+                    },
+                )
+            latest = (await _offsets(source, [here], LATEST))[here]
+            if latest > position:
+                # Counted, not subtracted: the end of a transaction has an offset and is no record.
+                waiting = Side(client=topics.source, partition=here, begin=position, end=latest)
+                result.waiting = await _count(waiting)
             results.append(result)
-        for name, count in sorted(wanted.items()):
-            for number in range(count):
-                there = TopicPartition(topics.target_name(name), number)
-                if there not in mirrored:
-                    result = PartitionResult(partition=there)
-                    here = TopicPartition(name, number)
-                    begin = (await _offsets(source, [here], EARLIEST))[here]
-                    await _count_waiting(topics.source, source, result, here, begin)
-                    results.append(result)
-    return sorted(results, key=lambda result: result.partition)
-
-
-async def _count_waiting(
-    client: Mapping[str, str], source: Admin, result: PartitionResult, partition: TopicPartition, position: int
-) -> None:
-    latest = (await _offsets(source, [partition], LATEST))[partition]
-    if latest > position:
-        # Counted, not subtracted: the end of a transaction has an offset and is no record.
-        result.waiting = await _count(client, Side(partition=partition, begin=position, end=latest))
+    return results
 
 
 async def _compare(
-    source_client: Mapping[str, str],
-    target_client: Mapping[str, str],
-    source: Side,
-    target: Side,
-    policies: tuple[str, str],
-    groups: Mapping[str, tuple[int, int]],
+    source: Side, target: Side, policies: tuple[str, str], groups: Mapping[str, tuple[int, int]]
 ) -> PartitionResult:
     cleanup, timestamps = policies
     result = PartitionResult(partition=target.partition)
     keeps_time = timestamps != "LogAppendTime"
     if "compact" in cleanup:
         latest = LatestOfKeys(timestamps=keeps_time)
-        async for records in _records(source_client, source):
+        async for records in _records(source):
             latest.add(records, ())
-        async for records in _records(target_client, target):
+        async for records in _records(target):
             latest.add((), records)
         latest.finish(result)
         return result
-    skip_here = skip_there = 0
-    if source.begin or target.begin:
-        # The last records are the same on both sides, so what one has more it has at its begin.
-        here, there = await _count(source_client, source), await _count(target_client, target)
-        skip_here, skip_there = (
-            (max(0, here - there), max(0, there - here)) if _may_skip(source, target, here, there) else (0, 0)
-        )
-        result.left_out = skip_here + skip_there
-    counts = RecordCounts(one for one, _ in groups.values()), RecordCounts(other for _, other in groups.values())
-    await _walk(source_client, target_client, source, target, result, keeps_time, (skip_here, skip_there), counts)
-    for name, (committed, translated) in groups.items():
-        check_group(
-            result,
-            name,
-            *counts,
-            committed=committed,
-            translated=translated,
-            skipped_source=skip_here,
-            skipped_target=skip_there,
-        )
-    return result
-
-
-def _may_skip(source: Side, target: Side, here: int, there: int) -> bool:
-    """Only a side that has deleted from its begin may have less."""
-    return bool(target.begin) if here > there else bool(source.begin)
-
-
-async def _walk(
-    source_client: Mapping[str, str],
-    target_client: Mapping[str, str],
-    source: Side,
-    target: Side,
-    result: PartitionResult,
-    timestamps: bool,
-    skip: tuple[int, int],
-    counts: tuple[RecordCounts, RecordCounts],
-) -> None:
-    comparison = Comparison(result, timestamps=timestamps)
-    here = _without_first(_records(source_client, source), skip[0], counts[0])
-    there = _without_first(_records(target_client, target), skip[1], counts[1])
+    skip_here, skip_there = await _on_one_side(source, target)
+    result.left_out = skip_here + skip_there
+    counts_here = RecordCounts((one for one, _ in groups.values()), skipped=skip_here)
+    counts_there = RecordCounts((other for _, other in groups.values()), skipped=skip_there)
+    comparison = Comparison(result, timestamps=keeps_time)
+    here, there = _counted(source, skip_here, counts_here), _counted(target, skip_there, counts_there)
     ended_here = ended_there = False
     while not (ended_here and ended_there):
         if not ended_here and (comparison.wants_source or ended_there):
-            records = await anext(here, None)
-            ended_here = records is None
-            comparison.add(records or (), ())
+            of_source = await anext(here, None)
+            ended_here = of_source is None
+            comparison.add(of_source or (), ())
         if not ended_there and (comparison.wants_target or ended_here):
-            records = await anext(there, None)
-            ended_there = records is None
-            comparison.add((), records or ())
+            of_target = await anext(there, None)
+            ended_there = of_target is None
+            comparison.add((), of_target or ())
     comparison.finish()
+    for name, (committed, translated) in groups.items():
+        check_group(result, name, counts_here, counts_there, committed=committed, translated=translated)
+    return result
 
 
-async def _without_first(
-    chunks: AsyncIterator[list[ConsumerRecord]], count: int, counts: RecordCounts
-) -> AsyncIterator[list[ConsumerRecord]]:
-    left = count
-    async for records in chunks:
+async def _on_one_side(source: Side, target: Side) -> tuple[int, int]:
+    """How many records the source, or the target, has more at its begin. The last ones are the same on both sides."""
+    if not source.begin and not target.begin:
+        return 0, 0
+    here, there = await _count(source), await _count(target)
+    # Only a side that has deleted from its begin may have less.
+    may_have_less = target.begin if here > there else source.begin
+    return (max(0, here - there), max(0, there - here)) if may_have_less else (0, 0)
+
+
+async def _counted(side: Side, skip: int, counts: RecordCounts) -> AsyncIterator[list[ConsumerRecord]]:
+    """The records of a side without the first ones, which are only counted."""
+    async for records in _records(side):
         for record in records:
             counts.pass_by(record.offset)
-        kept = records[left:]
-        left = max(0, left - len(records))
+        kept = records[skip:]
+        skip = max(0, skip - len(records))
         if kept:
             yield kept
 
 
-async def _records(client: Mapping[str, str], side: Side) -> AsyncIterator[list[ConsumerRecord]]:
+async def _records(side: Side) -> AsyncIterator[list[ConsumerRecord]]:
     """Committed records in [begin, end), in order."""
-    config = {**client, "isolation.level": "read_committed", "auto.offset.reset": "earliest"}
+    config = {**side.client, "isolation.level": "read_committed", "auto.offset.reset": "earliest"}
     async with Consumer(config=config) as consumer:
         consumer.assign([side.partition])
         consumer.seek(side.partition, side.begin)
@@ -200,8 +148,8 @@ async def _records(client: Mapping[str, str], side: Side) -> AsyncIterator[list[
                 yield within
 
 
-async def _count(client: Mapping[str, str], side: Side) -> int:
-    return sum([len(records) async for records in _records(client, side)])
+async def _count(side: Side) -> int:
+    return sum([len(records) async for records in _records(side)])
 
 
 async def _mirrored(
@@ -222,8 +170,8 @@ async def _mirrored(
 
 
 async def _positions(target: Admin, group: str, names: set[str]) -> dict[TopicPartition, int]:
-    committed = await target.list_group_offsets(group)
-    return {part: position.offset for part, position in committed.items() if part.topic in names}
+    committed = _plain(await target.list_group_offsets(group))
+    return {part: offset for part, offset in committed.items() if part.topic in names}
 
 
 async def _offsets(admin: Admin, partitions: list[TopicPartition], place: int) -> dict[TopicPartition, int]:
@@ -239,23 +187,18 @@ async def _policies(admin: Admin, topic: str) -> tuple[str, str]:
     return values.get("cleanup.policy", ""), values.get("message.timestamp.type", "")
 
 
-async def _groups(source: Admin, target: Admin, pattern: str, mirror_group: str) -> Groups:
-    found: dict[str, Mapping[TopicPartition, int]] = {}
-    there: dict[str, Mapping[TopicPartition, int]] = {}
-    if pattern:
-        wanted = re.compile(pattern)
-        for group in await source.list_groups():
-            name = group.group_id
-            if wanted.fullmatch(name) and name != mirror_group and await _is_left_alone(target, name):
-                found[name] = _plain(await source.list_group_offsets(name))
-                there[name] = _plain(await target.list_group_offsets(name))
-    return Groups(source=found, target=there)
-
-
-async def _is_left_alone(target: Admin, name: str) -> bool:
-    """A group with members at the target has moved there, and is where it wants to be."""
-    described = (await target.describe_groups([name]))[name]
-    return isinstance(described, ApiError) or described.state in ("Empty", "Dead")
+async def _groups(source: Admin, target: Admin, pattern: str, mirror_group: str) -> dict[str, tuple[Offsets, Offsets]]:
+    """What groups have committed, at the source and at the target."""
+    if not pattern:
+        return {}
+    wanted = re.compile(pattern)
+    names = [group.group_id for group in await source.list_groups()]
+    return {
+        name: (_plain(await source.list_group_offsets(name)), _plain(await target.list_group_offsets(name)))
+        for name in names
+        # A group with members at the target has moved there, and is where it wants to be.
+        if wanted.fullmatch(name) and name != mirror_group and await has_no_members(target, name)
+    }
 
 
 def _plain(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, int]:

@@ -45,7 +45,6 @@ REFUSALS = frozenset(
         "NoCheckpoint",
         "NoDataSources",
         "NoOffsetForPartition",
-        "Overtaken",
         "PipelineFailed",
         "PlanChanged",
         "PositionLost",

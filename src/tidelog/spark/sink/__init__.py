@@ -24,6 +24,7 @@ default kind → `encode` in the tasks, `publish` in the driver → `note_store`
     note_store.py      notes on the cluster
     batch_identity.py  what makes two micro-batches the same. Pure
     checkpoint.py      reads Spark's checkpoint
+    event_loop.py      coroutines for code that runs on no event loop
     reports.py         rows, bytes and times, for the query's progress
     crash_points.py    where tests stop a job
     errors.py          what the sink raises

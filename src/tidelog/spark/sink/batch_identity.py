@@ -40,15 +40,16 @@ class BatchIdentity:
 
     `reads` is None where the offset log cannot be read; then nobody can tell whether a micro-batch of the same number
     and content is the same one. A job of `df.write` has no input that is noted (`is_job`): its content is all it is.
-    `run` is the start of the query that it belongs to.
+    `run` is the start of the query that it belongs to. `content` is None only in notes of earlier versions.
     """
 
     batch: int
     rows: int
-    content: str
+    content: str | None
     reads: Reads | None = None
     run: str = ""
-    is_job: bool = False
+    # Not compared: a note does not say it.
+    is_job: bool = field(default=False, compare=False)
 
 
 def parse_offset_log(text: str) -> tuple[str, ...]:

@@ -12,21 +12,17 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from tidelog.spark.sink.batch_identity import (
     Reads,
-    UnknownOffsetLog,
     file_log_number,
     files_of,
     parse_offset_log,
     reads_between,
 )
+from tidelog.spark.sink.errors import PublishFenced
 from tidelog.spark.sink.note import overtaken
 from tidelog.spark.sink.staging import resolve
-
-if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +32,7 @@ SOURCES = "sources"
 METADATA = "metadata"
 DEFAULT_LOCATION = "spark.sql.streaming.checkpointLocation"
 _DESCRIPTION = "spark.job.description"
-# Arrow's errors are ValueErrors, such as about a kind of file system that it does not know.
+# Arrow's errors are ValueErrors, such as about a kind of file system that it does not know. So is UnknownOffsetLog.
 _READ_ERRORS = (OSError, ValueError)
 
 
@@ -55,12 +51,10 @@ class PlannedBatch:
 
 def planned_batch(location: str | None) -> PlannedBatch | None:
     """The micro-batch whose offsets Spark has written last; for the driver, when it plans."""
-    newest = None if location is None else newest_batch(location)
-    return None if location is None or newest is None else read_batch(location, newest)
-
-
-class Overtaken(Exception):
-    """Another driver runs the same query, and has gone further. The message says so."""
+    if location is None:
+        return None
+    newest = newest_batch(location)
+    return None if newest is None else read_batch(location, newest)
 
 
 def planned_in(
@@ -74,7 +68,7 @@ def planned_in(
         location = default_checkpoint(property_of, query_id)
         return None if location is None else read_batch(location, batch)
     if planned.batch > batch:
-        raise Overtaken(
+        raise PublishFenced(
             f"micro-batch {batch} was planned when the checkpoint {planned.checkpoint} was already at micro-batch "
             f"{planned.batch}: another driver runs the same query, and is ahead. This one stops"
         )
@@ -83,13 +77,13 @@ def planned_in(
 
 
 def stop_if_overtaken(planned: PlannedBatch | None) -> None:
-    """For the driver, before it touches anything that another one may be using. Raises Overtaken."""
+    """For the driver, before it touches anything that another one may be using. Raises PublishFenced."""
     if planned is not None:
         refusal = overtaken(
             planned.batch, begun=newest_batch(planned.checkpoint), committed=newest_batch(planned.checkpoint, COMMITS)
         )
         if refusal is not None:
-            raise Overtaken(refusal.problem)
+            raise PublishFenced(refusal.problem)
 
 
 def read_batch(location: str, batch: int) -> PlannedBatch | None:
@@ -97,7 +91,7 @@ def read_batch(location: str, batch: int) -> PlannedBatch | None:
     try:
         start = None if batch == 0 else _offsets(location, batch - 1)
         return PlannedBatch(checkpoint=location, batch=batch, reads=reads_between(start, _offsets(location, batch)))
-    except (*_READ_ERRORS, UnknownOffsetLog, KeyError, TypeError) as error:
+    except (*_READ_ERRORS, KeyError, TypeError) as error:
         logger.warning("the offset log of the checkpoint %s cannot be read: %s", location, error)
         return None
 
@@ -137,8 +131,7 @@ def checkpoint_owner(location: str) -> str:
     """The id of the query that a checkpoint belongs to. Raises NoCheckpoint."""
     file = f"{location.rstrip('/')}/{METADATA}"
     try:
-        filesystem, path = resolve(file)
-        return str(json.loads(_text(filesystem, path))["id"])
+        return str(json.loads(_text(file))["id"])
     except (*_READ_ERRORS, KeyError, TypeError) as error:
         raise NoCheckpoint(f"{file} does not say which query it belongs to: {error}") from error
 
@@ -155,8 +148,7 @@ def _query_name(description: str) -> str | None:
 def _offsets(location: str, batch: int) -> tuple[str, ...]:
     """Of all sources. Those that read files have only a number there, and the files elsewhere in the checkpoint."""
     root = location.rstrip("/")
-    filesystem, path = resolve(f"{root}/{OFFSETS}/{batch}")
-    offsets = list(parse_offset_log(_text(filesystem, path)))
+    offsets = list(parse_offset_log(_text(f"{root}/{OFFSETS}/{batch}")))
     for index, offset in enumerate(offsets):
         # From version 2 of the log on there is the name of the source before the offset.
         name, _, named = offset.partition(":") if not offset.startswith("{") else (str(index), "", offset)
@@ -164,16 +156,16 @@ def _offsets(location: str, batch: int) -> tuple[str, ...]:
         if number is None:
             continue
         for ending in ("", ".compact"):
-            filesystem, path = resolve(f"{root}/{SOURCES}/{name}/{number}{ending}")
             try:
-                offsets[index] = f"{offset} {files_of(_text(filesystem, path), number)}"
+                noted = files_of(_text(f"{root}/{SOURCES}/{name}/{number}{ending}"), number)
+                offsets[index] = f"{offset} {noted}"
                 break
             except FileNotFoundError:
                 continue
     return tuple(offsets)
 
 
-def _text(filesystem: FileSystem, path: str) -> str:
+def _text(location: str) -> str:
+    filesystem, path = resolve(location)
     with filesystem.open_input_file(path) as file:
-        content: Any = file.read()
-    return bytes(content).decode()
+        return bytes(file.read()).decode()

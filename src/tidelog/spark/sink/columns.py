@@ -13,10 +13,17 @@ from tidelog.spark.sink.errors import InvalidColumns
 from tidelog.spark.sink.options import SinkOptions
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
-_PAYLOADS = ("string", "binary")
-_HEADERS = "array<struct<key:string,value:binary>>"
+# The types that each column may have, as Spark writes them.
+_TYPES = {
+    "value": ("string", "binary"),
+    "key": ("string", "binary"),
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "topic": ("string",),
+    "partition": ("int",),
+    "timestamp": ("timestamp",),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +55,9 @@ def sink_columns(schema: StructType, options: SinkOptions) -> SinkColumns:
         if name in found:
             problems.append(f"there are two columns named {column.name!r}")
         found[name] = index
-        problem = _type_problem(name, column.dataType)
-        if problem is not None:
-            problems.append(f"column {column.name!r} is {_written(column.dataType)}, and must be {problem}")
+        written = column.dataType.simpleString()
+        if written not in _TYPES[name]:
+            problems.append(f"column {column.name!r} is {written}, and must be {' or '.join(_TYPES[name])}")
     if "value" not in found:
         names = ", ".join(field.name for field in schema.fields) or "none"
         problems.append(
@@ -64,23 +71,3 @@ def sink_columns(schema: StructType, options: SinkOptions) -> SinkColumns:
     if problems:
         raise InvalidColumns("; ".join(problems))
     return SinkColumns(**found)
-
-
-def _type_problem(name: str, kind: DataType) -> str | None:
-    """What the type must be, if it is not."""
-    written = _written(kind)
-    match name:
-        case "value" | "key":
-            return None if written in _PAYLOADS else "string or binary"
-        case "topic":
-            return None if written == "string" else "string"
-        case "partition":
-            return None if written == "int" else "int"
-        case "timestamp":
-            return None if written == "timestamp" else "timestamp"
-        case _:
-            return None if written == _HEADERS else _HEADERS
-
-
-def _written(kind: DataType) -> str:
-    return kind.simpleString()

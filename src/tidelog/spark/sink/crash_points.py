@@ -1,4 +1,4 @@
-"""RecordCounts at which tests stop a running job for good: it halts there, and the test kills the processes.
+"""Points at which tests stop a running job for good: it halts there, and the test kills the processes.
 
 Halting instead of dying here lets the test kill the whole driver (Python and JVM) as a lost machine would. Nothing
 happens unless the environment asks for it: TIDELOG_CRASH_POINT is `name` or `name:batch`, TIDELOG_CRASH_FILE the file

@@ -7,20 +7,12 @@ The kinds are `batch.py` (exactly once, the default), `task.py` (exactly once, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tidelog.spark.sink.batch import BatchMode
-from tidelog.spark.sink.checkpoint import (
-    NoCheckpoint,
-    Overtaken,
-    PlannedBatch,
-    checkpoint_owner,
-    planned_batch,
-    planned_in,
-)
+from tidelog.spark.sink.checkpoint import NoCheckpoint, PlannedBatch, checkpoint_owner, planned_batch
 from tidelog.spark.sink.columns import SinkColumns
-from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFenced
-from tidelog.spark.sink.modes import SinkMode, run
+from tidelog.spark.sink.errors import InvalidSinkOptions
+from tidelog.spark.sink.event_loop import run
+from tidelog.spark.sink.modes import SinkMode
 from tidelog.spark.sink.options import Atomicity, DeliveryGuarantee, SinkOptions
 from tidelog.spark.sink.plan import SinkPlan
 from tidelog.spark.sink.prepared.decision import PreparedPlan
@@ -69,16 +61,3 @@ def _plan_prepared(options: SinkOptions, job: str | None, planned: PlannedBatch 
             f"which is in there ({error})"
         ) from error
     return run(plan_prepared(options, query_id, batch=None if planned is None else planned.batch))
-
-
-def planned_for(
-    plan: SinkPlan, query_id: str, batch: int, property_of: Callable[[str], str | None]
-) -> PlannedBatch | None:
-    """For a task: what its micro-batch reads, as it was when the driver planned it. None where nobody knows.
-
-    `property_of` gives the local properties of Spark's jobs: they say where the checkpoint is if no option does.
-    """
-    try:
-        return planned_in(plan.planned, query_id, batch, property_of)
-    except Overtaken as problem:
-        raise PublishFenced(str(problem)) from None

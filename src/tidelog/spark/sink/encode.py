@@ -21,12 +21,11 @@ from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.sink.encode_columns import (
     binary_column,
     headers_column,
-    int32_buffer,
     integers,
     milliseconds,
 )
 from tidelog.spark.sink.errors import InvalidColumns, MessageTooLarge, UnknownTopic
-from tidelog.spark.sink.modes import run
+from tidelog.spark.sink.event_loop import run
 from tidelog.spark.sink.plan import SinkPlan, Volume
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain
 from tidelog.spark.sink.topics import partition_count
@@ -156,7 +155,7 @@ class TaskEncoder:
                 raise UnknownTopic(
                     f"a row names partition {wrong} of topic {topic!r}, which has the partitions 0 to {count - 1}"
                 )
-        return int32_buffer(named)
+        return integers(named, np.int32).tobytes()
 
     def _partition_count(self, topic: str) -> int:
         count = self._partition_counts.get(topic)

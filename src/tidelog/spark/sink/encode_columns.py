@@ -15,14 +15,11 @@ from tidelog.spark.sink.errors import InvalidColumns
 _NULL = -1
 
 
-def as_binary(column: pa.Array) -> pa.Array:
-    """Text and bytes, with small or large offsets, as plain binary."""
-    return column if column.type == pa.binary() else column.cast(pa.binary())
-
-
 def binary_column(column: pa.Array) -> BinaryColumn:
-    # A copy of a slice, which large offsets make necessary, begins at its own first row.
-    column = as_binary(column)
+    """Of text and bytes, with small or large offsets."""
+    if column.type != pa.binary():
+        # A copy of a slice, which large offsets make necessary, begins at its own first row.
+        column = column.cast(pa.binary())
     validity, offsets, data = column.buffers()
     return BinaryColumn(
         None if column.null_count == 0 else validity,
@@ -54,11 +51,6 @@ def _given_offsets(offsets: pa.Buffer | None) -> pa.Buffer | bytes:
     return b"\x00" * 4 if offsets is None or offsets.size == 0 else offsets
 
 
-def int32_buffer(column: pa.Array) -> bytes:
-    """The numbers one after the other, -1 for null."""
-    return integers(column, np.int32).tobytes()
-
-
 def milliseconds(column: pa.Array, now_ms: int) -> bytes:
     """Times as int64, `now_ms` for null."""
     in_milliseconds = column.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
@@ -67,4 +59,5 @@ def milliseconds(column: pa.Array, now_ms: int) -> bytes:
 
 
 def integers(column: pa.Array, kind: Any = np.int64) -> npt.NDArray[Any]:
+    """The numbers, -1 for null."""
     return np.asarray(pc.fill_null(column, _NULL).to_numpy(zero_copy_only=False), dtype=kind)

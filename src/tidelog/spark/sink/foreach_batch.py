@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidelog.spark.sink.checkpoint import planned_in
 from tidelog.spark.sink.columns import sink_columns
-from tidelog.spark.sink.delivery import delivery_mode, plan_micro_batch, planned_for
+from tidelog.spark.sink.delivery import delivery_mode, plan_micro_batch
 from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFailed
-from tidelog.spark.sink.modes import SinkMode, TaskPlace
+from tidelog.spark.sink.modes import SinkMode
 from tidelog.spark.sink.options import DeliveryGuarantee, SinkOptions, sink_options
-from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.plan import SinkPlan, TaskPlace
 from tidelog.spark.sink.running_query import running_query
 from tidelog.spark.versions.messages import WriterCommitMessage
 
@@ -49,21 +50,21 @@ def exactly_once_batch(options: Mapping[str, str] | None = None, /, **named: str
     return ExactlyOnceBatch(chosen)
 
 
+@dataclass(frozen=True)
 class ExactlyOnceBatch:
     """What `foreachBatch` takes. Spark Connect pickles it and calls it in a process beside the server."""
 
-    def __init__(self, options: SinkOptions) -> None:
-        self._options = options
+    options: SinkOptions
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        query = running_query(rows.sparkSession, self._options.checkpoint_location)
-        options = replace(self._options, checkpoint_location=query.checkpoint)
+        query = running_query(rows.sparkSession, self.options.checkpoint_location)
+        options = replace(self.options, checkpoint_location=query.checkpoint)
         mode = delivery_mode(options)
         plan = plan_micro_batch(options, sink_columns(rows.schema, options))
         messages: list[WriterCommitMessage] = []
         try:
             # Where the checkpoint is, is known: no property of a job has to say it.
-            planned = planned_for(plan, query.query_id, batch, lambda _: None)
+            planned = planned_in(plan.planned, query.query_id, batch, lambda _: None)
             place = TaskPlace(query_id=query.query_id, batch=batch, task=0, attempt=0, run=query.run, planned=planned)
             messages = _run_tasks(rows, mode, plan, place)
             mode.commit(options, messages, batch)

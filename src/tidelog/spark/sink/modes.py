@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import uvloop
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.sink.batch_identity import BatchIdentity
-from tidelog.spark.sink.checkpoint import Overtaken, PlannedBatch, stop_if_overtaken
-from tidelog.spark.sink.errors import PublishFailed, PublishFenced
+from tidelog.spark.sink.crash_points import crash_point
+from tidelog.spark.sink.errors import PublishFailed
 from tidelog.spark.sink.options import SinkOptions
-from tidelog.spark.sink.plan import SinkPlan, Volume, WrittenRows
+from tidelog.spark.sink.plan import SinkPlan, TaskMessage, TaskPlace, WrittenRows
+from tidelog.spark.sink.reports import SinkReport, leave_report
 from tidelog.spark.versions.messages import WriterCommitMessage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-T = TypeVar("T")
-M = TypeVar("M", bound=WriterCommitMessage)
+M = TypeVar("M", bound=TaskMessage)
 
 Messages = Sequence[WriterCommitMessage | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPlace:
-    """Where a task runs: which micro-batch of which query, and which part of it.
-
-    `run` is the start of the query; `planned` is what its checkpoint said. A job of `df.write` has neither.
-    """
-
-    query_id: str
-    batch: int
-    task: int
-    attempt: int
-    run: str = ""
-    planned: PlannedBatch | None = None
-    is_job: bool = False
-
-    def written(self, digest: ContentDigest, volumes: Mapping[str, Volume]) -> WrittenRows:
-        return WrittenRows(
-            query_id=self.query_id,
-            batch=self.batch,
-            digest=digest,
-            planned=self.planned,
-            run=self.run,
-            is_job=self.is_job,
-            volumes=volumes,
-        )
 
 
 class SinkMode(ABC):
     """One kind of delivery. Holds no state: each call comes in another process."""
 
     @abstractmethod
-    def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> TaskMessage:
         """In a worker."""
 
     @abstractmethod
@@ -70,28 +39,42 @@ class SinkMode(ABC):
         """In the driver, after a task or a commit has failed. So it says nothing about what is in the topics."""
 
 
-def all_of(kind: type[M], messages: Messages) -> list[M]:
-    """The messages of all tasks, in the order of the tasks."""
+def encode_rows(
+    plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch], emit: Callable[[str, int, int, bytes], None]
+) -> WrittenRows:
+    """For a task: all rows as record batches, which are emitted as they are complete."""
+    # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
+    from tidelog.spark.sink.encode import TaskEncoder
+
+    encoder = TaskEncoder(plan, emit, task=place.task)
+    for some in rows:
+        encoder.add(some)
+        crash_point("in-write", place.batch)
+    encoder.finish()
+    return WrittenRows(place=place, digest=encoder.digest, volumes=encoder.volumes)
+
+
+def discard(topic: str, partition: int, count: int, content: bytes) -> None:
+    """Emits nothing: rows that are in the topics are only read again, to see whether they are the same."""
+
+
+def all_tasks(kind: type[M], messages: Messages, batch: int) -> list[M]:
+    """The messages of all tasks, in the order of the tasks. All of them have worked for the same query."""
     found = [message for message in messages if isinstance(message, kind)]
     if len(found) != len(messages) or not found:
         raise PublishFailed(f"only {len(found)} of {len(messages)} tasks have reported their result")
+    query_id = found[0].written.place.query_id
+    if {(task.written.place.query_id, task.written.place.batch) for task in found} != {(query_id, batch)}:
+        raise PublishFailed(f"tasks of other micro-batches than {batch} of query {query_id} are among the results")
     return found
 
 
-def check_places(written: Sequence[WrittenRows], batch: int) -> str:
-    """The query that all tasks have worked for."""
-    query_id = written[0].query_id
-    if {(one.query_id, one.batch) for one in written} != {(query_id, batch)}:
-        raise PublishFailed(f"tasks of other micro-batches than {batch} of query {query_id} are among the results")
-    return query_id
-
-
 def identity_of(written: Sequence[WrittenRows]) -> BatchIdentity:
-    """What the micro-batch of these tasks is, which `check_places` has looked at."""
-    first = written[0]
+    """What the micro-batch of these tasks is."""
+    first = written[0].place
     digest = ContentDigest.of_all(one.digest for one in written)
     # Tasks that look by themselves may see different things; then nothing is known.
-    planned = first.planned if all(one.planned == first.planned for one in written) else None
+    planned = first.planned if all(one.place.planned == first.planned for one in written) else None
     return BatchIdentity(
         batch=first.batch,
         rows=digest.rows,
@@ -102,14 +85,29 @@ def identity_of(written: Sequence[WrittenRows]) -> BatchIdentity:
     )
 
 
-def refuse_if_overtaken(written: Sequence[WrittenRows]) -> None:
-    """Raise PublishFenced if another driver goes on with this checkpoint; before that one is fenced."""
-    try:
-        stop_if_overtaken(written[0].planned)
-    except Overtaken as problem:
-        raise PublishFenced(str(problem)) from None
-
-
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(coroutine)
+def finish_batch(
+    batch: int,
+    tasks: Sequence[TaskMessage],
+    *,
+    skipped: bool = False,
+    transaction_ms: float | None = None,
+    commit_ms: float | None = None,
+) -> None:
+    """For the driver, once the micro-batch is in the topics: report it, from what its tasks say of themselves."""
+    topics: dict[str, int] = {}
+    size = 0
+    for task in tasks:
+        for topic, volume in task.written.volumes.items():
+            topics[topic] = topics.get(topic, 0) + volume.rows
+            size += volume.bytes
+    report = SinkReport(
+        batch=batch,
+        rows=sum(task.written.rows for task in tasks),
+        bytes=size,
+        topics=topics,
+        skipped=skipped,
+        transaction_ms=transaction_ms,
+        commit_ms=commit_ms,
+    )
+    leave_report(tasks[0].written.place.query_id, report)
+    crash_point("before-commit-log", batch)

@@ -21,26 +21,22 @@ NOTE_PARTITION = 0
 # With atomicity=prepared the division names the fence of the decision (`tidelog.spark.sink.prepared.decision`).
 PREPARED = "prepared "
 # Kafka refuses longer metadata unless offset.metadata.max.bytes is raised.
-_MAX_METADATA = 4096
+MAX_METADATA = 4096
 # What of the offsets is written down for people; JSON may need twelve characters for one.
 _MAX_UNTIL = 280
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """Micro-batch `batch` is in the topics: `rows` rows in `tasks` tasks, which have this content.
+class Note(BatchIdentity):
+    """This micro-batch is in the topics, with its rows in `tasks` tasks.
 
-    `content` is None in notes of earlier versions, which did not say what a micro-batch is. `division` is a digest
-    of the rows of each task (atomicity=task). `run` is the start of the query that has published it.
+    `division` is a digest of the rows of each task (atomicity=task).
     """
 
-    batch: int
-    tasks: int = 0
     rows: int = 0
     content: str | None = None
-    reads: Reads | None = None
+    tasks: int = 0
     division: str = ""
-    run: str = ""
 
     @property
     def atomicity(self) -> str:
@@ -58,7 +54,7 @@ class Note:
         if self.run:
             noted["run"] = self.run
         text = json.dumps(noted, separators=(",", ":"))
-        assert len(text) <= _MAX_METADATA
+        assert len(text) <= MAX_METADATA
         return text
 
 
@@ -71,6 +67,7 @@ def note_of(identity: BatchIdentity, *, tasks: int, division: str = "") -> Note:
         reads=identity.reads,
         division=division,
         run=identity.run,
+        is_job=identity.is_job,
     )
 
 
@@ -78,15 +75,12 @@ def read_note(offset: int, metadata: str) -> Note:
     """A note from what was committed. What cannot be read is not known, which is no reason to publish or to skip."""
     try:
         noted = json.loads(metadata)
-        tasks, rows = int(noted["tasks"]), int(noted["rows"])
         content = noted.get("content")
-        if content is None:
-            return Note(batch=offset, tasks=tasks, rows=rows)
         return Note(
             batch=offset,
-            tasks=tasks,
-            rows=rows,
-            content=str(content),
+            tasks=int(noted["tasks"]),
+            rows=int(noted["rows"]),
+            content=None if content is None else str(content),
             reads=_read_reads(noted),
             division=str(noted.get("division", "")),
             run=str(noted.get("run", "")),
@@ -273,7 +267,6 @@ def decide_tasks(
     *,
     any_committed: bool,
     group: str,
-    is_job: bool = False,
     publish_without_note: bool = False,
 ) -> Publish | Refuse:
     """What to do with a micro-batch whose tasks have a transaction each (atomicity=task).
@@ -283,16 +276,8 @@ def decide_tasks(
     `any_committed`: then only the same division of the same input into the same rows can be completed.
     """
     batch = current.batch
-    identity = BatchIdentity(
-        batch=batch,
-        rows=current.rows,
-        content=current.content or "",
-        reads=current.reads,
-        run=current.run,
-        is_job=is_job,
-    )
     if planned is None or planned.batch != batch:
-        decision = decide(identity, planned, group=group, publish_without_note=publish_without_note)
+        decision = decide(current, planned, group=group, publish_without_note=publish_without_note)
         if isinstance(decision, Publish) and any_committed:
             return Refuse(
                 problem=f"tasks of micro-batch {batch} are already in the topics, but group {group!r} does not know "
@@ -310,7 +295,7 @@ def decide_tasks(
             f"{planned.reads.until or planned.reads.end}, and now it goes up to {current.reads.until}: "
             f"{_OLD_CHECKPOINT}"
         )
-    if planned.content is None or (not is_job and (planned.reads is None or current.reads is None)):
+    if planned.content is None or (not current.is_job and (planned.reads is None or current.reads is None)):
         return Refuse(
             problem=f"tasks of micro-batch {batch} are already in the topics, but nobody can tell whether they are of "
             "this one: the offsets that it reads were not stored by an earlier version of tidelog, or could not be "

@@ -7,11 +7,13 @@ own so that nobody's retention, deletion or reset of offsets touches it by accid
 from __future__ import annotations
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.offsets.committed import fetch_committed
+from tidelog.client.offsets.committed import OffsetAndMetadata, fetch_committed
+from tidelog.client.producer.producer import Producer
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.sink.note import NOTE_PARTITION, Note, read_note
 from tidelog.spark.sink.options import SinkOptions
+from tidelog.spark.sink.topics import create_topic
 
 
 def note_partition(options: SinkOptions) -> TopicPartition:
@@ -26,6 +28,12 @@ async def fetch_note(cluster: Cluster, options: SinkOptions, group: str) -> Note
     return None if found is None else read_note(found.offset, found.metadata)
 
 
+async def send_note(producer: Producer, options: SinkOptions, note: Note, group: str) -> None:
+    """Into the open transaction."""
+    position = OffsetAndMetadata(offset=note.batch, metadata=note.metadata())
+    await producer.send_offsets({note_partition(options): position}, group)
+
+
 async def ensure_note_topic(cluster: Cluster, options: SinkOptions) -> None:
     """Create the topic if it is missing; two drivers may do so at once."""
     topic = options.note_topic
@@ -35,12 +43,4 @@ async def ensure_note_topic(cluster: Cluster, options: SinkOptions) -> None:
     code = metadata.topic_errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise ApiError(code, f"topic {topic!r}")
-    # Only here: loading it takes longer than a commit should, and nearly always the topic is there.
-    from tidelog.client.admin import Admin
-
-    async with Admin(config=options.connection()) as admin:
-        try:
-            await admin.create_topic(topic, partitions=1)
-        except ApiError as error:
-            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-                raise
+    await create_topic(options, topic, 1)

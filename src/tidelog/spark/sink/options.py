@@ -6,12 +6,13 @@ changed. What cannot work is refused by name; what is not known at all is taken 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from tidelog.client.config import producer_config
+from tidelog.client.config import ProducerConfig, producer_config
 from tidelog.client.options import CLIENT_OPTIONS, PRODUCER_OPTIONS
 from tidelog.config.definitions import InvalidConfig, unknown_name_problem
 from tidelog.records.compression import COMPRESSION_NAMES
@@ -29,6 +30,7 @@ DEFAULT_NOTE_TOPIC = "tidelog-spark-markers"
 _MOST_PARTITIONS = 2**31 - 1
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
+_Default = TypeVar("_Default", str, int, None)
 
 
 class DeliveryGuarantee(StrEnum):
@@ -78,6 +80,10 @@ class SinkOptions:
     create_topics: bool = True
     topic_partitions: int | None = None
 
+    def query_name(self, query_id: str) -> str:
+        """The transactional id of a query, which is also the group of its notes."""
+        return f"{self.transactional_id_prefix}-{query_id}"
+
     def without_transactions(self) -> dict[str, str]:
         return {name: value for name, value in self.client.items() if name != "transaction.timeout.ms"}
 
@@ -92,38 +98,32 @@ class _Given:
 
     values: dict[str, str]
     problems: list[str] = field(default_factory=list)
+    # What was taken out or could have been, as users write it.
+    names: list[str] = field(default_factory=lambda: ["compression", "kafka.bootstrap.servers"])
 
-    def text(self, name: str, default: str | None = None) -> str | None:
+    def text(self, name: str, default: _Default) -> str | _Default:
+        self.names.append(name)
         return self.values.pop(name.lower(), default)
 
     def boolean(self, name: str) -> bool:
-        given = self.values.pop(name.lower(), "false")
+        given = self.text(name, "false")
         if given.lower() not in ("true", "false"):
             self.problems.append(f"{name}={given} must be true or false")
         return given.lower() == "true"
 
-    def count(self, name: str, default: int) -> int:
-        given = self.values.pop(name.lower(), None)
+    def number(
+        self, name: str, default: _Default, what: str, *, least: int = 0, most: float = math.inf
+    ) -> int | _Default:
+        given = self.text(name, None)
         if given is None:
             return default
-        if not (given.isascii() and given.isdigit()):
-            self.problems.append(f"{name}={given} must be a number of bytes")
+        if not (given.isascii() and given.isdigit() and least <= int(given) <= most):
+            self.problems.append(f"{name}={given} must be a number of {what}")
             return default
         return int(given)
 
-    def partitions(self, name: str) -> int | None:
-        given = self.values.pop(name.lower(), None)
-        if given is None:
-            return None
-        if not (given.isascii() and given.isdigit() and 0 < int(given) <= _MOST_PARTITIONS):
-            self.problems.append(f"{name}={given} must be a number of partitions, at least 1")
-            return None
-        return int(given)
-
-    def choice(self, name: str, kind: type[_Choice], default: _Choice) -> _Choice:
-        given = self.values.pop(name.lower(), None)
-        if given is None:
-            return default
+    def choice(self, name: str, default: _Choice) -> _Choice:
+        given, kind = self.text(name, default), type(default)
         try:
             return kind(given.lower())
         except ValueError:
@@ -151,82 +151,59 @@ _NOT_OURS = frozenset({"path", "queryname", "outputmode"})
 
 _PRODUCER_ONLY = PRODUCER_OPTIONS.keys() - CLIENT_OPTIONS.keys()
 
-_OWN_NAMES = (
-    "atomicity",
-    "changedBatch",
-    "checkpointLocation",
-    "compression",
-    "delivery",
-    "includeTimestamp",
-    "inlineBytes",
-    "jobId",
-    "kafka.bootstrap.servers",
-    "markerTopic",
-    "missingMarker",
-    "stagingLocation",
-    "topic",
-    "topicPartitions",
-    "transactionalIdPrefix",
-)
-
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """All options, or InvalidSinkOptions with all problems at once."""
     given = _Given(values={name.lower(): value for name, value in options.items() if name.lower() not in _NOT_OURS})
     client = _client_options(given)
-    topic = given.text("topic")
-    delivery = given.choice("delivery", DeliveryGuarantee, DeliveryGuarantee.EXACTLY_ONCE)
-    atomicity = given.choice("atomicity", Atomicity, Atomicity.BATCH)
-    missing_note = given.choice("missingMarker", MissingNote, MissingNote.FAIL)
-    changed_batch = given.choice("changedBatch", ChangedBatch, ChangedBatch.FAIL)
-    prefix = given.text("transactionalIdPrefix", DEFAULT_PREFIX)
-    note_topic = given.text("markerTopic", DEFAULT_NOTE_TOPIC)
-    job_id = given.text("jobId")
-    inline_bytes = given.count("inlineBytes", DEFAULT_INLINE_BYTES)
-    staging_location = given.text("stagingLocation")
-    checkpoint_location = given.text("checkpointLocation")
-    include_timestamp = given.boolean("includeTimestamp")
-    topic_partitions = given.partitions("topicPartitions")
-    if delivery is DeliveryGuarantee.AT_LEAST_ONCE and atomicity is not Atomicity.BATCH:
-        given.problems.append(
-            f"atomicity={atomicity} is a kind of exactly once: leave out delivery=at_least_once, or atomicity"
-        )
-    if topic == "" or not prefix or not note_topic or job_id == "":
-        given.problems.append("topic, transactionalIdPrefix, markerTopic and jobId must not be empty")
-    if topic is not None and topic == note_topic:
-        given.problems.append(f"topic={topic} is the sink's own note topic")
-    given.problems.extend(unknown_name_problem("the sink", name, _OWN_NAMES) for name in given.values)
-    settings = None
-    try:
-        # Checked as it will be used; which id it is does not matter here.
-        settings = producer_config({**client, "transactional.id": DEFAULT_PREFIX})
-    except InvalidConfig as error:
-        given.problems.extend(f"{KAFKA_PREFIX}{problem}" for problem in error.problems)
-    if given.problems or settings is None:
-        raise InvalidSinkOptions("; ".join(given.problems))
-    assert prefix is not None
-    assert note_topic is not None
-    return SinkOptions(
+    settings, client_problems = _producer_settings(client)
+    chosen = SinkOptions(
         client=client,
         batch_bytes=min(max(settings.batch_size, 1), settings.max_request_size),
         max_record_bytes=settings.max_request_size,
         compression=settings.compression.name.lower(),
         compression_level=settings.compression_level,
         transaction_timeout_ms=settings.transaction_timeout_ms,
-        topic=topic,
-        delivery=delivery,
-        atomicity=atomicity,
-        missing_note=missing_note,
-        changed_batch=changed_batch,
-        transactional_id_prefix=prefix,
-        note_topic=note_topic,
-        job_id=job_id,
-        inline_bytes=inline_bytes,
-        staging_location=staging_location,
-        checkpoint_location=checkpoint_location,
-        include_timestamp=include_timestamp,
-        topic_partitions=topic_partitions,
+        topic=given.text("topic", None),
+        delivery=given.choice("delivery", DeliveryGuarantee.EXACTLY_ONCE),
+        atomicity=given.choice("atomicity", Atomicity.BATCH),
+        missing_note=given.choice("missingMarker", MissingNote.FAIL),
+        changed_batch=given.choice("changedBatch", ChangedBatch.FAIL),
+        transactional_id_prefix=given.text("transactionalIdPrefix", DEFAULT_PREFIX),
+        note_topic=given.text("markerTopic", DEFAULT_NOTE_TOPIC),
+        job_id=given.text("jobId", None),
+        inline_bytes=given.number("inlineBytes", DEFAULT_INLINE_BYTES, "bytes"),
+        staging_location=given.text("stagingLocation", None),
+        checkpoint_location=given.text("checkpointLocation", None),
+        include_timestamp=given.boolean("includeTimestamp"),
+        topic_partitions=given.number(
+            "topicPartitions", None, "partitions, at least 1", least=1, most=_MOST_PARTITIONS
+        ),
     )
+    if chosen.delivery is DeliveryGuarantee.AT_LEAST_ONCE and chosen.atomicity is not Atomicity.BATCH:
+        given.problems.append(
+            f"atomicity={chosen.atomicity} is a kind of exactly once: leave out delivery=at_least_once, or atomicity"
+        )
+    if "" in (chosen.topic, chosen.transactional_id_prefix, chosen.note_topic, chosen.job_id):
+        given.problems.append("topic, transactionalIdPrefix, markerTopic and jobId must not be empty")
+    if chosen.topic == chosen.note_topic:
+        given.problems.append(f"topic={chosen.topic} is the sink's own note topic")
+    given.problems.extend(unknown_name_problem("the sink", name, given.names) for name in given.values)
+    given.problems.extend(client_problems)
+    if given.problems:
+        raise InvalidSinkOptions("; ".join(given.problems))
+    return chosen
+
+
+def _producer_settings(client: Mapping[str, str]) -> tuple[ProducerConfig, list[str]]:
+    """As they will be used; where that cannot be, what is wrong with them, and some that let the rest be checked."""
+    try:
+        # Which id it is does not matter here.
+        return producer_config({**client, "transactional.id": DEFAULT_PREFIX}), []
+    except InvalidConfig as error:
+        return producer_config({"bootstrap.servers": "unused:9092"}), [
+            f"{KAFKA_PREFIX}{problem}" for problem in error.problems
+        ]
 
 
 def _client_options(given: _Given) -> dict[str, str]:
@@ -235,7 +212,7 @@ def _client_options(given: _Given) -> dict[str, str]:
     for name in sorted(client.keys() & _REFUSED.keys()):
         given.problems.append(f"{KAFKA_PREFIX}{name} cannot be set: {_REFUSED[name]}")
         del client[name]
-    compression = given.text("compression")
+    compression = given.values.pop("compression", None)
     if compression is not None:
         if compression.lower() not in COMPRESSION_NAMES:
             given.problems.append(f"compression={compression} is not one of {', '.join(COMPRESSION_NAMES)}")

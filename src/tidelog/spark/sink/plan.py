@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidelog.client.transactions.handover import OpenTransaction
@@ -39,24 +39,40 @@ class Volume(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenRows:
-    """What every task tells of its rows, so that the driver can tell what the micro-batch is.
+class TaskPlace:
+    """Where a task runs: which micro-batch of which query, and which part of it.
 
-    `run` is the start of the query that the task belongs to; a job of `df.write` has none, and nothing that is planned.
+    `run` is the start of the query; `planned` is what its checkpoint said. A job of `df.write` has neither.
     """
 
     query_id: str
     batch: int
-    digest: ContentDigest
-    planned: PlannedBatch | None = None
+    task: int
+    attempt: int
     run: str = ""
+    planned: PlannedBatch | None = None
     is_job: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRows:
+    """What every task tells of its rows, so that the driver can tell what the micro-batch is."""
+
+    place: TaskPlace
+    digest: ContentDigest
     # By topic.
-    volumes: Mapping[str, Volume] = field(default_factory=dict)
+    volumes: Mapping[str, Volume]
 
     @property
     def rows(self) -> int:
         return self.digest.rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMessage(WriterCommitMessage):
+    """What every task hands to the driver. With delivery=at_least_once it is all: the rows are stored already."""
+
+    written: WrittenRows
 
 
 class BatchEntry(NamedTuple):
@@ -70,28 +86,19 @@ class BatchEntry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskOutput(WriterCommitMessage):
+class TaskOutput(TaskMessage):
     """What a task has encoded, in the order in which it is to be published; nothing of it has left for a broker."""
 
-    written: WrittenRows
     entries: tuple[BatchEntry, ...]
     content: bytes | StagedFile
     folder: StagingFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSent(WriterCommitMessage):
-    """With delivery=at_least_once: the rows are stored already."""
-
-    written: WrittenRows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskTransaction(WriterCommitMessage):
+class TaskTransaction(TaskMessage):
     """With atomicity=task: the rows are in a transaction of the task's own, which the driver ends.
 
     It is None if the transaction was committed before: then this is the second run of the micro-batch.
     """
 
-    written: WrittenRows
     transaction: OpenTransaction | None

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.errors import TransactionError
-from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.producer.delivery import Delivery
 from tidelog.client.producer.producer import Producer
 from tidelog.records.batch import Buffer
 from tidelog.spark.sink.batch_identity import BatchIdentity
+from tidelog.spark.sink.checkpoint import stop_if_overtaken
 from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, SinkError, TransactionTimedOut
-from tidelog.spark.sink.modes import identity_of, refuse_if_overtaken
+from tidelog.spark.sink.modes import identity_of
 from tidelog.spark.sink.note import Note, Refuse, Skip, decide, note_of
-from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
+from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, send_note
 from tidelog.spark.sink.options import ChangedBatch, MissingNote, SinkOptions
 from tidelog.spark.sink.plan import TaskOutput
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
@@ -37,20 +37,6 @@ logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.2
-
-
-# Where tests let the driver die, in the order in which a micro-batch comes by; the last is in `sink_batch`.
-DRIVER_CRASH_POINTS = (
-    "before-init-producer-id",
-    "after-init-producer-id",
-    "after-offset-fetch",
-    "after-half-of-the-batches",
-    "before-note",
-    "after-note",
-    "before-end-txn",
-    "after-end-txn",
-    "before-commit-log",
-)
 
 
 @dataclass(slots=True)
@@ -77,10 +63,6 @@ class Publication:
     batch: int
     outputs: Sequence[TaskOutput]
 
-    @property
-    def rows(self) -> int:
-        return sum(output.written.rows for output in self.outputs)
-
     def identity(self) -> BatchIdentity:
         return identity_of([output.written for output in self.outputs])
 
@@ -89,17 +71,28 @@ class Publication:
 
     def refuse_if_overtaken(self) -> None:
         """Before anything else. Raises PublishFenced."""
-        refuse_if_overtaken([output.written for output in self.outputs])
+        stop_if_overtaken(self.outputs[0].written.place.planned)
 
     async def is_published(self, cluster: Cluster) -> bool:
         """Whether the rows are in the topics. Asked after earlier drivers were fenced."""
-        return await _is_published(self, cluster)
+        note = await fetch_note(cluster, self.options, self.name)
+        crash_point("after-offset-fetch", self.batch)
+        decision = decide(
+            self.identity(),
+            note,
+            group=self.name,
+            publish_without_note=self.options.missing_note is MissingNote.PUBLISH,
+            skip_changed=self.options.changed_batch is ChangedBatch.SKIP,
+        )
+        if isinstance(decision, Refuse):
+            # If another driver has gone on meanwhile, that is the reason, and not the age of the checkpoint.
+            self.refuse_if_overtaken()
+            raise CannotTellIfPublished(decision.problem)
+        return isinstance(decision, Skip)
 
     async def leave_note(self, producer: Producer, deliveries: Sequence[Delivery]) -> None:
         """Put into the open transaction what `is_published` looks for. `deliveries` are those of the batches."""
-        note = self.note()
-        position = OffsetAndMetadata(offset=note.batch, metadata=note.metadata())
-        await producer.send_offsets({note_partition(self.options): position}, self.name)
+        await send_note(producer, self.options, self.note(), self.name)
 
 
 async def publish(publication: Publication) -> BatchProgress:
@@ -112,7 +105,11 @@ async def publish(publication: Publication) -> BatchProgress:
         except SinkError:
             progress.take(BatchStep.STOP)
             raise
-        except _Repeatable as error:
+        except BROKER_ERRORS as error:
+            if not may_be_repeated(error):
+                progress.take(BatchStep.STOP)
+                raise explain(f"micro-batch {publication.batch}", publication.options, error) from error
+            # It is not known what has happened, or known that nothing has: begin at 1.
             progress.take(BatchStep.RETRY)
             logger.warning("micro-batch %d of %s: %s", publication.batch, publication.name, error)
             if attempt == _ATTEMPTS:
@@ -120,13 +117,9 @@ async def publish(publication: Publication) -> BatchProgress:
                 raise PublishFailed(
                     f"micro-batch {publication.batch} could not be published in {_ATTEMPTS} attempts; the "
                     f"last error: {error}. Start the query again: what is in the topics is not published a second time"
-                ) from error.__cause__
+                ) from error
         await asyncio.sleep(_FIRST_PAUSE_SECONDS * attempt)
     raise AssertionError("the last attempt returns or raises")
-
-
-class _Repeatable(Exception):
-    """It is not known what has happened, or known that nothing has: begin at 1."""
 
 
 async def _publish_once(publication: Publication, progress: BatchProgress) -> None:
@@ -145,35 +138,15 @@ async def _publish_once(publication: Publication, progress: BatchProgress) -> No
                 started = time.monotonic()
                 await _run_transaction(producer, publication, progress)
                 progress.transaction_ms = 1000 * (time.monotonic() - started)
-    except BROKER_ERRORS as error:
-        took_ms = (time.monotonic() - started) * 1000
-        if isinstance(error, TransactionError) and took_ms >= options.transaction_timeout_ms:
+    except TransactionError as error:
+        if (time.monotonic() - started) * 1000 >= options.transaction_timeout_ms:
             raise _timed_out(publication, f"; the last error: {error}") from error
-        if may_be_repeated(error):
-            raise _Repeatable(str(error)) from error
-        raise explain(f"micro-batch {publication.batch}", options, error) from error
+        raise
     if progress.state is BatchState.OTHERS_FENCED:
         progress.take(BatchStep.SKIP)
         return
     progress.take(BatchStep.COMMIT)
     crash_point("after-end-txn", publication.batch)
-
-
-async def _is_published(publication: Publication, cluster: Cluster) -> bool:
-    note = await fetch_note(cluster, publication.options, publication.name)
-    crash_point("after-offset-fetch", publication.batch)
-    decision = decide(
-        publication.identity(),
-        note,
-        group=publication.name,
-        publish_without_note=publication.options.missing_note is MissingNote.PUBLISH,
-        skip_changed=publication.options.changed_batch is ChangedBatch.SKIP,
-    )
-    if isinstance(decision, Refuse):
-        # If another driver has gone on meanwhile, that is the reason, and not the age of the checkpoint.
-        publication.refuse_if_overtaken()
-        raise CannotTellIfPublished(decision.problem)
-    return isinstance(decision, Skip)
 
 
 async def _run_transaction(producer: Producer, publication: Publication, progress: BatchProgress) -> None:
@@ -213,9 +186,10 @@ def _batches(outputs: Sequence[TaskOutput]) -> Iterator[tuple[str, int, Buffer]]
 
 
 def _timed_out(publication: Publication, last_problem: str = "") -> TransactionTimedOut:
+    rows = sum(output.written.rows for output in publication.outputs)
     size = sum(entry.size for output in publication.outputs for entry in output.entries)
     return TransactionTimedOut(
-        f"publishing micro-batch {publication.batch} ({publication.rows} rows, {size} bytes) takes longer than "
+        f"publishing micro-batch {publication.batch} ({rows} rows, {size} bytes) takes longer than "
         f"kafka.transaction.timeout.ms={publication.options.transaction_timeout_ms}, after which brokers abort a "
         "transaction. Raise it (brokers allow up to transaction.max.timeout.ms, 15 minutes by default), or make "
         f"micro-batches smaller, such as with maxOffsetsPerTrigger{last_problem}"

@@ -14,11 +14,9 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-from tidelog.spark.sink.plan import WrittenRows
 
 logger = logging.getLogger(__name__)
 
@@ -54,32 +52,6 @@ class SinkReport:
             "skipped": "true" if self.skipped else "false",
             **{f"rows.{topic}": str(rows) for topic, rows in sorted(self.topics.items())},
         }
-
-
-def report_of(
-    batch: int,
-    written: Sequence[WrittenRows],
-    *,
-    skipped: bool = False,
-    transaction_ms: float | None = None,
-    commit_ms: float | None = None,
-) -> SinkReport:
-    """From what the tasks of a micro-batch say of themselves."""
-    topics: dict[str, int] = {}
-    size = 0
-    for one in written:
-        for topic, volume in one.volumes.items():
-            topics[topic] = topics.get(topic, 0) + volume.rows
-            size += volume.bytes
-    return SinkReport(
-        batch=batch,
-        rows=sum(one.rows for one in written),
-        bytes=size,
-        topics=topics,
-        skipped=skipped,
-        transaction_ms=transaction_ms,
-        commit_ms=commit_ms,
-    )
 
 
 def leave_report(query_id: str, report: SinkReport) -> None:

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import uvloop
 
 from tidelog.client.producer.producer import Producer
-from tidelog.spark.sink.crash_points import crash_point
-from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace
+from tidelog.spark.sink.modes import Messages, SinkMode, encode_rows, finish_batch
 from tidelog.spark.sink.options import SinkOptions
-from tidelog.spark.sink.plan import SinkPlan, TaskSent
+from tidelog.spark.sink.plan import SinkPlan, TaskMessage, TaskPlace
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain
-from tidelog.spark.sink.reports import leave_report, report_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,29 +69,21 @@ class TaskProducer:
 class AtLeastOnceMode(SinkMode):
     """Rows are stored when their task ends. What is run again, is stored again."""
 
-    def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> TaskSent:
-        # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
-        from tidelog.spark.sink.encode import TaskEncoder
-
+    def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> TaskMessage:
         options = plan.options
         try:
             with TaskProducer(options.without_transactions()) as sender:
-                encoder = TaskEncoder(plan, sender.emit, task=place.task)
-                for some in rows:
-                    encoder.add(some)
-                    crash_point("in-write", place.batch)
-                encoder.finish()
+                written = encode_rows(plan, place, rows, sender.emit)
                 sender.call(sender.producer.flush())
         except BROKER_ERRORS as error:
             raise explain(f"task {place.task} of micro-batch {place.batch}", options, error) from error
-        return TaskSent(written=place.written(encoder.digest, encoder.volumes))
+        return TaskMessage(written=written)
 
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
         """Everything is stored."""
-        written = [message.written for message in messages if isinstance(message, TaskSent)]
-        if written:
-            leave_report(written[0].query_id, report_of(batch, written))
-        crash_point("before-commit-log", batch)
+        tasks = [message for message in messages if isinstance(message, TaskMessage)]
+        if tasks:
+            finish_batch(batch, tasks)
 
     def abort(self, options: SinkOptions, messages: Messages, plan: SinkPlan | None) -> None:
         """What is stored stays."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,16 +50,14 @@ class StagingFolder:
 
 def plan_folder(options: SinkOptions) -> StagingFolder:
     """Choose and make the folder; for the driver. Under the checkpoint, unless an option says where."""
-    name = uuid.uuid4().hex
-    if options.checkpoint_location is not None and options.staging_location is None:
-        folder = StagingFolder(
-            parent=f"{_trimmed(options.checkpoint_location)}/{_FOLDER_NAME}", name=name, exclusive=True
-        )
-    else:
-        # Without a checkpoint that we know of, the machine's own folder does for local[n]; tasks on other machines will
-        # say that they do not see it.
-        root = options.staging_location or tempfile.gettempdir()
-        folder = StagingFolder(parent=f"{_trimmed(root)}/{_FOLDER_NAME}", name=name, exclusive=False)
+    # Without a checkpoint that we know of, the machine's own folder does for local[n]; tasks on other machines will say
+    # that they do not see it.
+    root = options.staging_location or options.checkpoint_location or tempfile.gettempdir()
+    folder = StagingFolder(
+        parent=f"{root.rstrip('/') or '/'}/{_FOLDER_NAME}",
+        name=uuid.uuid4().hex,
+        exclusive=bool(options.checkpoint_location and not options.staging_location),
+    )
     try:
         filesystem, path = resolve(folder.path)
         filesystem.create_dir(path, recursive=True)
@@ -73,24 +71,24 @@ def plan_folder(options: SinkOptions) -> StagingFolder:
     return folder
 
 
+@dataclass(slots=True)
 class StagingWriter:
     """One task attempt's output: kept in memory as long as it is small, written to a file from then on."""
 
-    def __init__(self, folder: StagingFolder, name: str, inline_bytes: int) -> None:
-        self._folder = folder
-        self._name = name
-        self._inline_bytes = inline_bytes
-        self._pieces: list[bytes] = []
-        self._stream: Any = None
-        self.size = 0
-        self._checksum = 0
+    folder: StagingFolder
+    name: str
+    inline_bytes: int
+    size: int = 0
+    _pieces: list[bytes] = field(default_factory=list)
+    _stream: Any = None
+    _checksum: int = 0
 
     def append(self, piece: bytes) -> int:
         """Where the piece begins."""
         position = self.size
         self.size += len(piece)
         self._checksum = crc32c(piece, self._checksum)
-        if self._stream is None and self.size <= self._inline_bytes:
+        if self._stream is None and self.size <= self.inline_bytes:
             self._pieces.append(piece)
             return position
         if self._stream is None:
@@ -106,7 +104,7 @@ class StagingWriter:
         if self._stream is None:
             return b"".join(self._pieces)
         self._stream.close()
-        return StagedFile(path=f"{self._folder.path}/{self._name}", size=self.size, checksum=self._checksum)
+        return StagedFile(path=f"{self.folder.path}/{self.name}", size=self.size, checksum=self._checksum)
 
     def discard(self) -> None:
         """After a failure. The file goes with its folder."""
@@ -114,12 +112,12 @@ class StagingWriter:
             self._stream.close()
 
     def _open(self) -> Any:
-        filesystem, path = resolve(f"{self._folder.path}/{self._name}")
+        filesystem, path = resolve(f"{self.folder.path}/{self.name}")
         try:
             return filesystem.open_output_stream(path)
         except FileNotFoundError as error:
             raise StagingFailed(
-                f"the folder {self._folder.path}, which the driver has created for this micro-batch, is not visible to "
+                f"the folder {self.folder.path}, which the driver has created for this micro-batch, is not visible to "
                 "its tasks: either the micro-batch is over, or tasks run on machines that do not share this location "
                 "with the driver. For the latter, set the option stagingLocation to a location that all of them share, "
                 "such as s3://bucket/folder or a network drive"
@@ -146,8 +144,13 @@ def read_staged(staged: StagedFile) -> memoryview:
     return view
 
 
-def remove_folder(folder: StagingFolder) -> None:
-    _remove(folder.path)
+def remove_folder(path: str) -> None:
+    """A zombie may be writing into it at this moment; whoever comes next removes what is left."""
+    filesystem, resolved = resolve(path)
+    try:
+        filesystem.delete_dir(resolved)
+    except OSError:
+        return
 
 
 def remove_others(folder: StagingFolder, query_id: str) -> None:
@@ -163,16 +166,7 @@ def remove_others(folder: StagingFolder, query_id: str) -> None:
             files = filesystem.get_file_info(fs.FileSelector(entry.path, allow_not_found=True))
             if not any(file.base_name.startswith(f"{query_id}.") for file in files):
                 continue
-        _remove(f"{folder.parent}/{entry.base_name}")
-
-
-def _remove(path: str) -> None:
-    """A zombie may be writing into it at this moment; whoever comes next removes what is left."""
-    filesystem, resolved = resolve(path)
-    try:
-        filesystem.delete_dir(resolved)
-    except OSError:
-        return
+        remove_folder(f"{folder.parent}/{entry.base_name}")
 
 
 def resolve(location: str) -> tuple[Any, str]:
@@ -190,7 +184,3 @@ def resolve(location: str) -> tuple[Any, str]:
     while local.startswith("//"):
         local = local[1:]
     return fs.LocalFileSystem(), str(Path(local).absolute())
-
-
-def _trimmed(location: str) -> str:
-    return location.rstrip("/") or "/"

@@ -17,32 +17,32 @@ import hashlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
 from tidelog.client.errors import FencedError
-from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.producer.producer import Producer
 from tidelog.client.transactions.handover import OpenTransaction, end_transaction
+from tidelog.spark.sink.checkpoint import stop_if_overtaken
 from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PlanChanged, PublishFailed
+from tidelog.spark.sink.event_loop import do_each, run
 from tidelog.spark.sink.modes import (
     Messages,
     SinkMode,
-    TaskPlace,
-    all_of,
-    check_places,
+    all_tasks,
+    discard,
+    encode_rows,
+    finish_batch,
     identity_of,
-    refuse_if_overtaken,
-    run,
 )
 from tidelog.spark.sink.note import Refuse, decide_tasks, note_of
-from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
+from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, send_note
 from tidelog.spark.sink.options import MissingNote, SinkOptions
-from tidelog.spark.sink.plan import SinkPlan, TaskTransaction
+from tidelog.spark.sink.plan import SinkPlan, TaskPlace, TaskTransaction
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain
-from tidelog.spark.sink.reports import leave_report, report_of
 from tidelog.spark.sink.sending import TaskProducer
 
 if TYPE_CHECKING:
@@ -52,14 +52,13 @@ logger = logging.getLogger(__name__)
 
 _SPECULATION = "spark.speculation"
 _ABORT_SECONDS = 10.0
-_COMMITS_AT_ONCE = 16
 
 
 class TaskMode(SinkMode):
     def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> TaskTransaction:
         _refuse_speculation()
         options = plan.options
-        name = _task_name(_query_name(options, place.query_id), place.task)
+        name = _task_name(options.query_name(place.query_id), place.task)
         try:
             with TaskProducer({**options.client, "transactional.id": name}) as sender:
                 sender.call(ensure_note_topic(sender.producer.cluster, options))
@@ -70,64 +69,34 @@ class TaskMode(SinkMode):
                         f"micro-batch {place.batch} is to be published, but task {place.task} of {note.batch} is "
                         "already in the topics: the checkpoint is older than what was written"
                     )
-                committed = note is not None and note.batch == place.batch
-                return _write(plan, place, rows, sender, name, committed=committed)
+                if note is not None and note.batch == place.batch:
+                    return TaskTransaction(written=encode_rows(plan, place, rows, discard), transaction=None)
+                sender.call(sender.producer.begin_transaction())
+                written = encode_rows(plan, place, rows, sender.emit)
+                sender.call(send_note(sender.producer, options, note_of(identity_of([written]), tasks=1), name))
+                transaction = sender.call(sender.producer.hand_over_transaction())
+                return TaskTransaction(written=written, transaction=transaction)
         except BROKER_ERRORS as error:
             raise explain(f"task {place.task} of micro-batch {place.batch}", options, error) from error
 
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
-        tasks = all_of(TaskTransaction, messages)
-        query_id = check_places([task.written for task in tasks], batch)
-        refuse_if_overtaken([task.written for task in tasks])
+        tasks = all_tasks(TaskTransaction, messages, batch)
+        place = tasks[0].written.place
+        stop_if_overtaken(place.planned)
         started = time.monotonic()
         try:
-            run(_commit(options, _query_name(options, query_id), batch, tasks))
+            run(_commit(options, options.query_name(place.query_id), batch, tasks))
         except BROKER_ERRORS as error:
             raise _explained(options, batch, error) from error
         took_ms = 1000 * (time.monotonic() - started)
         skipped = all(task.transaction is None for task in tasks)
-        written = [task.written for task in tasks]
-        leave_report(query_id, report_of(batch, written, skipped=skipped, commit_ms=took_ms))
-        crash_point("before-commit-log", batch)
+        finish_batch(batch, tasks, skipped=skipped, commit_ms=took_ms)
 
     def abort(self, options: SinkOptions, messages: Messages, plan: SinkPlan | None) -> None:
         """Let readers go on. Transactions that are committed by now refuse, since they are not open any more."""
         open_ones = [task.transaction for task in messages if isinstance(task, TaskTransaction) and task.transaction]
         if open_ones:
             run(_abort_all(options, open_ones))
-
-
-def _write(
-    plan: SinkPlan,
-    place: TaskPlace,
-    rows: Iterator[pa.RecordBatch],
-    sender: TaskProducer,
-    name: str,
-    *,
-    committed: bool,
-) -> TaskTransaction:
-    """Rows that are in the topics are only read again, to see whether they are the same."""
-    # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
-    from tidelog.spark.sink.encode import TaskEncoder
-
-    def discard(topic: str, partition: int, count: int, content: bytes) -> None:
-        return
-
-    encoder = TaskEncoder(plan, discard if committed else sender.emit, task=place.task)
-    if not committed:
-        sender.call(sender.producer.begin_transaction())
-    for some in rows:
-        encoder.add(some)
-        crash_point("in-write", place.batch)
-    encoder.finish()
-    written = place.written(encoder.digest, encoder.volumes)
-    transaction = None
-    if not committed:
-        note = note_of(identity_of([written]), tasks=1)
-        position = OffsetAndMetadata(offset=note.batch, metadata=note.metadata())
-        sender.call(sender.producer.send_offsets({note_partition(plan.options): position}, name))
-        transaction = sender.call(sender.producer.hand_over_transaction())
-    return TaskTransaction(written=written, transaction=transaction)
 
 
 async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[TaskTransaction]) -> None:
@@ -153,35 +122,24 @@ async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[T
             current,
             any_committed=committed,
             group=name,
-            is_job=tasks[0].written.is_job,
             publish_without_note=options.missing_note is MissingNote.PUBLISH,
         )
         if isinstance(decision, Refuse):
             raise (PlanChanged if committed else CannotTellIfPublished)(decision.problem)
         if planned != current:
             async with producer.transaction():
-                position = OffsetAndMetadata(offset=batch, metadata=current.metadata())
-                await producer.send_offsets({note_partition(options): position}, name)
+                await send_note(producer, options, current, name)
     crash_point("before-end-txn", batch)
-    open_ones = [task.transaction for task in tasks if task.transaction is not None]
-    half = (len(open_ones) + 1) // 2
-    await _commit_all(options, open_ones[:half])
-    crash_point("after-half-of-the-tasks", batch)
-    await _commit_all(options, open_ones[half:])
-    crash_point("after-end-txn", batch)
-
-
-async def _commit_all(options: SinkOptions, open_ones: Sequence[OpenTransaction]) -> None:
-    """Some at a time. The first refusal is raised after all of them have an answer."""
-    turns = asyncio.Semaphore(_COMMITS_AT_ONCE)
 
     async def commit(transaction: OpenTransaction) -> None:
-        async with turns:
-            await end_transaction(options.client, transaction, commit=True)
+        await end_transaction(options.client, transaction, commit=True)
 
-    for outcome in await asyncio.gather(*map(commit, open_ones), return_exceptions=True):
-        if outcome is not None:
-            raise outcome
+    open_ones = [task.transaction for task in tasks if task.transaction is not None]
+    half = (len(open_ones) + 1) // 2
+    await do_each(open_ones[:half], commit)
+    crash_point("after-half-of-the-tasks", batch)
+    await do_each(open_ones[half:], commit)
+    crash_point("after-end-txn", batch)
 
 
 async def _fence(options: SinkOptions, name: str, batch: int) -> bool:
@@ -196,10 +154,8 @@ async def _abort_all(options: SinkOptions, open_ones: Sequence[OpenTransaction])
     try:
         async with asyncio.timeout(_ABORT_SECONDS):
             for transaction in open_ones:
-                try:
+                with suppress(FencedError):
                     await end_transaction(options.client, transaction, commit=False)
-                except FencedError:
-                    continue
     except (*BROKER_ERRORS, TimeoutError) as error:
         logger.warning("open transactions are left to their timeout: %s", error)
 
@@ -219,10 +175,6 @@ def _refuse_speculation() -> None:
     context = TaskContext.get()
     if context is not None and (context.getLocalProperty(_SPECULATION) or "false").lower() == "true":
         raise InvalidSinkOptions("atomicity=task does not work with spark.speculation=true; use atomicity=batch")
-
-
-def _query_name(options: SinkOptions, query_id: str) -> str:
-    return f"{options.transactional_id_prefix}-{query_id}"
 
 
 def _task_name(query_name: str, task: int) -> str:

@@ -45,6 +45,19 @@ async def partition_count(options: SinkOptions, topic: str) -> int:
         return await _find_or_create(cluster, options, topic)
 
 
+async def create_topic(options: SinkOptions, topic: str, partitions: int) -> None:
+    """If nobody else was quicker. Raises ApiError."""
+    # Only here and below: loading it takes longer than a commit should, and nearly always the topic is there.
+    from tidelog.client.admin import Admin
+
+    async with Admin(config=options.connection()) as admin:
+        try:
+            await admin.create_topic(topic, partitions=partitions)
+        except ApiError as error:
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
+
+
 async def _find_or_create(cluster: Cluster, options: SinkOptions, topic: str) -> int:
     """The number of its partitions. Raises SinkError if it is not there and cannot be created."""
     code = ErrorCode.NONE
@@ -62,7 +75,13 @@ async def _find_or_create(cluster: Cluster, options: SinkOptions, topic: str) ->
         if code not in _NOT_YET:
             raise SinkError(f"topic {topic!r} cannot be written to: {code.name}")
         if first and options.create_topics and options.topic_partitions is not None:
-            await _create(options, topic, options.topic_partitions)
+            try:
+                await create_topic(options, topic, options.topic_partitions)
+            except ApiError as error:
+                raise UnknownTopic(
+                    f"topic {topic!r} does not exist, and cannot be created with topicPartitions="
+                    f"{options.topic_partitions}: {error}"
+                ) from error
         elif first and asks_broker:
             allowed = await _creates_topics(options, metadata)
         if allowed is False or cluster.clock.monotonic_ms() > deadline:
@@ -90,20 +109,6 @@ def _missing(topic: str, options: SinkOptions, allowed: bool | None) -> str:
 
 async def _describe(cluster: Cluster, topics: tuple[str, ...] | None, *, auto_create: bool = False) -> ClusterMetadata:
     return await cluster.retry("describing topics", lambda: cluster.fetch_metadata(topics, auto_create=auto_create))
-
-
-async def _create(options: SinkOptions, topic: str, partitions: int) -> None:
-    # Only here and below: loading it takes a moment, and nearly always the topic is there.
-    from tidelog.client.admin import Admin
-
-    async with Admin(config=options.connection()) as admin:
-        try:
-            await admin.create_topic(topic, partitions=partitions)
-        except ApiError as error:
-            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-                raise UnknownTopic(
-                    f"topic {topic!r} does not exist, and cannot be created with topicPartitions={partitions}: {error}"
-                ) from error
 
 
 async def _creates_topics(options: SinkOptions, metadata: ClusterMetadata) -> bool | None:

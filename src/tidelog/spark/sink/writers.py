@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
+from tidelog.spark.sink.checkpoint import planned_in
 from tidelog.spark.sink.columns import SinkColumns, sink_columns
-from tidelog.spark.sink.delivery import delivery_mode, plan_micro_batch, planned_for
+from tidelog.spark.sink.delivery import delivery_mode, plan_micro_batch
 from tidelog.spark.sink.errors import InvalidSinkOptions, PublishFailed
-from tidelog.spark.sink.modes import TaskPlace
 from tidelog.spark.sink.options import Atomicity, SinkOptions, sink_options
-from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.plan import SinkPlan, TaskPlace
 from tidelog.spark.sink.running_query import BATCH_ID, QUERY_ID, RUN_ID
 from tidelog.spark.versions.data_sources import (
     DataSourceArrowWriter,
@@ -97,7 +97,7 @@ class MicroBatchWriter(_SinkWriter, DataSourceStreamArrowWriter):
             task=context.partitionId(),
             attempt=context.taskAttemptId(),
             run=context.getLocalProperty(RUN_ID) or "",
-            planned=planned_for(plan, query_id, number, context.getLocalProperty),
+            planned=planned_in(plan.planned, query_id, number, context.getLocalProperty),
         )
         return self._mode.run_task(plan, place, iterator)
 

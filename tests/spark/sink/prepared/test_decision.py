@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tidelog.spark.sink.note import MAX_METADATA
 from tidelog.spark.sink.prepared.decision import (
-    MAX_METADATA,
     MAX_PARTS,
     Begun,
     CommitDecision,

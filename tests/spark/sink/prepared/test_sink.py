@@ -13,18 +13,21 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from support.filled_topics import FilledTopics
 from support.prepared_query import PreparedQuery
+from support.sink_crash_points import PREPARED_DRIVER_CRASH_POINTS, PREPARED_TASK_CRASH_POINTS
 
 import tidelog
 from tidelog.client.admin import Admin
+from tidelog.spark.sink import modes
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.checkpoint import planned_batch
 from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.delivery import plan_micro_batch
 from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed, PublishFenced, SinkError
-from tidelog.spark.sink.modes import SinkMode, run
+from tidelog.spark.sink.event_loop import run
+from tidelog.spark.sink.modes import SinkMode
 from tidelog.spark.sink.plan import SinkPlan
 from tidelog.spark.sink.prepared import decision, recovery, sink
-from tidelog.spark.sink.prepared.sink import DRIVER_CRASH_POINTS, TaskPrepared, plan_prepared
+from tidelog.spark.sink.prepared.sink import TaskPrepared, plan_prepared
 from tidelog.spark.sink.staging import plan_folder
 from tidelog.spark.sink.task import TaskMode
 from tidelog.spark.sink.topics import partition_counts
@@ -32,7 +35,7 @@ from tidelog.testing.broker_thread import BrokerThread
 
 T = TypeVar("T")
 Visible = Callable[[], list[str]]
-DECIDED_FROM = DRIVER_CRASH_POINTS.index("after-decision")
+DECIDED_FROM = PREPARED_DRIVER_CRASH_POINTS.index("after-decision")
 
 
 class Died(BaseException):
@@ -84,7 +87,8 @@ def die_at(monkeypatch: pytest.MonkeyPatch, point: str) -> None:
         if name == point:
             raise Died
 
-    monkeypatch.setattr(sink, "crash_point", crash_point)
+    for module in (modes, sink):
+        monkeypatch.setattr(module, "crash_point", crash_point)
 
 
 def in_a_thread(do: Callable[[], T]) -> T:
@@ -145,7 +149,7 @@ def test_a_decision_of_many_tasks_has_several_parts(
 # Deaths
 
 
-@pytest.mark.parametrize("point", DRIVER_CRASH_POINTS)
+@pytest.mark.parametrize("point", PREPARED_DRIVER_CRASH_POINTS)
 def test_wherever_the_driver_dies_each_row_is_visible_once(
     query: Queries, visible: Visible, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
@@ -154,7 +158,7 @@ def test_wherever_the_driver_dies_each_row_is_visible_once(
     with pytest.raises(Died):
         query().run(1, rows(1)[:5], rows(1)[5:])
     monkeypatch.undo()
-    is_decided = DRIVER_CRASH_POINTS.index(point) >= DECIDED_FROM
+    is_decided = PREPARED_DRIVER_CRASH_POINTS.index(point) >= DECIDED_FROM
     successor = query()
     # Divided into other tasks than before.
     plan = successor.plan(1)
@@ -167,7 +171,7 @@ def test_wherever_the_driver_dies_each_row_is_visible_once(
     assert visible() == rows(0) + rows(1) + rows(2)
 
 
-@pytest.mark.parametrize("point", sink.TASK_CRASH_POINTS)
+@pytest.mark.parametrize("point", PREPARED_TASK_CRASH_POINTS)
 def test_wherever_a_task_dies_its_next_attempt_counts(
     query: Queries, visible: Visible, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:

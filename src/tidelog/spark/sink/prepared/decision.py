@@ -16,9 +16,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# Kafka refuses longer metadata of an offset unless offset.metadata.max.bytes is raised.
-MAX_METADATA = 4096
-# Room for what is around the list in it.
+from tidelog.spark.sink.note import MAX_METADATA
+
+# Room for what is around the list in the metadata of an offset.
 _LIST_BYTES = 3900
 # Each part is the offset of one more group. An entry takes about 20 bytes: this is for some 20,000 tasks.
 MAX_PARTS = 100

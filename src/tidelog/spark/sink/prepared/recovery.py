@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 
 from tidelog.client.admin import Admin, TransactionDescription
 from tidelog.client.cluster.cluster import Cluster
@@ -21,6 +21,7 @@ from tidelog.client.transactions.handover import OpenTransaction, TransactionHan
 from tidelog.model.errors import ApiError
 from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed
+from tidelog.spark.sink.event_loop import do_each
 from tidelog.spark.sink.note import PREPARED, Note
 from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
 from tidelog.spark.sink.options import MissingNote, SinkOptions
@@ -43,7 +44,6 @@ from tidelog.spark.sink.prepared.decision import (
 logger = logging.getLogger(__name__)
 
 _ONGOING = "Ongoing"
-_AT_ONCE = 16
 # Somebody else may take over a transaction between our taking it over and our ending it.
 _TRIES = 5
 
@@ -62,11 +62,11 @@ async def recover_query(
         Admin(config=options.connection()) as admin,
     ):
         await ensure_note_topic(cluster, options)
-        seen_before = await _open_transactions(admin, query)
+        seen_before = await open_transactions(admin, query)
         fence = await _take_fence(handover, query, myself)
         note = await fetch_note(cluster, options, query)
         decision = await _read_decision(cluster, options, query, note)
-        open_now = await _open_transactions(admin, query)
+        open_now = await open_transactions(admin, query)
         found = plan_recovery(seen_before=seen_before, decision=decision, open_now=open_now)
         if found.abort and note is None:
             _refuse_without_note(options, query, batch, len(found.abort))
@@ -80,12 +80,6 @@ async def recover_query(
                 len(found.abort),
             )
     return PreparedPlan(query=query, fence=fence, decided=None if note is None else note.batch)
-
-
-async def open_transactions(options: SinkOptions, query: str, *, besides: Collection[Slot]) -> frozenset[Begun]:
-    """What is open of the query's tasks, except under these ids."""
-    async with Admin(config=options.connection()) as admin:
-        return await _open_transactions(admin, query, besides)
 
 
 async def commit_all(
@@ -111,14 +105,11 @@ async def commit_all(
                 pass
         await _end(handover, query, one, commit=True)
 
-    await _each(transactions, commit)
+    await do_each(sorted(transactions), commit)
 
 
 async def abort_all(handover: TransactionHandover, query: str, transactions: Collection[Begun]) -> None:
-    async def abort(one: Begun) -> None:
-        await _end(handover, query, one, commit=False)
-
-    await _each(transactions, abort)
+    await do_each(sorted(transactions), lambda one: _end(handover, query, one, commit=False))
 
 
 async def _end(handover: TransactionHandover, query: str, one: Begun, *, commit: bool) -> None:
@@ -139,20 +130,8 @@ async def _end(handover: TransactionHandover, query: str, one: Begun, *, commit:
     )
 
 
-async def _each(transactions: Collection[Begun], do: Callable[[Begun], Awaitable[None]]) -> None:
-    """Some at a time. The first failure is raised after all of them have been tried."""
-    turns = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(transaction: Begun) -> None:
-        async with turns:
-            await do(transaction)
-
-    for outcome in await asyncio.gather(*map(one, sorted(transactions)), return_exceptions=True):
-        if outcome is not None:
-            raise outcome
-
-
-async def _open_transactions(admin: Admin, query: str, besides: Collection[Slot] = ()) -> frozenset[Begun]:
+async def open_transactions(admin: Admin, query: str, besides: Collection[Slot] = ()) -> frozenset[Begun]:
+    """What is open of the query's tasks, except under these ids."""
     listed = await admin.list_transactions(states=(_ONGOING,), pattern=slots_pattern(query))
     slots = {one.transactional_id: slot_of_name(query, one.transactional_id) for one in listed}
     wanted = {name: slot for name, slot in slots.items() if slot is not None and slot not in besides}
@@ -174,16 +153,14 @@ async def _take_fence(handover: TransactionHandover, query: str, myself: Fence |
         return Fence(*await handover.renew_fence(query, ProducerIdAndEpoch(*myself)))
     try:
         return Fence(*await handover.take_fence(query))
-    except FencedError:
-        raise
     except FatalError as error:
-        if isinstance(error.cause, (ApiError, UnsupportedByBroker)):
-            raise InvalidSinkOptions(
-                "atomicity=prepared needs brokers with prepared transactions (KIP-939) that allow them with "
-                f"transaction.two.phase.commit.enable=true, as tidelog's brokers do: {error}. "
-                "Use atomicity=batch, or enable them"
-            ) from error
-        raise
+        if isinstance(error, FencedError) or not isinstance(error.cause, (ApiError, UnsupportedByBroker)):
+            raise
+        raise InvalidSinkOptions(
+            "atomicity=prepared needs brokers with prepared transactions (KIP-939) that allow them with "
+            f"transaction.two.phase.commit.enable=true, as tidelog's brokers do: {error}. "
+            "Use atomicity=batch, or enable them"
+        ) from error
 
 
 async def _read_decision(

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark import TaskContext
 
+from tidelog.client.admin import Admin
 from tidelog.client.errors import FencedError
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.client.producer.producer import Producer
@@ -31,11 +32,20 @@ from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import Kept, OpenTransaction, TransactionHandover
 from tidelog.spark.sink.crash_points import crash_point
 from tidelog.spark.sink.errors import CannotTellIfPublished, PublishFailed, PublishFenced, SinkError
-from tidelog.spark.sink.modes import Messages, SinkMode, TaskPlace, all_of, check_places, identity_of, run
+from tidelog.spark.sink.event_loop import run
+from tidelog.spark.sink.modes import (
+    Messages,
+    SinkMode,
+    all_tasks,
+    discard,
+    encode_rows,
+    finish_batch,
+    identity_of,
+)
 from tidelog.spark.sink.note import PREPARED, Refuse, Skip, decide, note_of
-from tidelog.spark.sink.note_store import fetch_note, note_partition
+from tidelog.spark.sink.note_store import fetch_note, note_partition, send_note
 from tidelog.spark.sink.options import ChangedBatch, MissingNote, SinkOptions
-from tidelog.spark.sink.plan import SinkPlan, WrittenRows
+from tidelog.spark.sink.plan import SinkPlan, TaskMessage, TaskPlace
 from tidelog.spark.sink.prepared.decision import (
     MAX_SLOTS,
     Begun,
@@ -49,9 +59,7 @@ from tidelog.spark.sink.prepared.decision import (
 )
 from tidelog.spark.sink.prepared.recovery import abort_all, commit_all, open_transactions, recover_query
 from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
-from tidelog.spark.sink.reports import leave_report, report_of
 from tidelog.spark.sink.sending import TaskProducer
-from tidelog.spark.versions.messages import WriterCommitMessage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,26 +70,14 @@ _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.2
 _ABORT_SECONDS = 10.0
 
-# Where tests let the driver or a task die, in the order in which a micro-batch passes them.
-TASK_CRASH_POINTS = ("in-write", "before-prepare", "after-prepare")
-DRIVER_CRASH_POINTS = (
-    "before-decision",
-    "in-decision",
-    "after-decision",
-    "after-half-of-the-tasks",
-    "after-all-tasks",
-    "before-commit-log",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPrepared(WriterCommitMessage):
+class TaskPrepared(TaskMessage):
     """The rows are in a prepared transaction: `begun` says which, `holder` who can end it.
 
     Both are None if the task had no rows, or if the micro-batch was decided before (`verified_only`).
     """
 
-    written: WrittenRows
     fence: Fence
     begun: Begun | None = None
     holder: OpenTransaction | None = None
@@ -99,23 +95,15 @@ class PreparedMode(SinkMode):
                 f"micro-batch {place.batch} is to be published, but {prepared.decided} is already "
                 "decided: the checkpoint is older than what was written"
             )
-        # Only tasks need numpy and pyarrow, which take longer to load than a commit should.
-        from tidelog.spark.sink.encode import TaskEncoder
-
         verifies_only = prepared.decided == place.batch
         transaction = _TaskTransaction(plan.options, prepared.query, place)
-        encoder = TaskEncoder(plan, _discard if verifies_only else transaction.emit, task=place.task)
         try:
             with transaction:
-                for some in rows:
-                    encoder.add(some)
-                    crash_point("in-write", place.batch)
-                encoder.finish()
+                written = encode_rows(plan, place, rows, discard if verifies_only else transaction.emit)
                 begun, holder = transaction.prepare()
         except BROKER_ERRORS as error:
             raise explain(f"task {place.task} of micro-batch {place.batch}", plan.options, error) from error
         crash_point("after-prepare", place.batch)
-        written = place.written(encoder.digest, encoder.volumes)
         return TaskPrepared(
             written=written, fence=prepared.fence, begun=begun, holder=holder, verified_only=verifies_only
         )
@@ -123,13 +111,12 @@ class PreparedMode(SinkMode):
     # In the driver
 
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
-        tasks = all_of(TaskPrepared, messages)
-        query_id = check_places([task.written for task in tasks], batch)
+        tasks = all_tasks(TaskPrepared, messages, batch)
         if len({task.fence for task in tasks}) != 1:
             raise PublishFailed(f"tasks of several plans of micro-batch {batch} are among the results")
         started = time.monotonic()
         try:
-            run(_commit(options, f"{options.transactional_id_prefix}-{query_id}", batch, tasks))
+            run(_commit(options, options.query_name(tasks[0].written.place.query_id), batch, tasks))
         except FencedError as error:
             raise PublishFenced(
                 f"micro-batch {batch} stops, because another driver runs the same query, or another job has the same "
@@ -139,18 +126,17 @@ class PreparedMode(SinkMode):
             raise explain(f"micro-batch {batch}", options, error) from error
         took_ms = 1000 * (time.monotonic() - started)
         skipped = any(task.verified_only for task in tasks)
-        written = [task.written for task in tasks]
-        leave_report(query_id, report_of(batch, written, skipped=skipped, commit_ms=took_ms))
-        crash_point("before-commit-log", batch)
+        finish_batch(batch, tasks, skipped=skipped, commit_ms=took_ms)
 
     def abort(self, options: SinkOptions, messages: Messages, plan: SinkPlan | None) -> None:
         """Let readers go on. A commit that failed may have been decided: then it is completed here."""
         tasks = [task for task in messages if isinstance(task, TaskPrepared)]
         if not tasks:
             return
-        query = f"{options.transactional_id_prefix}-{tasks[0].written.query_id}"
+        place, fence = tasks[0].written.place, tasks[0].fence
+        query = options.query_name(place.query_id)
         try:
-            run(_recover_soon(options, query, tasks[0]))
+            run(asyncio.wait_for(recover_query(options, query, batch=place.batch, myself=fence), _ABORT_SECONDS))
         except (*BROKER_ERRORS, SinkError, TimeoutError) as error:
             logger.warning("open transactions of %s are left to the next start of the query: %s", query, error)
 
@@ -158,7 +144,7 @@ class PreparedMode(SinkMode):
 async def plan_prepared(options: SinkOptions, query_id: str, batch: int | None) -> PreparedPlan:
     """For the driver, before tasks run. `batch` is the micro-batch that is planned, if that is known."""
     try:
-        return await recover_query(options, f"{options.transactional_id_prefix}-{query_id}", batch=batch)
+        return await recover_query(options, options.query_name(query_id), batch=batch)
     except BROKER_ERRORS as error:
         raise explain("the plan of a micro-batch", options, error) from error
 
@@ -166,19 +152,15 @@ async def plan_prepared(options: SinkOptions, query_id: str, batch: int | None) 
 # The task's part
 
 
-def _discard(topic: str, partition: int, count: int, content: bytes) -> None:
-    """Rows that are in the topics are only read again."""
-
-
+@dataclass
 class _TaskTransaction:
     """The transaction of a task. It begins with the first rows, since a task without rows needs none."""
 
-    def __init__(self, options: SinkOptions, query: str, place: TaskPlace) -> None:
-        self._options = options
-        self._query = query
-        self._place = place
-        self._slot: Slot | None = None
-        self._sender: TaskProducer | None = None
+    _options: SinkOptions
+    _query: str
+    _place: TaskPlace
+    _slot: Slot | None = None
+    _sender: TaskProducer | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -249,9 +231,11 @@ async def _commit(options: SinkOptions, query: str, batch: int, tasks: Sequence[
     transactions = tuple(task.begun for task in tasks if task.begun is not None)
     holders = {task.begun: task.holder for task in tasks if task.begun is not None and task.holder is not None}
     # Before the fence is renewed: what is open by now and not of these is of losing attempts, and never decided.
-    others = await open_transactions(options, query, besides=frozenset(one.slot for one in transactions))
+    async with Admin(config=options.connection()) as admin:
+        others = await open_transactions(admin, query, besides={one.slot for one in transactions})
     crash_point("before-decision", batch)
-    is_new = await _decide(options, query, batch, tasks, transactions)
+    decision = CommitDecision(batch=batch, fence=tasks[0].fence, transactions=transactions)
+    is_new = await _DecisionWriter(options, query, decision, tasks).write()
     crash_point("after-decision", batch)
     async with TransactionHandover(options.client) as handover:
         if is_new:
@@ -263,23 +247,6 @@ async def _commit(options: SinkOptions, query: str, batch: int, tasks: Sequence[
             others |= frozenset(transactions)
         await abort_all(handover, query, others)
     crash_point("after-all-tasks", batch)
-
-
-async def _decide(
-    options: SinkOptions, query: str, batch: int, tasks: Sequence[TaskPrepared], transactions: tuple[Begun, ...]
-) -> bool:
-    """Write the decision; False if there was one already. Raises FencedError if another driver has the fence."""
-    decision = CommitDecision(batch=batch, fence=tasks[0].fence, transactions=transactions)
-    writer = _DecisionWriter(options, query, decision, tasks)
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            return await writer.write()
-        except BROKER_ERRORS as error:
-            if isinstance(error, FencedError) or not may_be_repeated(error) or attempt == _ATTEMPTS:
-                raise
-            logger.warning("the decision on micro-batch %d of %s is retried: %s", batch, query, error)
-        await asyncio.sleep(_FIRST_PAUSE_SECONDS * attempt)
-    raise AssertionError("the last attempt returns or raises")
 
 
 class _DecisionWriter:
@@ -297,6 +264,19 @@ class _DecisionWriter:
         self._myself = ProducerIdAndEpoch(*decision.fence)
 
     async def write(self) -> bool:
+        """Write the decision; False if there was one already. Raises FencedError if another driver has the fence."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return await self._write_once()
+            except BROKER_ERRORS as error:
+                if isinstance(error, FencedError) or not may_be_repeated(error) or attempt == _ATTEMPTS:
+                    raise
+                batch = self._decision.batch
+                logger.warning("the decision on micro-batch %d of %s is retried: %s", batch, self._query, error)
+            await asyncio.sleep(_FIRST_PAUSE_SECONDS * attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _write_once(self) -> bool:
         options = self._options
         async with Producer(config={**options.client, "transactional.id": self._query}) as producer:
             self._myself = await producer.init_transactions(myself=self._myself)
@@ -331,10 +311,4 @@ class _DecisionWriter:
             position = OffsetAndMetadata(offset=batch, metadata=text)
             await producer.send_offsets({partition: position}, parts_group(self._query, part))
         crash_point("in-decision", batch)
-        position = OffsetAndMetadata(offset=batch, metadata=self._note.metadata())
-        await producer.send_offsets({partition: position}, self._query)
-
-
-async def _recover_soon(options: SinkOptions, query: str, task: TaskPrepared) -> None:
-    async with asyncio.timeout(_ABORT_SECONDS):
-        await recover_query(options, query, batch=task.written.batch, myself=task.fence)
+        await send_note(producer, self._options, self._note, self._query)
