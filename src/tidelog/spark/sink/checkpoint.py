@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tidelog.spark.sink.batch_identity import (
@@ -156,12 +157,10 @@ def _offsets(location: str, batch: int) -> tuple[str, ...]:
         if number is None:
             continue
         for ending in ("", ".compact"):
-            try:
+            with suppress(FileNotFoundError):
                 noted = files_of(_text(f"{root}/{SOURCES}/{name}/{number}{ending}"), number)
                 offsets[index] = f"{offset} {noted}"
                 break
-            except FileNotFoundError:
-                continue
     return tuple(offsets)
 
 

@@ -160,6 +160,18 @@ _OLD_CHECKPOINT = (
     "Continuing would lose rows or write them twice. Restore the newest checkpoint; or start with a new one, which has "
     "a new id and counts from 0, and set startingOffsets to where it begins"
 )
+_NAME_CHECKPOINT = (
+    "Name the checkpoint in the option checkpointLocation, in a way that the driver's Python can read (a path, s3://, "
+    "hdfs://, gs://)"
+)
+_IF_NEWEST_CHECKPOINT = (
+    "If this is the checkpoint with which the query ran last, and not an older copy, start the query once with the "
+    "option changedBatch=skip, which keeps what is in the topics"
+)
+_IF_YOU_KNOW = (
+    "If you know that nothing is missing before this micro-batch, and that it is not in the topics, start the query "
+    "once with the option missingMarker=publish"
+)
 
 
 def _other_atomicity(note: Note) -> Refuse:
@@ -183,9 +195,8 @@ def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bo
     if note.content is None:
         return Refuse(
             problem=f"micro-batch {batch} is already in the topics, but its note was written by an earlier version "
-            "of tidelog, which did not store what a micro-batch reads: nobody can tell whether it is this one. If this "
-            "is the checkpoint with which the query ran last, and not an older copy, start the query once with the "
-            "option changedBatch=skip, which keeps what is in the topics"
+            f"of tidelog, which did not store what a micro-batch reads: nobody can tell whether it is this one. "
+            f"{_IF_NEWEST_CHECKPOINT}"
         )
     same_content = note.content == identity.content and note.rows == identity.rows
     if not identity.is_job and (note.reads is None or identity.reads is None):
@@ -194,10 +205,7 @@ def _decide_same_number(identity: BatchIdentity, note: Note, *, skip_changed: bo
             return Skip()
         return Refuse(
             problem=f"micro-batch {batch} is already in the topics, but nobody can tell whether it is this one: the "
-            "offsets that it reads could not be read from the checkpoint. Name the checkpoint in the option "
-            "checkpointLocation, in a way that the driver's Python can read (a path, s3://, hdfs://, gs://). If this "
-            "is the checkpoint with which the query ran last, and not an older copy, start the query once with the "
-            "option changedBatch=skip, which keeps what is in the topics"
+            f"offsets that it reads could not be read from the checkpoint. {_NAME_CHECKPOINT}. {_IF_NEWEST_CHECKPOINT}"
         )
     if same_content:
         return Skip()
@@ -224,9 +232,8 @@ def _decide_next_number(identity: BatchIdentity, note: Note, group: str) -> Batc
     if identity.reads is None:
         return Refuse(
             problem=f"micro-batch {batch} is to be published, and group {group!r} has stored where the one before it "
-            "ended, but the offsets at which this one begins could not be read from the checkpoint. Name the "
-            "checkpoint in the option checkpointLocation, in a way that the driver's Python can read (a path, s3://, "
-            f"hdfs://, gs://). {_IF_YOU_KNOW}"
+            "ended, but the offsets at which this one begins could not be read from the checkpoint. "
+            f"{_NAME_CHECKPOINT}. {_IF_YOU_KNOW}"
         )
     if note.reads.end != identity.reads.start:
         return Refuse(
@@ -235,12 +242,6 @@ def _decide_next_number(identity: BatchIdentity, note: Note, group: str) -> Batc
             f"its files were changed. {_IF_YOU_KNOW}"
         )
     return Publish()
-
-
-_IF_YOU_KNOW = (
-    "If you know that nothing is missing before this micro-batch, and that it is not in the topics, start the query "
-    "once with the option missingMarker=publish"
-)
 
 
 def overtaken(batch: int, *, begun: int | None, committed: int | None) -> Refuse | None:

@@ -20,11 +20,14 @@ def note_partition(options: SinkOptions) -> TopicPartition:
     return TopicPartition(options.note_topic, NOTE_PARTITION)
 
 
-async def fetch_note(cluster: Cluster, options: SinkOptions, group: str) -> Note | None:
-    """The note that the group has committed last. Waits until no transaction can change it any more."""
+async def fetch_noted(cluster: Cluster, options: SinkOptions, group: str) -> OffsetAndMetadata | None:
+    """What the group has committed last. Waits until no transaction can change it any more."""
     partition = note_partition(options)
-    committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
-    found = committed.get(partition)
+    return (await fetch_committed(cluster, group, (partition,), require_stable=True)).get(partition)
+
+
+async def fetch_note(cluster: Cluster, options: SinkOptions, group: str) -> Note | None:
+    found = await fetch_noted(cluster, options, group)
     return None if found is None else read_note(found.offset, found.metadata)
 
 

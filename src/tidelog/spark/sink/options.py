@@ -98,7 +98,7 @@ class _Given:
 
     values: dict[str, str]
     problems: list[str] = field(default_factory=list)
-    # What was taken out or could have been, as users write it.
+    # Those that are known, as users write them. These two are taken out by other means.
     names: list[str] = field(default_factory=lambda: ["compression", "kafka.bootstrap.servers"])
 
     def text(self, name: str, default: _Default) -> str | _Default:

@@ -15,7 +15,6 @@ from tidelog.client.admin import Admin, TransactionDescription
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import client_config
 from tidelog.client.errors import FatalError, FencedError, OutcomeUnknown
-from tidelog.client.offsets.committed import fetch_committed
 from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import OpenTransaction, TransactionHandover
 from tidelog.model.errors import ApiError
@@ -23,7 +22,7 @@ from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed
 from tidelog.spark.sink.event_loop import do_each
 from tidelog.spark.sink.note import PREPARED, Note
-from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, note_partition
+from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, fetch_noted
 from tidelog.spark.sink.options import MissingNote, SinkOptions
 from tidelog.spark.sink.prepared.decision import (
     Begun,
@@ -169,12 +168,9 @@ async def _read_decision(
     """The decision that belongs to the note, if it was a micro-batch with this atomicity."""
     if note is None or not note.division.startswith(PREPARED):
         return None
-    partition = note_partition(options)
 
     async def read(part: int) -> str | None:
-        group = parts_group(query, part)
-        committed = await fetch_committed(cluster, group, (partition,), require_stable=True)
-        found = committed.get(partition)
+        found = await fetch_noted(cluster, options, parts_group(query, part))
         return None if found is None or found.offset != note.batch else found.metadata
 
     try:
