@@ -98,7 +98,7 @@ BROKEN_REPLICAS: dict[str, tuple[Callable[[Any], object], str]] = {
     "a watermark behind the end": (lambda it: it.log.__setattr__("high_watermark", 9), "high watermark.*at=9"),
     "a start above the watermark": (lambda it: it.log.__setattr__("log_start_offset", 3), "high watermark"),
     "a recovery point behind the end": (
-        lambda it: it.log._flusher.__setattr__("recovery_point", 4),
+        lambda it: it.log.flusher.__setattr__("recovery_point", 4),
         "flushed.*recovery_point=4",
     ),
     "cleaned behind the end": (lambda it: it.log.__setattr__("cleaned_up_to", 4), "cleaned.*up_to=4"),

@@ -13,8 +13,6 @@ def test_a_new_table_knows_nothing() -> None:
     epochs = LeaderEpochs()
 
     assert epochs.latest_epoch == -1
-    assert epochs.earliest_entry is None
-    assert epochs.latest_entry is None
     assert epochs.end_offset_for(0, log_end_offset=10) == UNDEFINED_END
     assert epochs.epoch_for_offset(5) == -1
     assert epochs.entries == ()
@@ -23,10 +21,13 @@ def test_a_new_table_knows_nothing() -> None:
 def test_only_the_first_batch_of_an_epoch_changes_the_table() -> None:
     epochs = LeaderEpochs()
 
-    assert epochs.assign(2, start_offset=10)
-    assert not epochs.assign(2, start_offset=10)
-    assert not epochs.assign(2, start_offset=50)
-    assert epochs.assign(3, start_offset=51)
+    epochs.assign(2, start_offset=10)
+    assert epochs.take_changes() == (EpochEntry(2, 10),)
+    epochs.assign(2, start_offset=10)
+    epochs.assign(2, start_offset=50)
+    assert epochs.take_changes() is None
+    epochs.assign(3, start_offset=51)
+    assert epochs.changed
     assert epochs.entries == (EpochEntry(2, 10), EpochEntry(3, 51))
 
 
@@ -49,7 +50,8 @@ def test_entries_that_contradict_the_newest_one_are_dropped(
 ) -> None:
     epochs = LeaderEpochs([(1, 0), (3, 20), (5, 30)])
 
-    assert epochs.assign(entry[0], start_offset=entry[1])
+    epochs.assign(entry[0], start_offset=entry[1])
+    assert epochs.changed
     assert list(epochs.entries) == left
 
 
@@ -110,7 +112,8 @@ def test_truncation_from_the_end_drops_epochs_that_start_there_or_later(
 ) -> None:
     epochs = LeaderEpochs([(2, 10), (4, 20), (7, 35)])
 
-    assert epochs.truncate_from_end(offset) == (len(left) != 3)
+    epochs.truncate_from_end(offset)
+    assert epochs.changed == (len(left) != 3)
     assert list(epochs.entries) == left
 
 
@@ -131,15 +134,16 @@ def test_truncation_from_the_start_lets_the_epoch_of_the_new_start_begin_there(
 ) -> None:
     epochs = LeaderEpochs([(2, 10), (4, 20), (7, 35)])
 
-    assert epochs.truncate_from_start(offset) == (left != [(2, 10), (4, 20), (7, 35)])
+    epochs.truncate_from_start(offset)
+    assert epochs.changed == (left != [(2, 10), (4, 20), (7, 35)])
     assert list(epochs.entries) == left
 
 
 def test_clearing_leaves_nothing() -> None:
     epochs = LeaderEpochs([(2, 10)])
 
-    assert epochs.clear()
-    assert not epochs.clear()
+    epochs.clear()
+    assert epochs.take_changes() == ()
     assert epochs.latest_epoch == -1
 
 
@@ -206,6 +210,6 @@ def test_truncation_agrees_with_a_truncated_log(steps: list[tuple[int, int]], st
     if start < end:
         epochs.truncate_from_start(start)
         assert [epochs.epoch_for_offset(offset) for offset in range(start, end)] == log[start:end]
-        assert epochs.earliest_entry == EpochEntry(log[start], start)
+        assert epochs.entries[0] == EpochEntry(log[start], start)
     entries = epochs.entries
     assert list(entries) == sorted(set(entries))

@@ -23,6 +23,7 @@ from tidelog.records.batch import Buffer
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
 from tidelog.records.validation import PROMPT_BYTES
+from tidelog.storage.log.appending import roll
 
 NOW = 1_700_000_000_000
 UNPACKED = 24 << 20
@@ -138,7 +139,7 @@ async def test_compaction_survives_bombs(codec: Compression) -> None:
         log = replica.log
         for _ in range(2):
             assert (await client.produce_batch("t", bomb(codec))).error_code == 0
-        log.roll(NOW)
+        roll(log, NOW)
         async with asyncio.timeout(60):
             while (log.cleaned_up_to or 0) < 6 or log.exchange.running:
                 await asyncio.sleep(0.02)

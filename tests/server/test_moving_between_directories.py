@@ -26,6 +26,7 @@ from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsR
 from tidelog.records.record import decode_all
 from tidelog.server.broker import single_node_properties
 from tidelog.server.startup import RunningNode
+from tidelog.storage.log.reader import read_records
 
 
 @asynccontextmanager
@@ -89,7 +90,7 @@ def values(running: RunningNode) -> list[bytes | None]:
     found: list[bytes | None] = []
     offset = replica.log.log_start_offset
     while offset < replica.log.log_end_offset:
-        result = replica.log.read(offset, max_bytes=1 << 20)
+        result = read_records(replica.log, offset, max_bytes=1 << 20)
         records = decode_all(result.records)  # type: ignore[union-attr]
         found += [record.value for record in records]
         offset = records[-1].offset + 1

@@ -53,6 +53,8 @@ from tidelog.records.batch import iterate_headers, parse_header
 from tidelog.records.record import decode_all, encode_batch
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.local_filesystem import LocalFileSystem
+from tidelog.storage.log.appending import append_as_leader
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import ReadResult
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [1, 2])
@@ -668,7 +670,7 @@ def write_decision(data_dir: Path, transactional_id: str, *, commit: bool) -> No
     directory = LogDirectory.open(str(data_dir), LocalFileSystem(), SystemRandomness())
     directory.load(lambda _: log_config(), now_ms(), lambda _: None)
     log = directory.logs[TopicPartition(TRANSACTION_STATE_TOPIC, partition_for(transactional_id, 3))]
-    found = log.read(0, max_bytes=1 << 20)
+    found = read_records(log, 0, max_bytes=1 << 20)
     assert isinstance(found, ReadResult)
     key, value = [(each.key, each.value) for each in decode_all(found.records)][-1]
     assert key is not None
@@ -679,7 +681,7 @@ def write_decision(data_dir: Path, transactional_id: str, *, commit: bool) -> No
     version = transaction.client_version
     decided = transaction.prepared(step, version=version, now_ms=now_ms(), fresh_producer_id=-1)
     batch = bytearray(encode_batch([(now_ms(), *encode_record(transaction_record(decided)), ())]))
-    log.append_as_leader(batch, [parse_header(batch)], 0, now_ms=now_ms(), origin=AppendOrigin.COORDINATOR)
+    append_as_leader(log, batch, [parse_header(batch)], 0, now_ms=now_ms(), origin=AppendOrigin.COORDINATOR)
     directory.close(now_ms(), broker_epoch=-1)
 
 

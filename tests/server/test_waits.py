@@ -30,6 +30,7 @@ from tidelog.records.record import decode_all, encode_batch
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.waits import FetchWait, OffsetWaits
 from tidelog.storage.log.log import Log
+from tidelog.storage.log.reader import read_records
 
 READ_COMMITTED = 1
 # Far more than a test may take: a reply that comes by its time is one that comes too late.
@@ -106,14 +107,13 @@ async def test_what_happens_to_a_partition_while_the_others_are_read_ends_the_wa
 ) -> None:
     topic_id = await create_topic(client, "t", partitions=2)
     first, second = replica_of(broker, "t", 0), replica_of(broker, "t", 1)
-    read = Log.read
 
-    def read_and_disturb(self: Log, *arguments: Any, **options: Any) -> Any:
-        if self is second.log and not first.log.log_end_offset:
+    def read_and_disturb(log: Log, *arguments: Any, **options: Any) -> Any:
+        if log is second.log and not first.log.log_end_offset:
             append(first, b"meanwhile")
-        return read(self, *arguments, **options)
+        return read_records(log, *arguments, **options)
 
-    monkeypatch.setattr(Log, "read", read_and_disturb)
+    monkeypatch.setattr("tidelog.server.api.fetch.read_records", read_and_disturb)
     wire = Wire(broker.running.node)
     wire.send(fetch(topic_id, partitions=2))
     assert values(await answer(wire)) == [b"meanwhile"]

@@ -42,6 +42,7 @@ from tidelog.simulation.scenario import draw_scenario
 from tidelog.storage.directories import disk_health, log_directory
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.log import Log
+from tidelog.storage.log.truncation import truncate_to
 from tidelog.storage.recovery.evidence import Evidence
 
 SECONDS = 40.0
@@ -95,7 +96,7 @@ def cut_too_much_in_recovery(patch: pytest.MonkeyPatch) -> None:
     def cut(replica: Replica) -> None:
         log = replica.log
         if replica.topic_partition.topic == "records" and log.log_end_offset > 0:
-            log.truncate_to(log.log_end_offset - 1, now_ms=NOW_MS)
+            truncate_to(log, log.log_end_offset - 1, now_ms=NOW_MS)
 
     after_start(patch, cut)
 
@@ -127,7 +128,7 @@ def cut_at_the_watermark(patch: pytest.MonkeyPatch) -> None:
 
     def become_follower(original: Any, self: Replica, partition: PartitionImage) -> None:
         if partition.leader_epoch != self.leader_epoch:
-            self.log.truncate_to(self.log.high_watermark, now_ms=NOW_MS)
+            truncate_to(self.log, self.log.high_watermark, now_ms=NOW_MS)
         original(self, partition)
 
     wrap(patch, Replica, "become_follower", become_follower)

@@ -11,7 +11,9 @@ from tidelog.records.record import Record, decode_batch
 from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.directories.removal import FileRemoval
+from tidelog.storage.log.compacting import plan_compaction, start_compaction
 from tidelog.storage.log.log import Log
+from tidelog.storage.log.reader import aborted_transactions, read_records
 from tidelog.storage.log.results import ReadResult
 
 
@@ -23,7 +25,7 @@ def compact(
     removals: list[FileRemoval] | None = None,
 ) -> Compaction:
     """All steps of a compaction in the order in which the server takes them, whether it is worth it or not."""
-    compaction = log.start_compaction(log.cleanable_range(now_ms), limits or compaction_limits(), now_ms)
+    compaction = start_compaction(log, plan_compaction(log, now_ms), limits or compaction_limits(), now_ms)
     for _ in compaction.map_keys():
         pass
     for group in compaction.groups():
@@ -44,7 +46,7 @@ def batches(log: Log, upper_bound: int | None = None) -> Iterator[tuple[BatchHea
     offset = log.log_start_offset
     end = log.log_end_offset if upper_bound is None else upper_bound
     while offset < end:
-        result = log.read(offset, max_bytes=4096, upper_bound=end)
+        result = read_records(log, offset, max_bytes=4096, upper_bound=end)
         assert isinstance(result, ReadResult)
         headers = list(iterate_headers(result.records))
         if not headers:
@@ -68,7 +70,7 @@ def committed_records(log: Log) -> list[Record]:
     found: list[Record] = []
     bound = log.last_stable_offset
     aborted = sorted(
-        log.aborted_transactions(log.log_start_offset, upper_bound=bound), key=lambda each: each.first_offset
+        aborted_transactions(log, log.log_start_offset, upper_bound=bound), key=lambda each: each.first_offset
     )
     ongoing: set[int] = set()
     for header, batch in batches(log, bound):

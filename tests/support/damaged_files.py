@@ -29,6 +29,7 @@ from tidelog.server.broker import EMBEDDED_PROPERTIES, single_node_properties
 from tidelog.server.ports import Ports
 from tidelog.server.startup import RunningNode, system_ports
 from tidelog.storage.files.local_filesystem import LocalFile, LocalFileSystem
+from tidelog.storage.log.appending import roll
 
 # Offset to value, of everything that was acknowledged and not deleted.
 Stored = dict[str, dict[int, bytes]]
@@ -82,7 +83,7 @@ async def write_corpus(directory: Path) -> Stored:
                 log = present(node.node.replicas.get(name, 0)).log
                 # Three sealed segments and an active one.
                 if part < 3:
-                    log.roll(node.node.ports.clock.now_ms())
+                    roll(log, node.node.ports.clock.now_ms())
                     log.flush(node.node.ports.clock.now_ms())
         await _transactions(node, client, stored["events"])
         await _delete_records(client)

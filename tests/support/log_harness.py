@@ -19,9 +19,11 @@ from tidelog.records.record import decode_all, encode_batch
 from tidelog.storage.directories.log_directory import LoadReport, LogDirectory
 from tidelog.storage.files.filesystem import File, FileSystem, Lock
 from tidelog.storage.files.local_filesystem import LocalFile, LocalFileSystem
+from tidelog.storage.log.appending import append_as_leader
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.flush import Flush
 from tidelog.storage.log.log import Log
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import AppendRefusal, AppendResult, ReadResult
 
 PARTITION = TopicPartition("topic", 0)
@@ -127,14 +129,14 @@ class Harness:
     ) -> AppendResult | AppendRefusal:
         """An append that may be refused."""
         data = self.batch(*values, timestamp=timestamp, **options)
-        return self.log.append_as_leader(data, [parse_header(data)], epoch, now_ms=timestamp, origin=origin)
+        return append_as_leader(self.log, data, [parse_header(data)], epoch, now_ms=timestamp, origin=origin)
 
     def append_marker(self, producer_id: int, *, commit: bool, producer_epoch: int = 0) -> AppendResult | AppendRefusal:
         marker = EndTransactionMarker(commit=commit, coordinator_epoch=0)
         data = bytearray(
             encode_end_transaction_marker(marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=NOW)
         )
-        return self.log.append_as_leader(data, [parse_header(data)], 0, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
+        return append_as_leader(self.log, data, [parse_header(data)], 0, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
 
     def start_flush(self, *, everything: bool = False) -> Flush:
         return present(self.log.start_flush(self.now, everything=everything))
@@ -143,7 +145,7 @@ class Harness:
         return present(self.log.producer_states.get(producer_id))
 
     def read(self, offset: int, max_bytes: int, **options: Any) -> ReadResult:
-        result = self.log.read(offset, max_bytes=max_bytes, **options)
+        result = read_records(self.log, offset, max_bytes=max_bytes, **options)
         assert isinstance(result, ReadResult), result
         return result
 
@@ -153,7 +155,7 @@ class Harness:
         found: list[tuple[int, bytes | None]] = []
         offset = log.log_start_offset
         while offset < log.log_end_offset:
-            result = log.read(offset, max_bytes=4096)
+            result = read_records(log, offset, max_bytes=4096)
             assert isinstance(result, ReadResult)
             headers = [header for _, header in iterate_headers(result.records)]
             if not headers:

@@ -18,9 +18,12 @@ from tidelog.storage.cleaner.compaction import CompactionLimits
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.directories.removal import FileRemoval
 from tidelog.storage.files.filesystem import FileSystem
+from tidelog.storage.log.appending import append_as_leader, roll
+from tidelog.storage.log.compacting import plan_compaction
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.results import AppendResult
+from tidelog.storage.log.retention import delete_old_segments
 
 PATH = "/logs"
 PARTITION = TopicPartition("topic", 0)
@@ -167,7 +170,7 @@ class TrackedLog:
             for at, (key, value) in enumerate(pairs)
         }
         with self._becoming(self.model.append(added, first + len(pairs))):
-            result = self.log.append_as_leader(data, [parse_header(data)], self.epoch, now_ms=self.now)
+            result = append_as_leader(self.log, data, [parse_header(data)], self.epoch, now_ms=self.now)
         assert isinstance(result, AppendResult), result
         assert result.base_offset == first
         if producer_id >= 0:
@@ -180,15 +183,15 @@ class TrackedLog:
             encode_end_transaction_marker(marker, producer_id=producer_id, producer_epoch=0, timestamp=self.now)
         )
         with self._becoming(self.model.decide(producer_id, aborted=not commit, end=self.model.end + 1)):
-            result = self.log.append_as_leader(
-                data, [parse_header(data)], self.epoch, now_ms=self.now, origin=AppendOrigin.COORDINATOR
+            result = append_as_leader(
+                self.log, data, [parse_header(data)], self.epoch, now_ms=self.now, origin=AppendOrigin.COORDINATOR
             )
         assert isinstance(result, AppendResult), result
         self.log.update_high_watermark(self.log.log_end_offset)
 
     def roll(self) -> None:
         with self._becoming(self.model):
-            self.log.roll(self.now)
+            roll(self.log, self.now)
 
     def flush(self) -> None:
         with self._becoming(replace(self.model, durable_end=self.model.end)):
@@ -227,7 +230,7 @@ class TrackedLog:
     def delete_old_segments(self) -> None:
         """By retention; the model cannot foresee how far that goes."""
         with self._becoming(replace(self.model, start=self.model.end)):
-            self.removals += self.log.delete_old_segments(self.now)
+            self.removals += delete_old_segments(self.log, self.now)
             self.directory.checkpoints.write_log_starts()
         self._settle(replace(self.model, start=self.log.log_start_offset))
 
@@ -238,7 +241,7 @@ class TrackedLog:
             self.removals.clear()
 
     def compact(self, limits: CompactionLimits | None = None, *, drops_tombstones: bool = False) -> None:
-        first_uncleanable = self.log.cleanable_range(self.now).first_uncleanable_offset
+        first_uncleanable = plan_compaction(self.log, self.now).first_uncleanable_offset
         with self._becoming(self.model.compact(first_uncleanable, drops_tombstones=drops_tombstones)):
             compact(self.directory, self.log, self.now, limits, self.removals)
 

@@ -1,7 +1,7 @@
 """At which offset each leader of a partition began: what lets replicas find where their logs part (KIP-101, KIP-279).
 
-One table per replica, in memory. The file that keeps it over a restart is `tidelog.storage`'s: every method that
-changes the table says whether it did, so that the caller knows when to write it.
+One table per replica, in memory. The file that keeps it over a restart is `tidelog.storage`'s: the table notes whether
+it has changed, so that the file is written only then.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ UNDEFINED_END = EpochEndOffset(NO_LEADER_EPOCH, UNDEFINED_OFFSET)
 class LeaderEpochs:
     """Epochs and start offsets, both strictly growing."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "changed")
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
         self._entries: list[EpochEntry] = []
         for epoch, start_offset in entries:
             self.assign(epoch, start_offset=start_offset)
+        # Whether the table differs from its file.
+        self.changed = False
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:
@@ -53,19 +55,20 @@ class LeaderEpochs:
         """The epoch of the last record, or -1 as long as there is none."""
         return self._entries[-1].epoch if self._entries else NO_LEADER_EPOCH
 
-    @property
-    def earliest_entry(self) -> EpochEntry | None:
-        return self._entries[0] if self._entries else None
-
-    @property
-    def latest_entry(self) -> EpochEntry | None:
-        return self._entries[-1] if self._entries else None
-
     def __repr__(self) -> str:
         return f"LeaderEpochs({[tuple(entry) for entry in self._entries]})"
 
-    def assign(self, epoch: int, *, start_offset: int) -> bool:
-        """Note that `epoch` wrote at `start_offset`. Called for every batch, so the usual answer, False, is quick.
+    def mark_changed(self) -> None:
+        """The file must be written, whatever is in it."""
+        self.changed = True
+
+    def take_changes(self) -> tuple[EpochEntry, ...] | None:
+        """What is to be written to the file now; None if the file has it already."""
+        changed, self.changed = self.changed, False
+        return self.entries if changed else None
+
+    def assign(self, epoch: int, *, start_offset: int) -> None:
+        """Note that `epoch` wrote at `start_offset`. Called for every batch, so the usual case, no change, is quick.
 
         Entries that contradict the new one are dropped: the log is the truth and the table follows it. That happens
         when a leader wrote nothing in its epoch, and after stale entries came from a file.
@@ -74,11 +77,11 @@ class LeaderEpochs:
             raise ValueError(f"epoch {epoch} cannot start at offset {start_offset}: neither may be negative")
         entries = self._entries
         if entries and entries[-1].epoch == epoch and entries[-1].start_offset <= start_offset:
-            return False
+            return
         while entries and (entries[-1].epoch >= epoch or entries[-1].start_offset >= start_offset):
             entries.pop()
         entries.append(EpochEntry(epoch, start_offset))
-        return True
+        self.changed = True
 
     def end_offset_for(self, epoch: int, *, log_end_offset: int) -> EpochEndOffset:
         """The largest known epoch that is not above `epoch`, and where it ends.
@@ -110,29 +113,26 @@ class LeaderEpochs:
         following = bisect_right(entries, epoch - 1, key=_epoch_of)
         return entries[following - 1].epoch if following else NO_LEADER_EPOCH
 
-    def truncate_from_end(self, end_offset: int) -> bool:
+    def truncate_from_end(self, end_offset: int) -> None:
         """Forget the epochs that start at or above `end_offset`, the new end of the log."""
         if end_offset < 0:
-            return False
-        entries = self._entries
-        before = len(entries)
-        while entries and entries[-1].start_offset >= end_offset:
-            entries.pop()
-        return len(entries) != before
+            return
+        while self._entries and self._entries[-1].start_offset >= end_offset:
+            self._entries.pop()
+            self.changed = True
 
-    def truncate_from_start(self, start_offset: int) -> bool:
+    def truncate_from_start(self, start_offset: int) -> None:
         """Forget the epochs that end at or below `start_offset`; the epoch in which it lies now starts there."""
         entries = self._entries
         following = bisect_right(entries, start_offset, key=_start_offset_of)
         if following == 0 or (following == 1 and entries[0].start_offset == start_offset):
-            return False
+            return
         entries[:following] = [EpochEntry(entries[following - 1].epoch, start_offset)]
-        return True
+        self.changed = True
 
-    def clear(self) -> bool:
-        changed = bool(self._entries)
+    def clear(self) -> None:
         self._entries.clear()
-        return changed
+        self.changed = True
 
     def check_invariants(self, log_start_offset: int, *, log_end_offset: int) -> None:
         before = EpochEntry(-1, log_start_offset - 1)

@@ -18,6 +18,7 @@ from tidelog.simulation.workloads.work import EXPECTED, RETRY_SECONDS, Work
 from tidelog.simulation.workloads.workload import POLL_MS, new_consumer
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.log import Log
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import OffsetOutOfRange
 
 # After healing each step of the end has so much time. Clients give up after half of it, brokers need far less.
@@ -242,7 +243,7 @@ def read_replica(node: str, log: Log) -> ReplicaLog:
     records: list[StoredRecord] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        result = log.read(offset, max_bytes=READ_CHUNK_BYTES)
+        result = read_records(log, offset, max_bytes=READ_CHUNK_BYTES)
         if isinstance(result, OffsetOutOfRange) or not result.records:
             break
         for position, header in iterate_headers(result.records):

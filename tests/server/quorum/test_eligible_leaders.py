@@ -22,6 +22,7 @@ from tidelog.protocol.messages.describe_topic_partitions_request import (
 )
 from tidelog.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tidelog.records.record import encode_batch
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import ReadResult
 
 ROLES = {1: "broker", 2: "broker", 3: "broker,controller"}
@@ -69,6 +70,6 @@ async def test_an_eligible_leader_takes_over_with_every_committed_record(tmp_pat
         replica = cluster.running[2].node.replicas.get("t", 0)
         assert replica is not None
         await cluster.until(lambda: replica.log.high_watermark == 1, "that the record is committed once more")
-        kept = replica.log.read(0, max_bytes=1 << 20, upper_bound=1)
+        kept = read_records(replica.log, 0, max_bytes=1 << 20, upper_bound=1)
         assert isinstance(kept, ReadResult)
         assert b"committed" in kept.records

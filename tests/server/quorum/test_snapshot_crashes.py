@@ -26,6 +26,7 @@ from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.filesystem import read_whole
+from tidelog.storage.log.appending import roll
 
 PATH = "/data"
 METADATA = f"{PATH}/__cluster_metadata-0"
@@ -172,7 +173,7 @@ async def test_a_crash_while_several_segments_are_dropped_leaves_no_gap() -> Non
     def prepare(first: History) -> None:
         for _ in range(3):
             first.append(2)
-            first.log._log.roll(0)
+            roll(first.log._log, 0)
         first.take_snapshot()
         first.append(1)
 

@@ -19,6 +19,7 @@ from tidelog.partition.producers import AppendOrigin
 from tidelog.records.batch import parse_header
 from tidelog.records.record import decode_all
 from tidelog.server.replicas.replica import Replica
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import AppendRefusal, ReadResult
 
 
@@ -172,7 +173,7 @@ class ScriptedReplicas(Scripted):
         before = log.high_watermark
         leader.record_fetch(number, broker_epoch=-1, fetch_offset=offset, log_start_offset=0)
         self._show_watermark(leader_id, before)
-        found = leader.log.read(offset, max_bytes=1 << 20, upper_bound=log.log_end_offset, min_one_batch=True)
+        found = read_records(leader.log, offset, max_bytes=1 << 20, upper_bound=log.log_end_offset)
         assert isinstance(found, ReadResult)
         values = [value.decode() for value in (record.value for record in decode_all(found.records)) if value]
         self.lines.append(

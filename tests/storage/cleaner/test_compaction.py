@@ -22,9 +22,12 @@ from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.directories.removal import FileRemoval
 from tidelog.storage.files.file_names import CLEANER_CHECKPOINT, GAPS_FILE, RECOVERY_POINT_CHECKPOINT
 from tidelog.storage.files.local_filesystem import LocalFileSystem
+from tidelog.storage.log.appending import append_as_leader, roll
+from tidelog.storage.log.compacting import plan_compaction, start_compaction
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.results import AppendResult
+from tidelog.storage.log.retention import delete_old_segments
 from tidelog.storage.verification.directory import verify
 from tidelog.storage.verification.findings import Report
 
@@ -46,7 +49,7 @@ class Keyed:
     def put(self, *pairs: tuple[bytes | None, bytes | None], timestamp: int | None = None, **options: Any) -> int:
         at = self.h.now if timestamp is None else timestamp
         data = bytearray(encode_batch([(at, key, value, ()) for key, value in pairs], **options))
-        result = self.log.append_as_leader(data, [parse_header(data)], 0, now_ms=self.h.now)
+        result = append_as_leader(self.log, data, [parse_header(data)], 0, now_ms=self.h.now)
         assert isinstance(result, AppendResult), result
         self.log.update_high_watermark(self.log.log_end_offset)
         return result.base_offset
@@ -56,7 +59,7 @@ class Keyed:
         self.log.update_high_watermark(self.log.log_end_offset)
 
     def roll(self) -> None:
-        self.log.roll(self.h.now)
+        roll(self.log, self.h.now)
 
     def compact(self, at: int = 0, **limits: int) -> Compaction:
         return compact(self.h.directory, self.log, self.h.now + at, compaction_limits(**limits))
@@ -129,7 +132,7 @@ def test_batches_keep_codec_offsets_and_timestamps(keyed: MakeKeyed, codec: Comp
     now = log.h.now
     data = [(now + at, b"k%d" % at, b"value" * 10, (("name", b"x"),)) for at in range(6)]
     batch = bytearray(encode_batch(data, compression=codec))
-    log.log.append_as_leader(batch, [parse_header(batch)], 0, now_ms=now)
+    append_as_leader(log.log, batch, [parse_header(batch)], 0, now_ms=now)
     log.put((b"k0", b""), (b"k2", b""), (b"k5", b""))
     log.roll()
     log.compact()
@@ -332,7 +335,7 @@ def test_last_batch_of_a_round_stays_without_records_until_the_next_round(keyed:
 def test_gap_that_a_crash_leaves_in_the_middle_of_a_round_is_no_loss(keyed: MakeKeyed) -> None:
     log = overwritten(keyed)
     expected = log.found()[-1:]
-    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), compaction_limits(), log.h.now)
+    compaction = start_compaction(log.log, plan_compaction(log.log, log.h.now), compaction_limits(), log.h.now)
     for _ in compaction.map_keys():
         pass
     # The last segment, and the checkpoint of the cleaner, are not written any more.
@@ -388,7 +391,7 @@ def test_without_a_readable_note_every_gap_counts_as_one_of_the_cleaner(keyed: M
 
 
 def finish_first_group(log: Keyed) -> Compaction:
-    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), compaction_limits(), log.h.now)
+    compaction = start_compaction(log.log, plan_compaction(log.log, log.h.now), compaction_limits(), log.h.now)
     for _ in compaction.map_keys():
         pass
     for _ in compaction.write_group(compaction.groups()[0]):
@@ -422,7 +425,7 @@ def test_deletion_of_old_segments_revokes_what_was_not_swapped_in(keyed: MakeKey
     compaction = finish_first_group(log)
     second = log.log.segments.base_offsets[1]
     log.log.advance_log_start(second)
-    log.log.delete_old_segments(log.h.now)
+    delete_old_segments(log.log, log.h.now)
     with pytest.raises(CompactionRevoked):
         log.log.exchange.swap_in(compaction, log.h.now)
     log.h.crash_and_reopen()
@@ -443,7 +446,7 @@ def test_log_that_is_closed_meanwhile_takes_the_segment_in_at_the_next_start(key
 
 def test_appends_go_on_meanwhile(keyed: MakeKeyed) -> None:
     log = filled(keyed)
-    compaction = log.log.start_compaction(log.log.cleanable_range(log.h.now), compaction_limits(), log.h.now)
+    compaction = start_compaction(log.log, plan_compaction(log.log, log.h.now), compaction_limits(), log.h.now)
     written = 30
     for _ in compaction.map_keys():
         log.put((b"new", b"%d" % written))

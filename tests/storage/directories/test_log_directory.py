@@ -15,6 +15,7 @@ from tidelog.storage.directories.log_directory import DirectoryInUse, LogDirecto
 from tidelog.storage.directories.meta_properties import MetaProperties
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.files.local_filesystem import LocalFileSystem
+from tidelog.storage.log.appending import append_as_follower
 
 OTHER = TopicPartition("other-topic", 3)
 
@@ -193,7 +194,7 @@ def test_metadata_log_is_opened_by_name(harness: MakeHarness) -> None:
     metadata = TopicPartition("__cluster_metadata", 0)
     log = h.directory.open_log(metadata, None, h.config, h.now)
     data = h.batch(b"record", leader_epoch=1)
-    log.append_as_follower(data, h.now)
+    append_as_follower(log, data, h.now)
     h.close()
     h.open()
     assert metadata not in h.directory.logs
@@ -204,7 +205,7 @@ def open_metadata_only(h: Harness) -> None:
     """What a start does that is asked to stop before it has come to the logs."""
     h.directory = LogDirectory.open(h.path, h.filesystem, SeededRandomness())
     log = h.directory.open_log(TopicPartition("__cluster_metadata", 0), None, h.config, h.now)
-    log.append_as_follower(h.batch(b"record", leader_epoch=1), h.now)
+    append_as_follower(log, h.batch(b"record", leader_epoch=1), h.now)
 
 
 @pytest.mark.parametrize(("broker_epoch", "expected"), [(-1, 7), (9, 9)])

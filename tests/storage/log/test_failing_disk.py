@@ -15,6 +15,7 @@ from support.tracked_log import PARTITION, PATH, Model, TrackedLog, check_recove
 
 from tidelog.storage.files.filesystem import DiskFull, StorageFailure
 from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import ReadResult
 
 # A full disk refuses what takes space; a broken one refuses anything.
@@ -114,7 +115,7 @@ def check_goes_on(tracked: TrackedLog, disk: FailingDisk, before: Model, after: 
     tracked.append((b"k", b"room again"))
     tracked.flush()
     tracked.write_checkpoints()
-    found = log.read(log.log_end_offset - 1, max_bytes=1000)
+    found = read_records(log, log.log_end_offset - 1, max_bytes=1000)
     assert isinstance(found, ReadResult)
     assert b"room again" in found.records
     tracked.directory.abandon()

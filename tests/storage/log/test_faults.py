@@ -10,6 +10,8 @@ from support.default_settings import log_config
 from support.log_harness import FaultyFileSystem, Harness, MakeHarness, Stopped, UnsyncedFileSystem
 
 from tidelog.storage.files.filesystem import DiskFull, StorageFailure
+from tidelog.storage.log.reader import read_records
+from tidelog.storage.log.retention import delete_old_segments
 
 SMALL = log_config(segment_bytes=700, index_interval_bytes=150, retention_bytes=2500)
 
@@ -25,7 +27,7 @@ def work(h: Harness, acknowledged: list[int]) -> None:
     h.append(b"t" * 30, producer_id=2, producer_epoch=0, base_sequence=0, transactional=True)
     h.append_marker(2, commit=False)
     h.log.update_high_watermark(h.log.log_end_offset)
-    for removal in h.log.delete_old_segments(h.now):
+    for removal in delete_old_segments(h.log, h.now):
         removal.run(h.filesystem)
     h.directory.truncate(h.partition, 21, now_ms=h.now)
     h.append(b"last")
@@ -77,7 +79,7 @@ def check_offline(h: Harness) -> None:
     with pytest.raises(StorageFailure, match="offline"):
         h.append(b"x")
     with pytest.raises(StorageFailure, match="offline"):
-        h.log.read(h.log.log_start_offset, max_bytes=100, upper_bound=h.log.log_start_offset + 1)
+        read_records(h.log, h.log.log_start_offset, max_bytes=100, upper_bound=h.log.log_start_offset + 1)
 
 
 def test_memory_does_not_run_ahead_of_a_failed_write(harness: MakeHarness) -> None:
@@ -104,7 +106,7 @@ def test_too_many_open_files_fail_a_read_but_not_the_directory(harness: MakeHarn
     h.log.flush(h.now)
     filesystem.fail_at = filesystem.calls
     with pytest.raises(StorageFailure):
-        h.log.read(0, max_bytes=100)
+        read_records(h.log, 0, max_bytes=100)
     assert h.directory.failure is None
     filesystem.fail_at = 10**9
     assert len(h.values()) == 4

@@ -10,6 +10,9 @@ from support.log_harness import FaultyFileSystem, MakeHarness
 from support.present import present
 
 from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.reader import read_records
+from tidelog.storage.log.retention import delete_old_segments
+from tidelog.storage.log.truncation import truncate_to
 
 
 def test_sealed_segments_are_due_at_once_and_the_active_one_is_not(harness: MakeHarness) -> None:
@@ -36,7 +39,7 @@ def test_flush_messages_and_flush_ms_are_obeyed(harness: MakeHarness) -> None:
     h.log.flush(h.now)
     h.append(b"a", b"b")
     h.log.start_flush(h.now)  # the new epoch
-    h.log.finish_flush(present(h.log._flusher.running))
+    h.log.finish_flush(present(h.log.flusher.running))
     assert not h.log.flush_due(h.now + 999)
     assert h.log.flush_due(h.now + 1000)
     h.append(b"c")
@@ -63,7 +66,7 @@ def test_truncation_during_a_flush_takes_back_what_it_promised(harness: MakeHarn
     for value in (b"a", b"b", b"c"):
         h.append(value)
     flush = h.start_flush(everything=True)
-    h.log.truncate_to(1, now_ms=h.now)
+    truncate_to(h.log, 1, now_ms=h.now)
     h.append(b"other")
     flush.run()
     h.log.finish_flush(flush)
@@ -77,7 +80,7 @@ def test_segments_that_retention_takes_during_a_flush_do_not_fail_it(harness: Ma
         h.append(b"x" * 200)
     h.log.update_high_watermark(5)
     flush = h.start_flush(everything=True)
-    for removal in h.log.delete_old_segments(h.now + 10**6):
+    for removal in delete_old_segments(h.log, h.now + 10**6):
         removal.run(h.filesystem)
     flush.run()
     h.log.finish_flush(flush)
@@ -130,7 +133,7 @@ def test_failed_sync_takes_the_directory_offline_and_is_never_retried(harness: M
     assert h.log.recovery_point == recovery_point
     for operation in (
         lambda: h.append(b"y"),
-        lambda: h.log.read(0, max_bytes=100),
+        lambda: read_records(h.log, 0, max_bytes=100),
         h.directory.checkpoints.write_recovery_points,
     ):
         with pytest.raises(StorageFailure, match="offline"):

@@ -11,6 +11,7 @@ from support.log_harness import MakeHarness
 
 from tidelog.model.errors import ErrorCode
 from tidelog.records.batch import LOG_APPEND_TIME, CorruptBatch, iterate_headers, parse_header
+from tidelog.storage.log.appending import append_as_follower, append_as_leader, roll
 from tidelog.storage.log.results import AppendRefusal, AppendResult, UnexpectedOffset
 
 
@@ -20,7 +21,7 @@ def test_leader_stamps_offsets_and_epoch_and_leaves_the_rest_untouched(harness: 
     first, second = h.batch(b"a", b"b"), h.batch(b"c")
     original = bytes(first + second)
     data = bytearray(original)
-    result = h.log.append_as_leader(data, [parse_header(first), parse_header(second)], 5, now_ms=h.now)
+    result = append_as_leader(h.log, data, [parse_header(first), parse_header(second)], 5, now_ms=h.now)
     assert result == AppendResult(0, 2, -1, 0)
     assert h.append(b"d", epoch=6) == AppendResult(3, 3, -1, 0)
     stored = h.file(".log").read_bytes()
@@ -37,7 +38,7 @@ def test_memoryview_of_a_larger_buffer_is_appended(harness: MakeHarness) -> None
     batch = h.batch(b"x")
     buffer = bytearray(b"junk" + batch + b"junk")
     view = memoryview(buffer)[4:-4]
-    h.log.append_as_leader(view, [parse_header(view)], 0, now_ms=h.now)
+    append_as_leader(h.log, view, [parse_header(view)], 0, now_ms=h.now)
     assert h.values() == [(0, b"x")]
 
 
@@ -104,7 +105,7 @@ def test_batches_of_one_append_are_indexed_one_by_one(harness: MakeHarness) -> N
     h = harness(log_config(index_interval_bytes=200))
     h.open()
     batches = [h.batch(b"x" * 40, timestamp=h.now + number) for number in range(7)]
-    h.log.append_as_leader(bytearray(b"".join(batches)), [parse_header(batch) for batch in batches], 0, now_ms=h.now)
+    append_as_leader(h.log, bytearray(b"".join(batches)), [parse_header(batch) for batch in batches], 0, now_ms=h.now)
     h.close()
     assert h.file(".index").read_bytes() == struct.pack(">iiiiii", 2, 216, 4, 432, 6, 648)
 
@@ -176,8 +177,8 @@ def test_segment_is_rolled_when_offsets_do_not_fit_the_index(harness: MakeHarnes
     h = harness()
     h.open()
     far = (1 << 31) + 10
-    h.log.append_as_follower(h.batch(b"a", leader_epoch=0), h.now)
-    h.log.append_as_follower(h.batch(b"b", base_offset=far, leader_epoch=0), h.now)
+    append_as_follower(h.log, h.batch(b"a", leader_epoch=0), h.now)
+    append_as_follower(h.log, h.batch(b"b", base_offset=far, leader_epoch=0), h.now)
     assert h.log.segments.base_offsets == [0, far]
     assert h.values() == [(0, b"a"), (far, b"b")]
 
@@ -185,11 +186,11 @@ def test_segment_is_rolled_when_offsets_do_not_fit_the_index(harness: MakeHarnes
 def test_rolling_an_empty_segment_does_nothing(harness: MakeHarness) -> None:
     h = harness()
     h.open()
-    h.log.roll(h.now)
+    roll(h.log, h.now)
     assert h.log.segments.base_offsets == [0]
     h.append(b"x")
-    h.log.roll(h.now)
-    h.log.roll(h.now)
+    roll(h.log, h.now)
+    roll(h.log, h.now)
     assert h.log.segments.base_offsets == [0, 1]
 
 
@@ -200,7 +201,7 @@ def test_follower_stores_what_the_leader_sent(harness: MakeHarness, tmp_path: Pa
     for number in range(5):
         leader.append(b"%d" % number, epoch=number // 2, producer_id=3, producer_epoch=0, base_sequence=number)
     sent = leader.read(0, 1 << 20).records
-    result = follower.log.append_as_follower(sent + sent[:30], follower.now)
+    result = append_as_follower(follower.log, sent + sent[:30], follower.now)
     assert result == AppendResult(0, 4, -1, 0)
     assert follower.values() == leader.values()
     assert follower.log.leader_epochs.entries == leader.log.leader_epochs.entries == ((0, 0), (1, 2), (2, 4))
@@ -211,7 +212,7 @@ def test_follower_stores_what_the_leader_sent(harness: MakeHarness, tmp_path: Pa
 def test_follower_takes_nothing_from_a_part_of_a_batch(harness: MakeHarness) -> None:
     h = harness()
     h.open()
-    assert h.log.append_as_follower(bytes(h.batch(b"x"))[:-1], h.now) is None
+    assert append_as_follower(h.log, bytes(h.batch(b"x"))[:-1], h.now) is None
     assert h.log.log_end_offset == 0
 
 
@@ -220,7 +221,7 @@ def test_follower_refuses_offsets_it_has(harness: MakeHarness) -> None:
     h.open()
     h.append(b"a", b"b")
     with pytest.raises(UnexpectedOffset, match="ends at 2") as refused:
-        h.log.append_as_follower(h.batch(b"c", base_offset=1, leader_epoch=0), h.now)
+        append_as_follower(h.log, h.batch(b"c", base_offset=1, leader_epoch=0), h.now)
     assert (refused.value.first_offset, refused.value.log_end_offset) == (1, 2)
 
 
@@ -230,7 +231,7 @@ def test_follower_refuses_damaged_batches_and_stores_none_of_the_fetch(harness: 
     bad = h.batch(b"b", base_offset=1, leader_epoch=0)
     bad[-1] ^= 1
     with pytest.raises(CorruptBatch, match="checksum"):
-        h.log.append_as_follower(h.batch(b"a", leader_epoch=0) + bad, h.now)
+        append_as_follower(h.log, h.batch(b"a", leader_epoch=0) + bad, h.now)
     assert h.log.log_end_offset == 0
     assert h.file(".log").read_bytes() == b""
 
@@ -239,7 +240,7 @@ def test_follower_spreads_a_large_fetch_over_segments(harness: MakeHarness) -> N
     h = harness(log_config(segment_bytes=500))
     h.open()
     data = b"".join(h.batch(b"x" * 40, base_offset=number, leader_epoch=0) for number in range(10))
-    h.log.append_as_follower(data, h.now)
+    append_as_follower(h.log, data, h.now)
     assert h.log.segments.base_offsets == [0, 4, 8]
     assert [offset for offset, _ in h.values()] == list(range(10))
 
@@ -258,4 +259,4 @@ def test_closed_log_takes_nothing(harness: MakeHarness) -> None:
     log = h.open()
     h.close()
     with pytest.raises(RuntimeError, match="closed"):
-        log.append_as_leader(h.batch(b"x"), [parse_header(h.batch(b"x"))], 0, now_ms=h.now)
+        append_as_leader(log, h.batch(b"x"), [parse_header(h.batch(b"x"))], 0, now_ms=h.now)

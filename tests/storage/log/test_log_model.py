@@ -12,6 +12,8 @@ from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
 from tidelog.records.batch import iterate_headers
+from tidelog.storage.log.appending import roll
+from tidelog.storage.log.retention import delete_old_segments
 
 CONFIG = log_config(segment_bytes=1500, index_interval_bytes=200, retention_ms=-1)
 
@@ -115,7 +117,7 @@ def run(h: Harness, model: Model, step: str, first: Any, second: Any) -> None:
     elif step == "new epoch":
         model.epoch += 1
     elif step == "roll":
-        h.log.roll(h.now)
+        roll(h.log, h.now)
     elif step == "flush":
         h.log.flush(h.now)
     elif step == "checkpoint":
@@ -133,7 +135,7 @@ def run(h: Harness, model: Model, step: str, first: Any, second: Any) -> None:
         if h.log.advance_log_start(offset):
             model.start = offset
             h.directory.checkpoints.write_log_starts()
-            for removal in h.log.delete_old_segments(h.now):
+            for removal in delete_old_segments(h.log, h.now):
                 removal.run(h.filesystem)
 
 

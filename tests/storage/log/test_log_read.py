@@ -9,6 +9,8 @@ from support.log_harness import Harness, MakeHarness
 from tidelog.records.batch import LOG_APPEND_TIME, iterate_headers, parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
+from tidelog.storage.log.appending import append_as_follower, append_as_leader, roll
+from tidelog.storage.log.reader import end_offset_of, read_records
 from tidelog.storage.log.results import OffsetOutOfRange, ReadResult, TimestampedOffset
 from tidelog.storage.log.timestamp_lookup import at_once, seek, seek_max
 
@@ -77,8 +79,8 @@ def test_offsets_outside_of_the_log_are_told(filled: Harness) -> None:
     log.update_high_watermark(150)
     log.advance_log_start(10)
     expected = {"log_start_offset": 10, "log_end_offset": 150}
-    assert log.read(9, max_bytes=100) == OffsetOutOfRange(offset=9, **expected)
-    assert log.read(151, max_bytes=100) == OffsetOutOfRange(offset=151, **expected)
+    assert read_records(log, 9, max_bytes=100) == OffsetOutOfRange(offset=9, **expected)
+    assert read_records(log, 151, max_bytes=100) == OffsetOutOfRange(offset=151, **expected)
     assert filled.read(150, 100).records == b""
     assert offsets(filled.read(10, 1)) == [9]
 
@@ -86,10 +88,10 @@ def test_offsets_outside_of_the_log_are_told(filled: Harness) -> None:
 def test_gap_at_the_end_of_a_segment_is_skipped(harness: MakeHarness) -> None:
     h = harness()
     h.open()
-    h.log.append_as_follower(h.batch(b"a", leader_epoch=0), h.now)
-    h.log.roll(h.now)
-    h.log.append_as_follower(h.batch(b"b", base_offset=10, leader_epoch=0), h.now)
-    h.log.append_as_follower(h.batch(b"c", base_offset=20, leader_epoch=0), h.now)
+    append_as_follower(h.log, h.batch(b"a", leader_epoch=0), h.now)
+    roll(h.log, h.now)
+    append_as_follower(h.log, h.batch(b"b", base_offset=10, leader_epoch=0), h.now)
+    append_as_follower(h.log, h.batch(b"c", base_offset=20, leader_epoch=0), h.now)
     for offset, found in [(0, 0), (1, 10), (9, 10), (10, 10), (11, 20), (20, 20)]:
         assert offsets(h.read(offset, 1)) == [found]
 
@@ -116,7 +118,7 @@ def test_end_of_a_read_is_bounded_by_the_index(filled: Harness) -> None:
         for max_bytes in (1, 400, 900, 1 << 20):
             result = filled.read(offset, max_bytes)
             last = [header for _, header in iterate_headers(result.records)][-1]
-            end = log.end_offset_of(result)
+            end = end_offset_of(log, result)
             assert last.last_offset < end + 1
             assert end - last.last_offset < 40
 
@@ -146,7 +148,7 @@ def test_timestamp_looks_into_compressed_batches_and_above_the_start(harness: Ma
     h.open()
     records = [(h.now + at, None, b"v" * 50, ()) for at in (0, 30, 10, 20)]
     data = bytearray(encode_batch(records, compression=Compression.GZIP))
-    h.log.append_as_leader(data, [parse_header(data)], 0, now_ms=h.now)
+    append_as_leader(h.log, data, [parse_header(data)], 0, now_ms=h.now)
     assert at_once(seek(h.log, h.now + 5)) == TimestampedOffset(h.now + 30, 1, 0)
     assert at_once(seek_max(h.log)) == TimestampedOffset(h.now + 30, 1, 0)
     h.log.update_high_watermark(4)

@@ -7,6 +7,7 @@ from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
 from tidelog.storage.indexes.transaction_index import AbortedTransaction
+from tidelog.storage.log.reader import aborted_transactions, end_offset_of
 
 SMALL = log_config(segment_bytes=400)
 
@@ -54,10 +55,10 @@ def test_aborted_transactions_over_segments_stay_hidden_after_a_restart(harness:
         h.log.update_high_watermark(h.log.log_end_offset)
     log = h.log
     assert log.log_end_offset == 9
-    assert log.aborted_transactions(0, upper_bound=9) == EXPECTED
-    assert log.aborted_transactions(5, upper_bound=9) == EXPECTED[1:]
-    assert log.aborted_transactions(0, upper_bound=1) == EXPECTED[:1]
-    assert log.aborted_transactions(8, upper_bound=9) == []
+    assert aborted_transactions(log, 0, upper_bound=9) == EXPECTED
+    assert aborted_transactions(log, 5, upper_bound=9) == EXPECTED[1:]
+    assert aborted_transactions(log, 0, upper_bound=1) == EXPECTED[:1]
+    assert aborted_transactions(log, 8, upper_bound=9) == []
     assert log.last_stable_offset == 8
 
 
@@ -82,7 +83,7 @@ def test_reader_of_committed_data_gets_what_concerns_its_records(harness: MakeHa
     fill(h)
     log = h.log
     result = h.read(0, 1, upper_bound=log.last_stable_offset)
-    found = log.aborted_transactions(0, upper_bound=log.end_offset_of(result))
+    found = aborted_transactions(log, 0, upper_bound=end_offset_of(log, result))
     assert EXPECTED[0] in found
 
 
@@ -91,11 +92,11 @@ def test_transaction_index_follows_a_truncation(harness: MakeHarness) -> None:
     h.open()
     fill(h)
     h.directory.truncate(h.partition, 7, now_ms=h.now)
-    assert h.log.aborted_transactions(0, upper_bound=7) == EXPECTED[:1]
+    assert aborted_transactions(h.log, 0, upper_bound=7) == EXPECTED[:1]
     h.log.update_high_watermark(7)
     assert h.log.last_stable_offset == 1
     h.append_marker(2, commit=False)
-    assert h.log.aborted_transactions(0, upper_bound=8) == EXPECTED
+    assert aborted_transactions(h.log, 0, upper_bound=8) == EXPECTED
 
 
 def test_log_without_aborts_has_no_transaction_index(harness: MakeHarness) -> None:
@@ -103,6 +104,6 @@ def test_log_without_aborts_has_no_transaction_index(harness: MakeHarness) -> No
     h.open()
     produce(h, 1, 0)
     h.append_marker(1, commit=True)
-    assert h.log.aborted_transactions(0, upper_bound=2) == []
+    assert aborted_transactions(h.log, 0, upper_bound=2) == []
     h.close()
     assert not h.file(".txnindex").exists()

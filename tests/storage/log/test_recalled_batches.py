@@ -13,6 +13,7 @@ from support.log_harness import Harness, MakeHarness
 
 from tidelog.model.errors import ErrorCode
 from tidelog.storage.log.results import AppendRefusal, AppendResult
+from tidelog.storage.log.truncation import truncate_to
 
 PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 OTHER: dict[str, Any] = {"producer_id": 8, "producer_epoch": 0}
@@ -58,7 +59,7 @@ def test_duplicates_are_known_after_a_truncation(harness: MakeHarness, segment_b
     one = harness(log_config(segment_bytes=segment_bytes))
     log = one.open()
     fill(one, 9)
-    log.truncate_to(14, now_ms=one.now)
+    truncate_to(log, 14, now_ms=one.now)
     for number in range(2, 7):
         result = repeat(one, number)
         assert isinstance(result, AppendResult)

@@ -14,7 +14,9 @@ from support.log_harness import Harness, MakeHarness
 
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.results import AppendResult
+from tidelog.storage.log.retention import delete_old_segments
 from tidelog.storage.log.timestamp_lookup import at_once, seek_max
+from tidelog.storage.log.truncation import truncate_fully_and_start_at, truncate_to
 
 SMALL = log_config(segment_bytes=600, index_interval_bytes=100)
 
@@ -95,7 +97,7 @@ def test_high_watermark_does_not_stay_above_the_end(filled: Harness) -> None:
 def test_cutting_at_the_end_changes_nothing_but_epochs_without_records(filled: Harness) -> None:
     h = filled
     h.log.assign_leader_epoch(50)
-    assert h.log.truncate_to(40, now_ms=h.now) == []
+    assert truncate_to(h.log, 40, now_ms=h.now) == []
     assert h.log.log_end_offset == 40
     assert h.log.latest_epoch == 9
 
@@ -152,7 +154,7 @@ def test_a_disk_that_fails_on_the_way_leaves_a_log_with_segments(
             for name in CHANGES:
                 patch.setattr(h.filesystem, name, partial(fail_at_the_last, getattr(h.filesystem, name)))
             try:
-                h.log.truncate_fully_and_start_at(offset, now_ms=h.now)
+                truncate_fully_and_start_at(h.log, offset, now_ms=h.now)
                 outcomes.add("done")
             except StorageFailure as failure:
                 outcomes.add("refused" if failure.is_shortage else "offline")
@@ -168,8 +170,8 @@ def test_a_disk_that_fails_on_the_way_leaves_a_log_with_segments(
 def test_cutting_below_the_first_segment_starts_anew_there(filled: Harness) -> None:
     h = filled
     h.log.config = log_config(segment_bytes=600, retention_ms=0)
-    h.log.delete_old_segments(h.now + 10**9)
-    h.log.truncate_to(3, now_ms=h.now)
+    delete_old_segments(h.log, h.now + 10**9)
+    truncate_to(h.log, 3, now_ms=h.now)
     assert (h.log.log_start_offset, h.log.log_end_offset) == (3, 3)
 
 

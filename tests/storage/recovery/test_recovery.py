@@ -18,8 +18,11 @@ from tidelog.records.batch import parse_header
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.filesystem import File
 from tidelog.storage.files.local_filesystem import LocalFileSystem
+from tidelog.storage.log.appending import append_as_follower, roll
+from tidelog.storage.log.reader import aborted_transactions
 from tidelog.storage.log.results import AppendResult
 from tidelog.storage.log.timestamp_lookup import at_once, seek
+from tidelog.storage.log.truncation import truncate_to
 from tidelog.storage.recovery.damage import DamagedLog
 from tidelog.storage.recovery.load_request import RecoveryProgress
 from tidelog.storage.segments.batch_scan import UnsupportedFormat
@@ -64,7 +67,7 @@ def check(h: Harness, count: int) -> None:
     if count:
         assert produce(h, count - 1).duplicate
     assert produce(h, count) == AppendResult(count, count, -1, 0)
-    log.truncate_to(count, now_ms=h.now)
+    truncate_to(log, count, now_ms=h.now)
 
 
 def indexes(h: Harness) -> dict[str, bytes]:
@@ -211,7 +214,7 @@ def test_scenario_22_damaged_indexes_are_rebuilt(filled: Harness, kind: str, suf
         assert [offset for offset, _ in h.values()] == list(range(24))
     else:
         check(h, 24)
-    assert h.log.aborted_transactions(0, upper_bound=24) == []
+    assert aborted_transactions(h.log, 0, upper_bound=24) == []
 
 
 @pytest.mark.parametrize("stop", ["clean", "crash", "crash after a flush"])
@@ -269,8 +272,8 @@ def test_stale_epochs_do_not_hide_those_of_the_batches(harness: MakeHarness) -> 
     h.append(b"a", epoch=3)
     h.log.assign_leader_epoch(7)
     h.log.flush(h.now)
-    h.log.truncate_to(1, now_ms=h.now)
-    h.log.append_as_follower(h.batch(b"b", base_offset=1, leader_epoch=6), h.now)
+    truncate_to(h.log, 1, now_ms=h.now)
+    append_as_follower(h.log, h.batch(b"b", base_offset=1, leader_epoch=6), h.now)
     assert h.log.leader_epochs.entries == ((3, 0), (6, 1))
     h.crash_and_reopen()
     assert h.log.leader_epochs.entries == ((3, 0), (6, 1))
@@ -407,10 +410,10 @@ def test_segment_behind_a_lost_end_is_dropped(filled: Harness) -> None:
 def test_gaps_between_segments_of_a_compacted_topic_are_kept(harness: MakeHarness) -> None:
     h = harness(log_config(compact=True))
     h.open()
-    h.log.append_as_follower(h.batch(b"a", leader_epoch=0), h.now)
-    h.log.roll(h.now)
-    h.log.append_as_follower(h.batch(b"b", base_offset=10, leader_epoch=0), h.now)
-    h.log.roll(h.now)
-    h.log.append_as_follower(h.batch(b"c", base_offset=20, leader_epoch=0), h.now)
+    append_as_follower(h.log, h.batch(b"a", leader_epoch=0), h.now)
+    roll(h.log, h.now)
+    append_as_follower(h.log, h.batch(b"b", base_offset=10, leader_epoch=0), h.now)
+    roll(h.log, h.now)
+    append_as_follower(h.log, h.batch(b"c", base_offset=20, leader_epoch=0), h.now)
     h.crash_and_reopen()
     assert h.values() == [(0, b"a"), (10, b"b"), (20, b"c")]

@@ -17,6 +17,7 @@ from tidelog.records.batch import LEADER_EPOCH_AT, iterate_headers
 from tidelog.records.compression import Compression
 from tidelog.storage.cleaner.compaction import DamagedSegment
 from tidelog.storage.files.file_names import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_CHECKPOINT
+from tidelog.storage.log.compacting import plan_compaction, start_compaction
 from tidelog.storage.verification.directory import NothingToVerify, verify
 from tidelog.storage.verification.findings import Report
 
@@ -133,7 +134,7 @@ def test_exchange_that_a_crash_has_interrupted_is_no_damage() -> None:
     tracked.roll()
     tracked.flush()
     log = tracked.log
-    compaction = log.start_compaction(log.cleanable_range(tracked.now), compaction_limits(), tracked.now)
+    compaction = start_compaction(log, plan_compaction(log, tracked.now), compaction_limits(), tracked.now)
     for _ in compaction.map_keys():
         pass
     for _ in compaction.write_group(compaction.groups()[0]):
@@ -262,7 +263,7 @@ def test_no_flipped_bit_survives_compaction() -> None:
         damaged = TrackedLog(MemoryDisk(flip(image, path, bit)), COMPACTED)
         damaged.now = tracked.now
         log = damaged.open()
-        compaction = log.start_compaction(log.cleanable_range(damaged.now), compaction_limits(), damaged.now)
+        compaction = start_compaction(log, plan_compaction(log, damaged.now), compaction_limits(), damaged.now)
         with pytest.raises(DamagedSegment) as told:
             for _ in compaction.map_keys():
                 pass

@@ -48,6 +48,7 @@ from tidelog.server.replication.runtime import Replication
 from tidelog.server.replies.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.routing.context import RequestContext
 from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.reader import aborted_transactions, end_offset_of, read_records
 from tidelog.storage.log.results import OffsetOutOfRange
 
 API = Api(
@@ -340,14 +341,16 @@ def _read(
             if reader.is_follower
             else replica.past_emptied(wanted.fetch_offset, upper_bound=upper_bound)
         )
-        result = replica.log.read(offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        result = read_records(
+            replica.log, offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch
+        )
         if isinstance(result, OffsetOutOfRange):
             return _out_of_range(replica, wanted, reader)
         records = result.records
         if aborted is not None and records:
             aborted = [
                 AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
-                for each in log.aborted_transactions(wanted.fetch_offset, upper_bound=log.end_offset_of(result))
+                for each in aborted_transactions(log, wanted.fetch_offset, upper_bound=end_offset_of(log, result))
             ]
     return PartitionData(
         partition_index=wanted.partition,

@@ -19,6 +19,7 @@ from tidelog.server.coordination.port import CommitWait
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import AppendRefusal, OffsetOutOfRange
 
 
@@ -75,7 +76,7 @@ class CoordinatorReplicaLog:
         replica = self._leader(partition)
         try:
             # To the end of the log and not only to the watermark: what a leader has it will commit.
-            found = replica.log.read(offset, max_bytes=max_bytes)
+            found = read_records(replica.log, offset, max_bytes=max_bytes)
         except StorageFailure as failure:
             self.replicas.storage_failed(replica, failure)
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure

@@ -32,9 +32,12 @@ from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.directories.removal import FileRemoval
 from tidelog.storage.files.file_names import QUORUM_STATE_FILE
 from tidelog.storage.files.filesystem import DiskFull, FileSystem, StorageFailure, failing_as
+from tidelog.storage.log.appending import append_as_follower, append_as_leader, roll
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.log import Log
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import AppendRefusal, OffsetOutOfRange, UnexpectedOffset
+from tidelog.storage.log.retention import delete_old_segments
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +157,7 @@ class QuorumLog:
     def append_fetched(self, effect: FetchedAppend) -> bool:
         """Whether the records were whole and continued the log."""
         try:
-            return self._log.append_as_follower(effect.records, self._clock.now_ms()) is not None
+            return append_as_follower(self._log, effect.records, self._clock.now_ms()) is not None
         except (UnexpectedOffset, CorruptBatch):
             return False
         except DiskFull as full:
@@ -188,7 +191,7 @@ class QuorumLog:
                 await asyncio.get_running_loop().run_in_executor(None, flush.run)
             except StorageFailure as failure:
                 if failure.is_shortage:
-                    self._log.disregard_flush()
+                    self._log.flusher.disregard_running()
                 raise
             self._log.finish_flush(flush)
         return self._log.recovery_point
@@ -203,7 +206,7 @@ class QuorumLog:
         with failing_as(f"reading the snapshot {snapshot_id}"):
             self.snapshots.add(snapshot_id)
         # Only whole segments can be dropped: the one that is written now ends with what the snapshot contains.
-        self._log.roll(self._clock.now_ms())
+        roll(self._log, self._clock.now_ms())
         while start := next_log_start(
             rules, self.snapshots.stored, log_bytes=self._log.size, now_ms=self._clock.now_ms()
         ):
@@ -236,7 +239,7 @@ class QuorumLog:
             if segment.base_offset > snapshot_id.end_offset:
                 break
             log.advance_log_start(segment.base_offset)
-            self._remove(log.delete_old_segments(now_ms))
+            self._remove(delete_old_segments(log, now_ms))
         log.advance_log_start(snapshot_id.end_offset)
         self.snapshots.remove_before(snapshot_id)
 
@@ -251,8 +254,8 @@ class QuorumLog:
 
     def _append(self, batch: bytes, epoch: int) -> None:
         data = bytearray(batch)
-        result = self._log.append_as_leader(
-            data, [parse_header(data)], epoch, now_ms=self._clock.now_ms(), origin=AppendOrigin.COORDINATOR
+        result = append_as_leader(
+            self._log, data, [parse_header(data)], epoch, now_ms=self._clock.now_ms(), origin=AppendOrigin.COORDINATOR
         )
         assert not isinstance(result, AppendRefusal), result
 
@@ -262,7 +265,7 @@ class QuorumLog:
         """The answer with what a follower is to get of the log, or of a snapshot. Raises StorageFailure."""
         if isinstance(answer, FetchAnswer) and answer.read_from is not None:
             # At least one batch if there is any.
-            result = self._log.read(answer.read_from, max_bytes=answer.max_bytes, min_one_batch=True)
+            result = read_records(self._log, answer.read_from, max_bytes=answer.max_bytes)
             return replace(answer, records=b"" if isinstance(result, OffsetOutOfRange) else result.records)
         if isinstance(answer, FetchSnapshotAnswer) and answer.to_be_read:
             return self._with_piece(answer)
@@ -282,7 +285,7 @@ class QuorumLog:
         """Each batch in between."""
         offset = first_offset
         while offset < end_offset:
-            result = self._log.read(offset, max_bytes=READ_CHUNK_BYTES, upper_bound=end_offset, min_one_batch=True)
+            result = read_records(self._log, offset, max_bytes=READ_CHUNK_BYTES, upper_bound=end_offset)
             if isinstance(result, OffsetOutOfRange) or not result.records:
                 return
             for position, header in iterate_headers(result.records):

@@ -72,7 +72,7 @@ class ReplicaFlusher:
                 replica.flushed()
         except StorageFailure as failure:
             if failure.is_shortage:
-                log.disregard_flush()
+                log.flusher.disregard_running()
             raise
         finally:
             # Before those who wait go on: they may want another one.

@@ -22,8 +22,11 @@ from tidelog.server.replicas.replica import Replica
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.appending import append_as_follower
 from tidelog.storage.log.log import Log
+from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import OffsetOutOfRange, UnexpectedOffset
+from tidelog.storage.log.truncation import truncate_fully_and_start_at
 
 logger = logging.getLogger(__name__)
 
@@ -187,15 +190,15 @@ class ReplicaMoves:
         """The bytes that were copied."""
         source, future, now_ms = move.replica.log, move.future, self.clock.now_ms()
         assert future is not None
-        result = source.read(max(future.log_end_offset, source.log_start_offset), max_bytes=PIECE_BYTES)
+        result = read_records(source, max(future.log_end_offset, source.log_start_offset), max_bytes=PIECE_BYTES)
         if isinstance(result, OffsetOutOfRange):
             raise RuntimeError(f"{result.offset} is not in the log that is being copied")
         try:
-            future.append_as_follower(bytearray(result.records), now_ms)
+            append_as_follower(future, bytearray(result.records), now_ms)
         except UnexpectedOffset as problem:
             # Nothing is there yet, or retention has removed what would come next.
-            self.replicas.removals.extend(future.truncate_fully_and_start_at(problem.first_offset, now_ms=now_ms))
-            future.append_as_follower(bytearray(result.records), now_ms)
+            self.replicas.removals.extend(truncate_fully_and_start_at(future, problem.first_offset, now_ms=now_ms))
+            append_as_follower(future, bytearray(result.records), now_ms)
         return len(result.records)
 
     def _named_by_the_metadata(self, move: Move) -> bool:

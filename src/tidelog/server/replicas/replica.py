@@ -27,6 +27,7 @@ from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.server.configuration.topic_settings import TopicSettings
 from tidelog.server.observability.logs import STATE_CHANGE_LOGGER
 from tidelog.server.replicas.waits import FetchWaits, OffsetWaits
+from tidelog.storage.log.appending import append_as_follower, append_as_leader
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.reader import past_emptied
 from tidelog.storage.log.results import AppendRefusal, AppendResult
@@ -291,7 +292,8 @@ class Replica:
         end_before = self.log.log_end_offset
         # Offsets are stamped in place; only what the broker itself has encoded comes as bytes.
         writable = bytearray(data) if isinstance(data, bytes) else data
-        result = self.log.append_as_leader(
+        result = append_as_leader(
+            self.log,
             writable,
             headers,
             self.leader_epoch,
@@ -321,7 +323,7 @@ class Replica:
         """Append what the leader has sent, as a follower. Raises UnexpectedOffset, CorruptBatch, StorageFailure."""
         log = self.log
         if len(records):
-            log.append_as_follower(records, self.clock.now_ms())
+            append_as_follower(log, records, self.clock.now_ms())
         before = log.high_watermark
         stable_before = log.last_stable_offset if self.stable_waits else None
         log.update_high_watermark(
@@ -413,7 +415,7 @@ class Replica:
         log = self.log
         if log.cleaned_up_to is None or not log.log_start_offset <= offset < min(upper_bound, log.cleaned_up_to):
             return offset
-        return log.look(past_emptied, offset, upper_bound=upper_bound)
+        return past_emptied(log, offset, upper_bound=upper_bound)
 
     def check_invariants(self) -> None:
         """Raises InvariantBroken. Not for a replica whose disk has failed."""

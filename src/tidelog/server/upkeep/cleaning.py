@@ -31,6 +31,7 @@ from tidelog.storage.cleaner.compaction import (
 )
 from tidelog.storage.cleaner.selection import CleanableRange
 from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.compacting import plan_compaction, start_compaction
 from tidelog.storage.log.log import Log
 
 logger = logging.getLogger(__name__)
@@ -156,7 +157,7 @@ class Cleaning:
             if replica.offline or not log.config.compact or log in self._busy or log in self._uncleanable:
                 continue
             try:
-                planned = log.cleanable_range(now_ms)
+                planned = plan_compaction(log, now_ms)
             except StorageFailure as failure:
                 self.replicas.storage_failed(replica, failure)
                 continue
@@ -177,7 +178,7 @@ class Cleaning:
         log = replica.log
         started_ms = self.clock.monotonic_ms()
         size_before = log.size
-        compaction = log.start_compaction(planned, compaction_limits(self.live.config), self.clock.now_ms())
+        compaction = start_compaction(log, planned, compaction_limits(self.live.config), self.clock.now_ms())
         complete = False
         try:
             await self._drive(compaction.map_keys())

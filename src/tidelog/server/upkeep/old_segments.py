@@ -7,6 +7,7 @@ import logging
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log import retention
 
 logger = logging.getLogger(__name__)
 
@@ -16,7 +17,7 @@ def delete_old_segments(replicas: Replicas, replica: Replica, now_ms: int) -> No
     log = replica.log
     start_before = log.log_start_offset
     try:
-        replicas.removals.extend(log.delete_old_segments(now_ms))
+        replicas.removals.extend(retention.delete_old_segments(log, now_ms))
     except StorageFailure as failure:
         replicas.storage_failed(replica, failure)
         return

@@ -4,7 +4,7 @@
 2. `write_group` copies what stays of some neighbouring segments into a new one, with the ending `.cleaned`, syncs it,
    notes that a gap may follow it (see `gaps`) and renames it to `.swap`. From then on a crash makes
    loading finish the exchange.
-3. The log puts the new segment into the place of the old ones (`Log.swap_in`), on the thread that owns the log.
+3. The log puts the new segment into the place of the old ones (`SegmentExchange.swap_in`), on the thread that owns the log.
 Then 2 and 3 for the next group. The steps are generators; what they yield is the number of bytes they have moved
 since the last time, so that the caller can throttle them, give way to others, or stop.
 
@@ -107,7 +107,7 @@ class Compaction:
         self.task = task
         # Set by `map_keys`: everything below is compacted once all groups are written.
         self.cleaned_up_to = task.first_dirty_offset
-        # What `write_group` has made and `Log.swap_in` is to take.
+        # What `write_group` has made and `SegmentExchange.swap_in` is to take.
         self.finished: FinishedGroup | None = None
         self.bytes_read = 0
         self.bytes_written = 0

@@ -10,6 +10,8 @@ segments or the new one. Whatever else changes the log revokes a compaction that
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, CompactionRevoked, CompactionTask
 from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.directories.disk_health import DiskGuard
@@ -21,33 +23,24 @@ from tidelog.storage.segments.segment import Segment
 from tidelog.storage.segments.segments import Segments
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class SegmentExchange:
     """Of one log."""
 
-    def __init__(
-        self,
-        filesystem: FileSystem,
-        guard: DiskGuard,
-        growth_guard: DiskGuard,
-        directory: str,
-        segments: Segments,
-        snapshots: ProducerSnapshotFiles,
-        gaps: KnownGaps,
-    ) -> None:
-        self.gaps = gaps
-        self.running: Compaction | None = None
-        self._closed = False
-        self._filesystem = filesystem
-        self._guard = guard
-        # Around what a compaction writes beside the log.
-        self._growth_guard = growth_guard
-        self._directory = directory
-        self._segments = segments
-        self._snapshots = snapshots
+    filesystem: FileSystem
+    guard: DiskGuard
+    # Around what a compaction writes beside the log.
+    growth_guard: DiskGuard
+    directory: str
+    segments: Segments
+    snapshots: ProducerSnapshotFiles
+    gaps: KnownGaps
+    running: Compaction | None = None
+    closed: bool = False
 
     def begin(self, task: CompactionTask, limits: CompactionLimits) -> Compaction:
         assert self.running is None, "a log has one compaction at a time"
-        self.running = Compaction(self._filesystem, self._growth_guard, task, limits, self.gaps)
+        self.running = Compaction(self.filesystem, self.growth_guard, task, limits, self.gaps)
         return self.running
 
     def swap_in(self, compaction: Compaction, now_ms: int) -> tuple[Segment, FileRemoval]:
@@ -60,12 +53,12 @@ class SegmentExchange:
             raise CompactionRevoked
         compaction.finished = None
         paths = []
-        with self._guard:
+        with self.guard:
             for segment in group.old:
                 paths += segment.rename_files(DELETED_SUFFIX)
                 if segment.base_offset != group.new.base_offset:
-                    self._snapshots.remove(segment.base_offset)
-            self._segments.exchange(group.old, group.new)
+                    self.snapshots.remove(segment.base_offset)
+            self.segments.exchange(group.old, group.new)
         return group.new, FileRemoval(paths=paths, due_ms=now_ms + compaction.task.config.file_delete_delay_ms)
 
     def sync_names(self, compaction: Compaction) -> None:
@@ -74,12 +67,12 @@ class SegmentExchange:
         Raises StorageFailure, and CompactionRevoked if the log's directory is gone.
         """
         with compaction.guard:
-            self._filesystem.sync_directory(self._directory)
+            self.filesystem.sync_directory(self.directory)
 
     def finish(self, segment: Segment) -> None:
         """Give a segment that was swapped in its usual names, if the log still has it."""
-        if not self._closed and segment in self._segments:
-            with self._guard:
+        if not self.closed and segment in self.segments:
+            with self.guard:
                 segment.change_ending("")
 
     def revoke(self, *, discard: bool = True) -> None:
@@ -90,7 +83,7 @@ class SegmentExchange:
 
     def close(self) -> None:
         """The log's files are not to be touched any more."""
-        self._closed = True
+        self.closed = True
         self.revoke(discard=False)
 
     def end(self, compaction: Compaction) -> None:
@@ -100,5 +93,5 @@ class SegmentExchange:
         if compaction.finished is None:
             self.revoke(discard=False)
         else:
-            with self._guard:
+            with self.guard:
                 self.revoke()

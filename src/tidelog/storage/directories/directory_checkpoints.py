@@ -19,8 +19,8 @@ from tidelog.storage.files.file_names import (
     LOG_START_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
+from tidelog.storage.log.environment import LogEnvironment
 from tidelog.storage.log.log import Log
-from tidelog.storage.log.state import LogEnvironment
 from tidelog.storage.recovery.evidence import Evidence
 
 

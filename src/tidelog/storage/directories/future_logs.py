@@ -13,8 +13,8 @@ from tidelog.storage.files.file_names import (
     partition_directory,
 )
 from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.environment import LogEnvironment
 from tidelog.storage.log.log import Log
-from tidelog.storage.log.state import LogEnvironment
 from tidelog.storage.recovery.load_request import LoadRequest
 from tidelog.storage.recovery.recovery import load_log
 

@@ -35,8 +35,9 @@ from tidelog.storage.files.file_names import (
 )
 from tidelog.storage.files.filesystem import DiskFull, FileSystem, Lock, StorageFailure
 from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.environment import LogEnvironment
 from tidelog.storage.log.log import Log
-from tidelog.storage.log.state import LogEnvironment
+from tidelog.storage.log.truncation import truncate_fully_and_start_at, truncate_to
 from tidelog.storage.recovery.damage import DamagedLog
 from tidelog.storage.recovery.evidence import Evidence, read_evidence
 from tidelog.storage.recovery.load_request import LoadRequest, RecoveryProgress
@@ -320,7 +321,8 @@ class LogDirectory:
     ) -> Log:
         if topic_partition in self._fresh:
             # In what has just been made there is nothing to recover.
-            return self._loaded_log(topic_partition, config, LoadRequest(clean=True), now_ms)
+            request = LoadRequest(clean=True, cleaned_up_to=self.checkpoints.cleaned.get(topic_partition))
+            return self._loaded_log(topic_partition, config, request, now_ms)
         directory = f"{self.path}/{partition_directory(topic_partition)}"
         with self._guard:
             differences = self._evidence.settle_small_files(self._filesystem, directory, topic_partition)
@@ -342,8 +344,6 @@ class LogDirectory:
     def _loaded_log(self, topic_partition: TopicPartition, config: LogConfig, request: LoadRequest, now_ms: int) -> Log:
         log = load_log(self._environment, topic_partition, config, request, now_ms)
         log.update_high_watermark(self.checkpoints.high_watermarks.get(topic_partition, 0))
-        log.cleaned_up_to = self.checkpoints.cleaned.get(topic_partition)
-        log.differences = request.differences
         self.checkpoints.forget(topic_partition)
         self.logs[topic_partition] = log
         self._fresh.discard(topic_partition)
@@ -358,7 +358,7 @@ class LogDirectory:
         log.lower_recovery_point(offset)
         self.checkpoints.write_recovery_points()
         self.checkpoints.lower_high_watermark(log, offset)
-        removals = log.truncate_to(offset, now_ms=now_ms)
+        removals = truncate_to(log, offset, now_ms=now_ms)
         self.checkpoints.write_cleaned()
         return removals
 
@@ -368,7 +368,7 @@ class LogDirectory:
         log.lower_recovery_point(0)
         self.checkpoints.write_recovery_points()
         self.checkpoints.lower_high_watermark(log, log.log_start_offset)
-        removals = log.truncate_fully_and_start_at(offset, now_ms=now_ms)
+        removals = truncate_fully_and_start_at(log, offset, now_ms=now_ms)
         self.checkpoints.write_recovery_points()
         self.checkpoints.write_cleaned()
         return removals

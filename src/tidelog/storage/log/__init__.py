@@ -1,12 +1,15 @@
 """The log of one replica.
 
-log.py                append, roll, cut, flush; the only writer of its segments
-reader.py             reading by offset and timestamp, aborted transactions
+log.py                its offsets, what is known about its records, its lifetime
+appending.py          appending as leader or follower, rolling
+reader.py             reading by offset, aborted transactions, batches at a timestamp
 timestamp_lookup.py   the offset of a timestamp
-retention.py          which segments may be deleted
+truncation.py         cutting off the end, or everything
+retention.py          removing old segments
+compacting.py         beginning a compaction
 flush.py              syncing without stopping the log
 producer_snapshot.py  `.snapshot` files
 config.py             the topic's settings that a log obeys
-state.py              what a log is made of when it is opened
+environment.py        what the logs of one directory share
 results.py            what a log answers
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.storage.directories.checkpoints import write_leader_epoch_checkpoint
@@ -19,38 +20,28 @@ from tidelog.storage.log.producer_snapshot import ProducerSnapshotFiles
 from tidelog.storage.segments.segments import Segments
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Flush:
     """What one flush has to do. `run` touches nothing of the log, so it may run in any thread.
 
     It opens the files itself: those of the log may be closed meanwhile by a truncation or by retention.
     """
 
-    __slots__ = ("_directory", "_epochs", "_filesystem", "_guard", "_paths", "abandoned", "end_offset")
-
-    def __init__(
-        self,
-        filesystem: FileSystem,
-        guard: DiskGuard,
-        directory: str,
-        *,
-        end_offset: int,
-        paths: Sequence[str],
-        epochs: Sequence[tuple[int, int]] | None,
-    ) -> None:
-        self._filesystem = filesystem
-        self._guard = guard
-        self._directory = directory
-        # Everything before it is safe afterwards. Lowered if the log is cut while the flush runs.
-        self.end_offset = end_offset
-        # The log was given up while this was under way; its directory may be gone, and then that is no failure.
-        self.abandoned = False
-        self._paths = paths
-        self._epochs = epochs
+    filesystem: FileSystem
+    guard: DiskGuard
+    directory: str
+    # Everything before it is safe afterwards. Lowered if the log is cut while the flush runs.
+    end_offset: int
+    paths: Sequence[str]
+    # To be written to the checkpoint; None if it is up to date.
+    epochs: Sequence[tuple[int, int]] | None
+    # The log was given up while this was under way; its directory may be gone, and then that is no failure.
+    abandoned: bool = False
 
     def run(self) -> None:
         """Raises StorageFailure, after which the directory is offline, unless it is a shortage: then nothing was
         synced yet, and the next flush does it all."""
-        with self._guard:
+        with self.guard:
             try:
                 self._sync()
             except FileNotFoundError:
@@ -59,86 +50,59 @@ class Flush:
 
     def _sync(self) -> None:
         # Epochs first: recovery reads them from the batches above the recovery point only.
-        if self._epochs is not None and not self.abandoned:
-            path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
-            write_leader_epoch_checkpoint(self._filesystem, path, self._epochs)
-        for path in self._paths:
+        if self.epochs is not None and not self.abandoned:
+            path = f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}"
+            write_leader_epoch_checkpoint(self.filesystem, path, self.epochs)
+        for path in self.paths:
             # There may be no such index, and retention or a truncation may have removed the segment meanwhile.
             with contextlib.suppress(FileNotFoundError):
-                sync_path(self._filesystem, path)
-        if self._paths:
-            self._filesystem.sync_directory(self._directory)
+                sync_path(self.filesystem, path)
+        if self.paths:
+            self.filesystem.sync_directory(self.directory)
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class LogFlusher:
     """What of one log is on the device, and what is to be brought there when."""
 
-    __slots__ = (
-        "_directory",
-        "_epochs",
-        "_filesystem",
-        "_guard",
-        "_last_flush_ms",
-        "_segments",
-        "_snapshots",
-        "epochs_changed",
-        "recovery_point",
-        "running",
-    )
-
-    def __init__(
-        self,
-        filesystem: FileSystem,
-        guard: DiskGuard,
-        directory: str,
-        segments: Segments,
-        snapshots: ProducerSnapshotFiles,
-        epochs: LeaderEpochs,
-        *,
-        recovery_point: int,
-        now_ms: int,
-    ) -> None:
-        self._filesystem = filesystem
-        self._guard = guard
-        self._directory = directory
-        self._segments = segments
-        self._snapshots = snapshots
-        self._epochs = epochs
-        # Offsets below it are on the device.
-        self.recovery_point = recovery_point
-        # The checkpoint of the epochs is older than the epochs.
-        self.epochs_changed = False
-        self.running: Flush | None = None
-        self._last_flush_ms = now_ms
+    filesystem: FileSystem
+    guard: DiskGuard
+    directory: str
+    segments: Segments
+    snapshots: ProducerSnapshotFiles
+    epochs: LeaderEpochs
+    # Offsets below it are on the device.
+    recovery_point: int
+    last_flush_ms: int
+    running: Flush | None = None
 
     def is_due(self, config: LogConfig, log_end_offset: int, *, now_ms: int) -> bool:
         if self.running is not None:
             return False
-        return self.epochs_changed or self._target(config, log_end_offset, now_ms=now_ms) > self.recovery_point
+        return self.epochs.changed or self._target(config, log_end_offset, now_ms=now_ms) > self.recovery_point
 
     def start(self, config: LogConfig, log_end_offset: int, *, now_ms: int, everything: bool) -> Flush | None:
         if self.running is not None:
             return None
         target = log_end_offset if everything else self._target(config, log_end_offset, now_ms=now_ms)
         if target > self.recovery_point:
-            self._last_flush_ms = now_ms
-        elif not self.epochs_changed:
+            self.last_flush_ms = now_ms
+        elif not self.epochs.changed:
             return None
         self.running = Flush(
-            self._filesystem,
-            self._guard,
-            self._directory,
+            filesystem=self.filesystem,
+            guard=self.guard,
+            directory=self.directory,
             end_offset=target,
             paths=self._prepare(target),
-            epochs=self._epochs.entries if self.epochs_changed else None,
+            epochs=self.epochs.take_changes(),
         )
-        self.epochs_changed = False
         return self.running
 
     def disregard_running(self) -> None:
         """What the running flush achieves counts no more; it may still run to its end."""
         if self.running is not None:
-            self.epochs_changed = True
+            self.epochs.mark_changed()
             self.running = None
 
     def abandon_running(self) -> None:
@@ -151,10 +115,14 @@ class LogFlusher:
             return
         self.running = None
         self.recovery_point = max(self.recovery_point, min(flush.end_offset, log_end_offset))
-        active = self._segments.active
-        for segment in self._segments:
+        active = self.segments.active
+        for segment in self.segments:
             if segment is not active and segment.base_offset < flush.end_offset:
                 segment.release()
+
+    def skip_to(self, offset: int) -> None:
+        """The log has nothing below `offset` any more that would have to be on the device."""
+        self.recovery_point = max(self.recovery_point, offset)
 
     def forget_from(self, offset: int) -> None:
         """The log is cut at `offset`. What is appended there is new to the device, also if a flush is under way."""
@@ -165,18 +133,18 @@ class LogFlusher:
     def _target(self, config: LogConfig, log_end_offset: int, *, now_ms: int) -> int:
         """Up to where the log should be on the device now: sealed segments at once, the active one by the policy."""
         unflushed = log_end_offset - self.recovery_point
-        if unflushed > 0 and (unflushed >= config.flush_messages or now_ms - self._last_flush_ms >= config.flush_ms):
+        if unflushed > 0 and (unflushed >= config.flush_messages or now_ms - self.last_flush_ms >= config.flush_ms):
             return log_end_offset
-        return self._segments.active.base_offset
+        return self.segments.active.base_offset
 
     def _prepare(self, target: int) -> list[str]:
         if target <= self.recovery_point:
             return []
         paths: list[str] = []
-        with self._guard:
-            for segment in self._segments.containing(self.recovery_point, target):
+        with self.guard:
+            for segment in self.segments.containing(self.recovery_point, target):
                 segment.write_pending()
                 paths += segment.paths
-        for segment in self._segments.above(self.recovery_point):
-            paths.append(self._snapshots.path(segment.base_offset))
+        for segment in self.segments.above(self.recovery_point):
+            paths.append(self.snapshots.path(segment.base_offset))
         return paths

@@ -1,7 +1,6 @@
 """Reading a log: by offset, by timestamp, and which transactions were aborted in what was read.
 
-Functions over the segments; the bounds up to which a reader may see come from the caller. Writing is in
-`tidelog.storage.log.log`.
+The bound up to which a reader may see comes from the caller. Writing is in `tidelog.storage.log.appending`.
 """
 
 from __future__ import annotations
@@ -14,32 +13,38 @@ from tidelog.records.timestamp_search import TimestampSearch
 from tidelog.storage.indexes.sparse_index import CorruptIndex
 from tidelog.storage.indexes.transaction_index import AbortedTransaction
 from tidelog.storage.log.config import LogConfig
-from tidelog.storage.log.results import ReadResult
+from tidelog.storage.log.log import Log
+from tidelog.storage.log.results import OffsetOutOfRange, ReadResult
 from tidelog.storage.recovery.segment_recovery import rebuild_indexes
 from tidelog.storage.segments.batch_scan import BatchPosition
 from tidelog.storage.segments.segment import Segment
-from tidelog.storage.segments.segments import Segments
 
 logger = logging.getLogger(__name__)
 
 
 def read_records(
-    segments: Segments,
-    config: LogConfig,
-    offset: int,
-    *,
-    max_bytes: int,
-    upper_bound: int,
-    log_end_offset: int,
-    min_one_batch: bool,
-    gapless: bool = False,
-) -> ReadResult:
-    """Batches from the one that holds `offset` on, of one segment, all below `upper_bound`.
+    log: Log, offset: int, *, max_bytes: int, upper_bound: int | None = None, min_one_batch: bool = True
+) -> ReadResult | OffsetOutOfRange:
+    """Batches from the one that holds `offset` on, of one segment, all below `upper_bound` (None: the end of the log).
 
     As many bytes as allowed are returned even if the last batch is cut by that: readers skip the part. The first
-    batch is whole or, if it does not fit and `min_one_batch` is not set, there is none. A log that no cleaner has
-    touched is `gapless`. Raises CorruptBatch if the batch that holds `offset` is damaged or missing.
+    batch is whole or, if it does not fit and `min_one_batch` is not set, there is none. Raises StorageFailure, and
+    CorruptBatch if the batch that holds `offset` is damaged or missing.
     """
+    end = log.log_end_offset
+    if offset < log.log_start_offset or offset > end:
+        return OffsetOutOfRange(offset=offset, log_start_offset=log.log_start_offset, log_end_offset=end)
+    if upper_bound is None:
+        upper_bound = end
+    if offset >= upper_bound:
+        return ReadResult(b"", log.segments.active.base_offset, log.segments.active.size)
+    with log.guard:
+        return _read_records(log, offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+
+
+def _read_records(log: Log, offset: int, *, max_bytes: int, upper_bound: int, min_one_batch: bool) -> ReadResult:
+    segments, config = log.segments, log.config
+    gapless = not log.may_have_gaps
     segment = segments.floor(offset)
     while segment is not None:
         try:
@@ -55,7 +60,7 @@ def read_records(
     else:
         return ReadResult(b"", segments.active.base_offset, segments.active.size)
     limit = segment.size
-    if upper_bound < log_end_offset:
+    if upper_bound < log.log_end_offset:
         following = segments.after(segment)
         if following is None or upper_bound < following.base_offset:
             try:
@@ -108,23 +113,24 @@ def _damaged(segment: Segment, position: int, reason: str) -> CorruptBatch:
     return CorruptBatch(position, f"{segment.log_path}: {reason}")
 
 
-def past_emptied(segments: Segments, config: LogConfig, offset: int, *, upper_bound: int) -> int:
+def past_emptied(log: Log, offset: int, *, upper_bound: int) -> int:
     """Where a reader of records begins that wants `offset`: behind batches that compaction has left without records.
 
     Some clients never get past such a batch if a reply holds nothing else. Where nothing but these follows, the offset
-    stays what it is: then the batch itself tells those who can read it where the log goes on.
+    stays what it is: then the batch itself tells those who can read it where the log goes on. Raises StorageFailure.
     """
     wanted = offset
-    segment = segments.floor(offset)
-    while segment is not None:
-        found = locate(segment, config, wanted)
-        for _, header in segment.headers(found.position if found is not None else segment.size):
-            if header.record_count:
-                return max(offset, wanted)
-            wanted = header.next_offset
-            if wanted >= upper_bound:
-                return offset
-        segment = segments.after(segment)
+    segment = log.segments.floor(offset)
+    with log.guard:
+        while segment is not None:
+            found = locate(segment, log.config, wanted)
+            for _, header in segment.headers(found.position if found is not None else segment.size):
+                if header.record_count:
+                    return max(offset, wanted)
+                wanted = header.next_offset
+                if wanted >= upper_bound:
+                    return offset
+            segment = log.segments.after(segment)
     return offset
 
 
@@ -138,30 +144,36 @@ def locate(segment: Segment, config: LogConfig, offset: int) -> BatchPosition | 
         return segment.locate(offset)
 
 
-def end_offset_of(segments: Segments, result: ReadResult, log_end_offset: int) -> int:
-    """An offset that is above everything in `result`, and not much higher; found in the index."""
-    segment = segments.floor(result.segment_base_offset)
+def end_offset_of(log: Log, result: ReadResult) -> int:
+    """An offset above everything in `result`, and not much higher; found in the index. Raises StorageFailure."""
+    segment = log.segments.floor(result.segment_base_offset)
     if segment is None:
-        return log_end_offset
+        return log.log_end_offset
     end = result.position + len(result.records)
-    indexed = segment.offset_index.offset_at_or_after_position(end) if end < segment.size else None
-    if indexed is not None:
-        return indexed
-    following = segments.after(segment)
-    return log_end_offset if following is None else following.base_offset
+    if end < segment.size:
+        with log.guard:
+            indexed = segment.offset_index.offset_at_or_after_position(end)
+        if indexed is not None:
+            return indexed
+    following = log.segments.after(segment)
+    return log.log_end_offset if following is None else following.base_offset
 
 
-def collect_aborted(segments: Segments, first_offset: int, *, upper_bound: int) -> list[AbortedTransaction]:
-    """The aborted transactions with records in the range. The markers, by which they are found, may lie behind it."""
+def aborted_transactions(log: Log, first_offset: int, *, upper_bound: int) -> list[AbortedTransaction]:
+    """Those with records from `first_offset` up to, not including, `upper_bound`. Raises StorageFailure.
+
+    The markers, by which they are found, may lie behind that.
+    """
     found: list[AbortedTransaction] = []
-    segment = segments.floor(first_offset)
-    while segment is not None:
-        if not segment.transaction_index.empty:
-            more, complete = segment.transaction_index.collect(first_offset, upper_bound=upper_bound)
-            found += more
-            if complete:
-                break
-        segment = segments.after(segment)
+    segment = log.segments.floor(first_offset)
+    with log.guard:
+        while segment is not None:
+            if not segment.transaction_index.empty:
+                more, complete = segment.transaction_index.collect(first_offset, upper_bound=upper_bound)
+                found += more
+                if complete:
+                    break
+            segment = log.segments.after(segment)
     return found
 
 
@@ -176,32 +188,35 @@ class TimestampCandidate(NamedTuple):
         return TimestampSearch(self.header, self.batch, self.sought_ms, first_offset)
 
 
-def candidate_by_timestamp(
-    segments: Segments, config: LogConfig, timestamp: int, *, first_offset: int
-) -> TimestampCandidate | None:
-    """The first batch, from `first_offset` on, with a record that is not older than `timestamp`, as its header says."""
-    for segment in segments:
-        following = segments.after(segment)
-        if following is not None and following.base_offset <= first_offset:
-            continue
-        if segment.size == 0 or segment.largest_timestamp() < timestamp:
-            continue
-        start = max(segment.time_index.offset_before(timestamp), first_offset)
-        found = locate(segment, config, start)
-        for position, header in segment.headers(found.position if found is not None else segment.size):
-            if header.max_timestamp >= timestamp and header.last_offset >= first_offset:
-                return TimestampCandidate(header, segment.read(position, header.size), timestamp)
+def candidate_by_timestamp(log: Log, timestamp: int, *, first_offset: int) -> TimestampCandidate | None:
+    """The first batch, from `first_offset` on, with a record that is not older than `timestamp`, as its header says.
+
+    Raises StorageFailure.
+    """
+    with log.guard:
+        for segment in log.segments:
+            following = log.segments.after(segment)
+            if following is not None and following.base_offset <= first_offset:
+                continue
+            if segment.size == 0 or segment.largest_timestamp() < timestamp:
+                continue
+            start = max(segment.time_index.offset_before(timestamp), first_offset)
+            found = locate(segment, log.config, start)
+            for position, header in segment.headers(found.position if found is not None else segment.size):
+                if header.max_timestamp >= timestamp and header.last_offset >= first_offset:
+                    return TimestampCandidate(header, segment.read(position, header.size), timestamp)
     return None
 
 
-def candidate_for_max_timestamp(segments: Segments, config: LogConfig) -> TimestampCandidate | None:
-    """The first batch that has the largest timestamp of the log."""
-    segment = max(segments, key=lambda candidate: candidate.max_timestamp)
-    largest = segment.max_timestamp
-    if largest < 0:
-        return None
-    found = locate(segment, config, segment.max_timestamp_offset)
-    for position, header in segment.headers(found.position if found is not None else 0):
-        if header.max_timestamp == largest:
-            return TimestampCandidate(header, segment.read(position, header.size), largest)
+def candidate_for_max_timestamp(log: Log) -> TimestampCandidate | None:
+    """The first batch that has the largest timestamp of the log. Raises StorageFailure."""
+    with log.guard:
+        segment = max(log.segments, key=lambda candidate: candidate.max_timestamp)
+        largest = segment.max_timestamp
+        if largest < 0:
+            return None
+        found = locate(segment, log.config, segment.max_timestamp_offset)
+        for position, header in segment.headers(found.position if found is not None else 0):
+            if header.max_timestamp == largest:
+                return TimestampCandidate(header, segment.read(position, header.size), largest)
     return None

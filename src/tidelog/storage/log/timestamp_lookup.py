@@ -19,7 +19,7 @@ Seeking = Generator[TimestampSearch, Found, TimestampedOffset | None]
 def seek(log: Log, timestamp: int) -> Seeking:
     """The first record that is not older; None if all are."""
     first_offset = log.log_start_offset
-    while (candidate := log.look(candidate_by_timestamp, timestamp, first_offset=first_offset)) is not None:
+    while (candidate := candidate_by_timestamp(log, timestamp, first_offset=first_offset)) is not None:
         found = yield candidate.search(first_offset)
         if found != NOT_THERE:
             return TimestampedOffset(*found, candidate.header.partition_leader_epoch)
@@ -29,7 +29,7 @@ def seek(log: Log, timestamp: int) -> Seeking:
 
 def seek_max(log: Log) -> Seeking:
     """The record with the largest timestamp; None if there is no record with a timestamp."""
-    candidate = log.look(candidate_for_max_timestamp)
+    candidate = candidate_for_max_timestamp(log)
     if candidate is None:
         return None
     found = yield candidate.search(candidate.header.base_offset)

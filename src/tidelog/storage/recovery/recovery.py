@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from tidelog.model.ids import TopicPartition
+from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
 from tidelog.records.batch import BatchHeader, CorruptBatch
@@ -36,13 +36,13 @@ from tidelog.storage.files.file_names import (
 )
 from tidelog.storage.indexes.sparse_index import CorruptIndex
 from tidelog.storage.log.config import MAX_LONG, LogConfig
+from tidelog.storage.log.environment import LogEnvironment
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.producer_snapshot import ProducerSnapshotFiles
-from tidelog.storage.log.state import LogEnvironment, LogState
 from tidelog.storage.recovery.damage import DamagedLog
 from tidelog.storage.recovery.leftovers import settle_leftovers
 from tidelog.storage.recovery.load_request import LoadRequest
-from tidelog.storage.recovery.segment_recovery import recover_segment, replay_producers
+from tidelog.storage.recovery.segment_recovery import recover_segment, rewind_producers
 from tidelog.storage.segments.batch_scan import valid_batch_behind
 from tidelog.storage.segments.segment import Segment
 from tidelog.storage.segments.segments import Segments
@@ -67,9 +67,7 @@ def load_log(
     directory = directory or f"{environment.path}/{partition_directory(topic_partition)}"
     with DiskGuard(environment.health, f"loading {topic_partition} in {environment.path}", growing=True):
         topic_id = read_partition_metadata(environment.filesystem, directory)
-        loader = _Loader(environment, directory, topic_partition, config, request, now_ms)
-        state = loader.load()
-    return Log(environment, topic_partition, topic_id, config, state, now_ms)
+        return _Loader(environment, directory, topic_partition, config, request, now_ms).load(topic_id)
 
 
 class _Loader:
@@ -98,14 +96,13 @@ class _Loader:
         self._snapshots = ProducerSnapshotFiles(filesystem, directory)
         self._epochs = LeaderEpochs()
         self._producers = ProducerStates(expiration_ms=config.producer_id_expiration_ms)
-        self._epochs_changed = False
         self._recovery_point = 0
         # Whether the producers are those of the log's end already.
         self._recovered = False
         # Damage that does not keep the log from being used: readers get an error there.
-        self.damage: list[str] = []
+        self._damage: list[str] = []
 
-    def load(self) -> LogState:
+    def load(self, topic_id: Uuid | None) -> Log:
         self._require_segments()
         names = settle_leftovers(self._filesystem, self._directory)
         snapshots = [offset_of_name(name) for name in names if name.endswith(SNAPSHOT_SUFFIX)]
@@ -133,23 +130,29 @@ class _Loader:
             end_offset = log_start_offset
             self._create_segment(end_offset)
         log_start_offset = max(log_start_offset, self._segments.first.base_offset)
-        self._epochs_changed |= self._epochs.truncate_from_end(end_offset)
-        self._epochs_changed |= self._epochs.truncate_from_start(log_start_offset)
+        self._epochs.truncate_from_end(end_offset)
+        self._epochs.truncate_from_start(log_start_offset)
         self._load_producers(log_start_offset, end_offset=end_offset)
         # What is written from here on has no gaps.
         self._gaps.limit_to(end_offset)
-        return LogState(
+        return Log(
+            environment=self._environment,
+            topic_partition=self._topic_partition,
+            topic_id=topic_id,
+            config=self._config,
             directory=self._directory,
             segments=self._segments,
             snapshots=self._snapshots,
-            gaps=self._gaps,
             leader_epochs=self._epochs,
             producer_states=self._producers,
             log_start_offset=log_start_offset,
             log_end_offset=end_offset,
-            damage=self.damage,
-            recovery_point=max(min(self._recovery_point, end_offset), log_start_offset),
-            epochs_changed=self._epochs_changed,
+            cleaned_up_to=self._request.cleaned_up_to,
+            damage=self._damage,
+            differences=self._request.differences,
+            synced_up_to=max(min(self._recovery_point, end_offset), log_start_offset),
+            gaps=self._gaps,
+            now_ms=self._now_ms,
         )
 
     def _find_end(self, problems: Mapping[int, str]) -> int:
@@ -266,11 +269,11 @@ class _Loader:
             if not self._gapless:
                 # Where offsets may be missing, readers would not notice that records are.
                 raise DamagedLog(segment.log_path, shrunk)
-            self.damage.append(f"{segment.log_path} is damaged: {shrunk}")
-            logger.error("%s; readers get an error there", self.damage[-1])
+            self._damage.append(f"{segment.log_path} is damaged: {shrunk}")
+            logger.error("%s; readers get an error there", self._damage[-1])
         if recovered.problem is not None:
             logger.error("%s is damaged %s; readers get an error there", segment.log_path, recovered.problem)
-            self.damage.append(f"{segment.log_path} is damaged {recovered.problem}")
+            self._damage.append(f"{segment.log_path} is damaged {recovered.problem}")
 
     def _remove_after(self, offset: int) -> None:
         """Remove the segments that begin above `offset`, the last one first: a crash must not leave a gap."""
@@ -289,7 +292,7 @@ class _Loader:
         total_bytes = sum(segment.size for segment in unchecked)
         logger.info("checking %d bytes of %s from offset %d on", total_bytes, self._directory, first.base_offset)
         # For these offsets the batches are the truth: stale entries must not stand in their way.
-        self._epochs_changed |= self._epochs.truncate_from_end(first.base_offset)
+        self._epochs.truncate_from_end(first.base_offset)
         self._rewind_producers(self._producers, self._request.log_start_offset, end_offset=first.base_offset)
         # The checkpoint is that of the whole round, and all there is if Apache Kafka has compacted the log.
         gaps_end_offset = max(self._request.cleaned_up_to or 0, self._gaps.end_offset)
@@ -328,7 +331,7 @@ class _Loader:
             if damaged:
                 break
             segment.release()
-        self._epochs_changed = True
+        self._epochs.mark_changed()
         self._recovered = True
         return end_offset
 
@@ -404,14 +407,17 @@ class _Loader:
                         self._epochs.assign(header.partition_leader_epoch, start_offset=header.base_offset)
             except CorruptBatch as problem:
                 logger.warning("%s in %s: %s", segment, self._directory, problem)
-        self._epochs_changed = True
+        self._epochs.mark_changed()
 
     def _rewind_producers(self, producers: ProducerStates, log_start_offset: int, *, end_offset: int) -> None:
-        """Bring `producers` to what they were when the log ended at `end_offset`: newest snapshot and replay."""
-        snapshot = self._snapshots.newest(end_offset, above=log_start_offset)
-        offset, entries = snapshot if snapshot is not None else (log_start_offset, [])
-        producers.reload(entries, min(offset, end_offset), now_ms=self._now_ms)
-        replay_producers(self._segments.containing(offset, end_offset), producers, end_offset)
+        rewind_producers(
+            producers,
+            self._snapshots,
+            self._segments,
+            log_start_offset=log_start_offset,
+            end_offset=end_offset,
+            now_ms=self._now_ms,
+        )
 
     def _load_producers(self, log_start_offset: int, *, end_offset: int) -> None:
         self._snapshots.remove_above(end_offset)

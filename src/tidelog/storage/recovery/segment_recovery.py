@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,9 +13,11 @@ from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
 from tidelog.storage.indexes.transaction_index import AbortedTransaction
 from tidelog.storage.log.config import LogConfig
+from tidelog.storage.log.producer_snapshot import ProducerSnapshotFiles
 from tidelog.storage.segments.batch_order import in_order
 from tidelog.storage.segments.batch_scan import scan_batches
 from tidelog.storage.segments.segment import MAX_RELATIVE_OFFSET, Segment
+from tidelog.storage.segments.segments import Segments
 
 
 class _IndexBuilder:
@@ -137,9 +139,21 @@ def recover_segment(
     return RecoveredSegment(next_offset=next_offset, valid_bytes=valid_bytes, problem=problem)
 
 
-def replay_producers(segments: Iterable[Segment], producers: ProducerStates, end_offset: int) -> None:
-    """Follow the batches from `producers.end_offset` up to `end_offset`, which were checked before."""
-    for segment in segments:
+def rewind_producers(
+    producers: ProducerStates,
+    snapshots: ProducerSnapshotFiles,
+    segments: Segments,
+    *,
+    log_start_offset: int,
+    end_offset: int,
+    now_ms: int,
+) -> None:
+    """Bring `producers` to what they were when the log ended at `end_offset`: the newest snapshot, and from there on
+    the batches, which were checked before."""
+    snapshot = snapshots.newest(end_offset, above=log_start_offset)
+    offset, entries = snapshot if snapshot is not None else (log_start_offset, [])
+    producers.reload(entries, min(offset, end_offset), now_ms=now_ms)
+    for segment in segments.containing(offset, end_offset):
         start = 0
         if producers.end_offset > segment.base_offset:
             found = segment.locate(producers.end_offset)

@@ -2,7 +2,7 @@
 
 A segment is *active*, the last of its log and the only one that grows, or *sealed*. An active segment keeps its log
 file open; a sealed one opens what it needs when it is read, so that memory and descriptors do not grow with the
-amount of stored data. Which segment is asked is decided in `tidelog.storage.log.log`; rebuilding a segment after a
+amount of stored data. Which segment is asked is decided in `tidelog.storage.log`; rebuilding a segment after a
 crash is in `tidelog.storage.recovery.segment_recovery`.
 """
 
