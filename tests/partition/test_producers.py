@@ -8,9 +8,8 @@ from tidelog.model.errors import ErrorCode
 from tidelog.partition.producer_entry import BatchMetadata, SnapshotEntry
 from tidelog.partition.producers import (
     AppendOrigin,
-    DuplicateBatch,
+    AppendRefusal,
     ProducerPlan,
-    ProducerRefusal,
     ProducerStates,
 )
 from tidelog.records.batch import BatchHeader, parse_header
@@ -50,7 +49,7 @@ class Partition:
 
     def try_append(
         self, header: BatchHeader, origin: AppendOrigin = AppendOrigin.CLIENT
-    ) -> ProducerPlan | DuplicateBatch | ProducerRefusal:
+    ) -> ProducerPlan | BatchMetadata | AppendRefusal:
         plan = self.states.plan((header,), b"", self.states.end_offset, origin=origin)
         if isinstance(plan, ProducerPlan):
             self.log.append(header._replace(base_offset=self.states.end_offset))
@@ -67,7 +66,7 @@ class Partition:
     def refuse(self, header: BatchHeader, origin: AppendOrigin = AppendOrigin.CLIENT) -> ErrorCode:
         before = (list(self.states), self.states.end_offset)
         plan = self.try_append(header, origin)
-        assert isinstance(plan, ProducerRefusal), plan
+        assert isinstance(plan, AppendRefusal), plan
         assert plan.message
         assert (list(self.states), self.states.end_offset) == before
         return plan.code
@@ -78,7 +77,7 @@ def test_batches_without_producer_id_leave_no_state() -> None:
 
     partition.append(parse_header(encode_batch([(0, b"k", b"v", ())] * 3)))
 
-    assert partition.states.producer_count == 0
+    assert list(partition.states) == []
     assert partition.states.end_offset == 3
 
 
@@ -105,7 +104,7 @@ def test_scenario_9_five_requests_arriving_out_of_order_are_stored_once_and_in_o
         refused = []
         for sequence in waiting:
             result = partition.try_append(batch_header(sequence))
-            if isinstance(result, ProducerRefusal):
+            if isinstance(result, AppendRefusal):
                 assert result.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
                 refused.append(sequence)
         waiting = refused
@@ -122,7 +121,7 @@ def test_response_lost_and_retried_at_a_new_leader_is_stored_once() -> None:
     for header in old_leader.log:
         new_leader.states.replay(header)
 
-    assert new_leader.try_append(batch_header(2)) == DuplicateBatch(first_offset=2, last_offset=2, timestamp=1_000)
+    assert new_leader.try_append(batch_header(2)) == BatchMetadata(2, 2, 0, 1_000)
     assert new_leader.append(batch_header(3)) == 3
 
 
@@ -133,8 +132,8 @@ def test_scenario_11_the_duplicate_of_the_fifth_last_batch_is_acknowledged_of_th
         partition.append(batch_header(sequence, 2, timestamp=sequence))
 
     for sequence in (10, 12, 14, 16, 18):
-        assert partition.try_append(batch_header(sequence, 2)) == DuplicateBatch(
-            first_offset=sequence, last_offset=sequence + 1, timestamp=sequence
+        assert partition.try_append(batch_header(sequence, 2)) == BatchMetadata(
+            last_sequence=sequence + 1, last_offset=sequence + 1, offset_delta=1, timestamp=sequence
         )
     assert partition.refuse(batch_header(8, 2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert len(partition.log) == 10
@@ -196,8 +195,8 @@ def test_scenario_13_sequence_number_wraps_at_two_to_the_31() -> None:
     offset = partition.append(batch_header(LAST_SEQUENCE - 1, 4))
     partition.append(batch_header(2, 1))
 
-    assert partition.try_append(batch_header(LAST_SEQUENCE - 1, 4)) == DuplicateBatch(
-        first_offset=offset, last_offset=offset + 3, timestamp=1_000
+    assert partition.try_append(batch_header(LAST_SEQUENCE - 1, 4)) == BatchMetadata(
+        last_sequence=1, last_offset=offset + 3, offset_delta=3, timestamp=1_000
     )
     assert partition.refuse(batch_header(2**31 - 2, 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
@@ -395,7 +394,7 @@ def test_truncated_batches_are_forgotten_and_may_be_sent_again(cut: int) -> None
     del partition.log[cut:]
 
     assert partition.states.end_offset == cut
-    assert isinstance(partition.try_append(batch_header(cut - 1)), DuplicateBatch)
+    assert isinstance(partition.try_append(batch_header(cut - 1)), BatchMetadata)
     assert partition.append(batch_header(cut)) == cut
 
 
@@ -405,6 +404,6 @@ def test_a_reset_forgets_everything() -> None:
 
     partition.states.reset(700)
 
-    assert partition.states.producer_count == 0
+    assert list(partition.states) == []
     assert partition.states.end_offset == 700
     assert partition.states.last_stable_offset(900) == 900

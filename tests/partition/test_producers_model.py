@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidelog.model.errors import ErrorCode
+from tidelog.partition.producer_entry import BatchMetadata
 from tidelog.partition.producers import (
     AppendOrigin,
-    DuplicateBatch,
+    AppendRefusal,
     ProducerPlan,
-    ProducerRefusal,
     ProducerStates,
 )
 from tidelog.records.batch import parse_header
@@ -184,9 +184,9 @@ def try_append(states: ProducerStates, item: Data | Marker) -> tuple[bytes, Erro
         case ProducerPlan():
             states.apply(result)
             return batch, None
-        case DuplicateBatch():
+        case BatchMetadata():
             return batch, (result.first_offset, result.last_offset)
-        case ProducerRefusal():
+        case AppendRefusal():
             return batch, result.code
 
 

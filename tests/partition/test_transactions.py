@@ -6,8 +6,8 @@ import pytest
 
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.producer_entry import ProducerEntry
-from tidelog.partition.producers import AppendOrigin, ProducerPlan, ProducerRefusal, ProducerStates
-from tidelog.partition.transactions import CompletedTransaction
+from tidelog.partition.producers import AppendOrigin, AppendRefusal, ProducerPlan, ProducerStates
+from tidelog.partition.transactions import AbortedTransaction, CompletedTransaction
 from tidelog.partition.verification import NO_GUARD, VerificationGuard
 from tidelog.records.batch import CorruptBatch, parse_header
 from tidelog.records.control import (
@@ -58,7 +58,7 @@ class Log:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
-    ) -> ProducerPlan | ProducerRefusal:
+    ) -> ProducerPlan | AppendRefusal:
         headers = [parse_header(batch) for batch in batches]
         plan = self.states.plan(
             headers,
@@ -68,7 +68,7 @@ class Log:
             guard=guard,
             transaction_version=transaction_version,
         )
-        assert isinstance(plan, ProducerPlan | ProducerRefusal)
+        assert isinstance(plan, ProducerPlan | AppendRefusal)
         if isinstance(plan, ProducerPlan):
             self.states.apply(plan)
             for header, batch in zip(headers, batches, strict=True):
@@ -81,10 +81,10 @@ class Log:
         plan = self.try_append(self.data(producer_id, count, epoch=epoch))
         assert isinstance(plan, ProducerPlan), plan
 
-    def finish(self, producer_id: int, *, commit: bool, epoch: int = 0) -> CompletedTransaction | None:
+    def finish(self, producer_id: int, *, commit: bool, epoch: int = 0) -> ProducerPlan:
         plan = self.try_append(self.marker(producer_id, commit=commit, epoch=epoch), origin=AppendOrigin.COORDINATOR)
         assert isinstance(plan, ProducerPlan), plan
-        return plan.completed[0] if plan.completed else None
+        return plan
 
 
 def test_the_last_stable_offset_holds_readers_back_and_releases_in_order() -> None:
@@ -121,11 +121,11 @@ def test_the_oldest_of_open_and_unreplicated_transactions_counts() -> None:
     log.finish(A, commit=True)
     log.write(A, 1)
 
-    assert log.states.first_unstable_offset(high_watermark=2) == 0
-    assert log.states.first_unstable_offset(high_watermark=3) == 1
+    assert log.states.transactions.first_unstable_offset(high_watermark=2) == 0
+    assert log.states.transactions.first_unstable_offset(high_watermark=3) == 1
     log.finish(B, commit=True)
-    assert log.states.first_unstable_offset(high_watermark=4) == 1
-    assert log.states.first_unstable_offset(high_watermark=5) == 3
+    assert log.states.transactions.first_unstable_offset(high_watermark=4) == 1
+    assert log.states.transactions.first_unstable_offset(high_watermark=5) == 3
     assert log.states.last_stable_offset(high_watermark=2) == 2
 
 
@@ -151,18 +151,18 @@ def test_an_aborted_transaction_is_told_for_the_index_with_its_range() -> None:
     log.write(A, 3)
     log.write(A, 1)
 
-    assert log.finish(A, commit=False) == CompletedTransaction(
-        producer_id=A, first_offset=2, last_offset=6, aborted=True, last_stable_offset=0
-    )
-    assert log.finish(B, commit=True) == CompletedTransaction(
-        producer_id=B, first_offset=0, last_offset=7, aborted=False, last_stable_offset=8
-    )
+    plan = log.finish(A, commit=False)
+    assert plan.completed == [CompletedTransaction(first_offset=2, last_offset=6)]
+    assert plan.aborted == [AbortedTransaction(producer_id=A, first_offset=2, last_offset=6, last_stable_offset=0)]
+    plan = log.finish(B, commit=True)
+    assert plan.completed == [CompletedTransaction(first_offset=0, last_offset=7)]
+    assert not plan.aborted
 
 
 def test_a_marker_without_records_completes_nothing() -> None:
     log = Log()
 
-    assert log.finish(A, commit=True) is None
+    assert not log.finish(A, commit=True).completed
     assert log.end == 1
     assert log.states.last_stable_offset(1) == 1
 
@@ -176,7 +176,8 @@ def test_markers_of_several_producers_in_one_append_are_applied_in_order() -> No
     plan = log.try_append(log.marker(A, commit=True), log.marker(B, commit=False), origin=AppendOrigin.COORDINATOR)
 
     assert isinstance(plan, ProducerPlan)
-    assert [tuple(completed) for completed in plan.completed] == [(A, 0, 3, False, 1), (B, 1, 4, True, 2)]
+    assert [tuple(completed) for completed in plan.completed] == [(0, 3), (1, 4)]
+    assert [tuple(aborted) for aborted in plan.aborted] == [(B, 1, 4, 2)]
     assert log.states.last_stable_offset(log.end) == 2
 
 
@@ -198,7 +199,7 @@ def test_a_plain_batch_inside_of_a_transaction_is_refused() -> None:
 
     refusal = log.try_append(log.data(A, transactional=False))
 
-    assert isinstance(refusal, ProducerRefusal)
+    assert isinstance(refusal, AppendRefusal)
     assert refusal.code is ErrorCode.INVALID_TXN_STATE
 
 
@@ -208,7 +209,7 @@ def test_a_marker_of_an_old_epoch_is_refused() -> None:
 
     refusal = log.try_append(log.marker(A, commit=True, epoch=2), origin=AppendOrigin.COORDINATOR)
 
-    assert isinstance(refusal, ProducerRefusal)
+    assert isinstance(refusal, AppendRefusal)
     assert refusal.code is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
@@ -221,7 +222,7 @@ def test_a_marker_of_a_replaced_coordinator_is_refused() -> None:
     log.write(A)
 
     refusal = log.try_append(log.marker(A, commit=False, coordinator_epoch=4), origin=AppendOrigin.COORDINATOR)
-    assert isinstance(refusal, ProducerRefusal)
+    assert isinstance(refusal, AppendRefusal)
     assert refusal.code is ErrorCode.TRANSACTION_COORDINATOR_FENCED
     assert isinstance(
         log.try_append(log.marker(A, commit=False, coordinator_epoch=5), origin=AppendOrigin.COORDINATOR), ProducerPlan
@@ -235,7 +236,7 @@ def test_a_fencing_marker_raises_the_epoch_and_shuts_the_zombie_out() -> None:
     log.finish(A, commit=False, epoch=1)
 
     zombie = log.try_append(log.data(A, epoch=0))
-    assert isinstance(zombie, ProducerRefusal)
+    assert isinstance(zombie, AppendRefusal)
     assert zombie.code is ErrorCode.INVALID_PRODUCER_EPOCH
     log.write(A, epoch=1)
 
@@ -266,7 +267,7 @@ def test_under_transactions_v2_a_marker_must_raise_the_epoch(
         log.marker(A, commit=True, epoch=marker_epoch), origin=AppendOrigin.COORDINATOR, transaction_version=2
     )
 
-    assert (result.code if isinstance(result, ProducerRefusal) else None) is code
+    assert (result.code if isinstance(result, AppendRefusal) else None) is code
 
 
 def test_under_transactions_v2_the_largest_epoch_can_still_be_ended() -> None:
@@ -296,15 +297,11 @@ def scripted_log() -> Log:
 def test_a_follower_reaches_the_leaders_state_by_replay() -> None:
     leader = scripted_log()
     follower = ProducerStates()
-    completed = [follower.replay(parse_header(batch), batch) for batch in leader.batches]
+    aborted = [follower.replay(parse_header(batch), batch) for batch in leader.batches]
 
     assert list(follower) == list(leader.states)
     assert follower.last_stable_offset(leader.end) == leader.states.last_stable_offset(leader.end)
-    assert [tuple(transaction) for transaction in completed if transaction] == [
-        (A, 0, 3, True, 2),
-        (B, 2, 8, False, 4),
-        (C, 4, 10, True, 9),
-    ]
+    assert [tuple(transaction) for transaction in aborted if transaction] == [(A, 0, 3, 2), (C, 4, 10, 9)]
 
 
 @pytest.mark.parametrize("cut", range(8))
@@ -353,21 +350,6 @@ def test_a_producers_control_batch_that_is_no_marker_is_corrupt() -> None:
         states.replay(parse_header(batch), batch)
 
 
-# Hanging transactions
-
-
-def test_a_transaction_is_late_after_the_longest_timeout_and_a_grace() -> None:
-    log = Log()
-    log.write(A)
-    # Its records are of 1,000 ms.
-    late = 1_000 + 900_000 + 300_000
-
-    assert not log.states.has_late_transaction(late, max_transaction_timeout_ms=900_000)
-    assert log.states.has_late_transaction(late + 1, max_transaction_timeout_ms=900_000)
-    log.finish(A, commit=False)
-    assert not log.states.has_late_transaction(late + 1, max_transaction_timeout_ms=900_000)
-
-
 # Verification
 
 
@@ -377,8 +359,8 @@ def begin(log: Log, sequence: int = 0, epoch: int = 0, *, bumps: bool = False) -
     return VerificationGuard(guard)
 
 
-def code_of(result: ProducerPlan | ProducerRefusal) -> ErrorCode | None:
-    return result.code if isinstance(result, ProducerRefusal) else None
+def code_of(result: ProducerPlan | AppendRefusal) -> ErrorCode | None:
+    return result.code if isinstance(result, AppendRefusal) else None
 
 
 def test_the_first_record_of_a_transaction_needs_a_guard_where_transactions_are_verified() -> None:
@@ -420,7 +402,7 @@ def test_verification_of_an_old_epoch_is_refused() -> None:
 
     refusal = log.states.begin_verification(A, sequence=0, epoch=2, supports_epoch_bump=True, now_ms=1_000)
 
-    assert isinstance(refusal, ProducerRefusal)
+    assert isinstance(refusal, AppendRefusal)
     assert refusal.code is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
@@ -453,7 +435,7 @@ def test_a_newer_epoch_takes_the_verification_over() -> None:
     begin(log, sequence=8, epoch=2)
     begin(log, sequence=1, epoch=1)
 
-    pending = log.states.pending_verification(A)
+    pending = log.states.verifications.get(A)
     assert pending is not None
     assert (pending.epoch, pending.lowest_sequence) == (2, 8)
 
@@ -462,11 +444,11 @@ def test_forgotten_verifications_expire() -> None:
     log = Log()
     guard = begin(log)
     log.states.expire(1_000 + log.states.expiration_ms - 1)
-    assert log.states.accepts_guard(A, guard)
+    assert log.states.verifications.accepts(A, guard)
 
     log.states.expire(1_000 + log.states.expiration_ms)
 
-    assert not log.states.accepts_guard(A, guard)
+    assert not log.states.verifications.accepts(A, guard)
 
 
 def test_an_entry_is_a_value() -> None:

@@ -12,7 +12,7 @@ from support.present import present
 
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.partition.producer_entry import ProducerEntry
-from tidelog.partition.producers import AppendOrigin
+from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.records.batch import Buffer, iterate_headers, parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.records.record import decode_all, encode_batch
@@ -24,7 +24,7 @@ from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.flush import Flush
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.reader import read_records
-from tidelog.storage.log.results import AppendRefusal, AppendResult, ReadResult
+from tidelog.storage.log.results import AppendResult, ReadResult
 
 PARTITION = TopicPartition("topic", 0)
 TOPIC_ID = Uuid(bytes(range(16)))

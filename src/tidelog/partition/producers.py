@@ -9,7 +9,7 @@ a follower fetched, and those that recovery reads back. What is remembered of on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -17,7 +17,12 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH
 from tidelog.model.invariants import require
 from tidelog.partition.producer_entry import RETAINED_BATCHES, BatchMetadata, ProducerEntry, SnapshotEntry
-from tidelog.partition.transactions import CompletedTransaction, StartedTransaction, UnstableTransactions
+from tidelog.partition.transactions import (
+    AbortedTransaction,
+    CompletedTransaction,
+    StartedTransaction,
+    UnstableTransactions,
+)
 from tidelog.partition.verification import (
     PendingVerification,
     TransactionVerifications,
@@ -28,8 +33,6 @@ from tidelog.records.control import EndTransactionMarker, read_end_transaction_m
 
 # For those who only look at what a log contains. In a broker producer.id.expiration.ms counts.
 NO_EXPIRATION_MS = (1 << 63) - 1
-# transaction.max.timeout.ms plus this, and an open transaction is late: its coordinator should have aborted it.
-LATE_TRANSACTION_GRACE_MS = 300_000
 
 TRANSACTIONS_V2 = 2
 _LARGEST_EPOCH = 32767
@@ -48,20 +51,11 @@ class AppendOrigin(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerRefusal:
-    """The batches must not be appended."""
+class AppendRefusal:
+    """The batches must not be appended, and nothing was written."""
 
     code: ErrorCode
     message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateBatch:
-    """The batch is in the log already; the producer gets the answer it would have got the first time."""
-
-    first_offset: int
-    last_offset: int
-    timestamp: int
 
 
 class ProducerPlan(NamedTuple):
@@ -72,6 +66,8 @@ class ProducerPlan(NamedTuple):
     entries: dict[int, ProducerEntry]
     started: Sequence[StartedTransaction] = ()
     completed: Sequence[CompletedTransaction] = ()
+    # Those of the completed ones that belong into the transaction index.
+    aborted: Sequence[AbortedTransaction] = ()
     verified: Sequence[int] = ()
 
 
@@ -81,21 +77,17 @@ _NO_ENTRIES: dict[int, ProducerEntry] = {}
 class ProducerStates:
     """All producers of one replica."""
 
-    __slots__ = ("_entries", "_recalled", "_transactions", "_verifications", "end_offset", "expiration_ms")
+    __slots__ = ("_entries", "_recalled", "end_offset", "expiration_ms", "transactions", "verifications")
 
     def __init__(self, *, expiration_ms: int = NO_EXPIRATION_MS, end_offset: int = 0) -> None:
         self.expiration_ms = expiration_ms
         # Everything before this offset is reflected here.
         self.end_offset = end_offset
         self._entries: dict[int, ProducerEntry] = {}
-        self._transactions = UnstableTransactions()
-        self._verifications = TransactionVerifications()
+        self.transactions = UnstableTransactions()
+        self.verifications = TransactionVerifications()
         # Producers of which the log was searched for batches that a snapshot has left out.
         self._recalled: set[int] = set()
-
-    @property
-    def producer_count(self) -> int:
-        return len(self._entries)
 
     def __iter__(self) -> Iterator[ProducerEntry]:
         return iter(self._entries.values())
@@ -114,9 +106,10 @@ class ProducerStates:
         origin: AppendOrigin,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
-    ) -> ProducerPlan | DuplicateBatch | ProducerRefusal:
+    ) -> ProducerPlan | BatchMetadata | AppendRefusal:
         """Check the batches in `data`, which will get offsets from `first_offset` on.
 
+        What is in the log already is returned as it is there: its producer gets the answer it would have got then.
         `data` is looked at only for the markers in control batches. `guard` is for callers that verify transactions
         with their coordinator (see `begin_verification`); `transaction_version` is the version under which a marker
         was sent.
@@ -140,7 +133,7 @@ class ProducerStates:
                         known = self._entries.get(header.producer_id)
                         duplicate = None if known is None else known.find_duplicate(header)
                         if duplicate is not None:
-                            return _as_duplicate(duplicate)
+                            return duplicate
                     problem = draft.add_data(header, offset, guard)
                 if problem is not None:
                     return problem
@@ -153,32 +146,28 @@ class ProducerStates:
         if plan.entries:
             self._entries.update(plan.entries)
             for producer_id in plan.verified:
-                self._verifications.end(producer_id)
+                self.verifications.end(producer_id)
             for started in plan.started:
-                self._transactions.start(started)
+                self.transactions.start(started)
             for completed in plan.completed:
-                self._transactions.complete(completed)
+                self.transactions.complete(completed)
         self.end_offset = plan.end_offset
 
-    def replay(self, header: BatchHeader, batch: Buffer = b"") -> CompletedTransaction | None:
+    def replay(self, header: BatchHeader, batch: Buffer = b"") -> AbortedTransaction | None:
         """Follow a batch that is in the log; `batch` is needed if it is a control batch.
 
-        Returns the transaction that it completed, if it did.
+        Returns the transaction that it aborted, if it did.
         """
         plan = self.plan((header,), batch, header.base_offset, origin=AppendOrigin.REPLICATION)
         assert isinstance(plan, ProducerPlan), "replicated batches are never refused"
         self.apply(plan)
-        return plan.completed[0] if plan.completed else None
+        return plan.aborted[0] if plan.aborted else None
 
     # Transactions
 
-    def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """The first record of a transaction that is open or whose marker is not below the high watermark."""
-        return self._transactions.first_unstable_offset(high_watermark)
-
     def last_stable_offset(self, high_watermark: int, *, log_start_offset: int = 0) -> int:
         """Up to where readers of committed data may read. It is never before the start of the log."""
-        unstable = self._transactions.first_unstable_offset(high_watermark)
+        unstable = self.transactions.first_unstable_offset(high_watermark)
         if unstable is None:
             return high_watermark
         return min(high_watermark, max(unstable, log_start_offset))
@@ -187,35 +176,18 @@ class ProducerStates:
         entry = self._entries.get(producer_id)
         return entry is not None and entry.epoch == epoch and entry.has_open_transaction
 
-    def has_late_transaction(self, now_ms: int, *, max_transaction_timeout_ms: int) -> bool:
-        """Whether the oldest open transaction seems to be left hanging (KIP-664)."""
-        producer_id = self._transactions.oldest_producer_id
-        entry = None if producer_id is None else self._entries.get(producer_id)
-        if entry is None or entry.last_timestamp <= 0:
-            return False
-        return now_ms - entry.last_timestamp > max_transaction_timeout_ms + LATE_TRANSACTION_GRACE_MS
-
     def begin_verification(
         self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int
-    ) -> VerificationGuard | ProducerRefusal | None:
+    ) -> VerificationGuard | AppendRefusal | None:
         """Before the coordinator is asked whether a transaction is open. None: it is open here, do not ask."""
         entry = self._entries.get(producer_id)
         if entry is not None and epoch < entry.epoch:
             return _stale_epoch(producer_id, epoch=epoch, current_epoch=entry.epoch)
         if self.has_open_transaction(producer_id, epoch=epoch):
             return None
-        return self._verifications.begin(
+        return self.verifications.begin(
             producer_id, sequence=sequence, epoch=epoch, supports_epoch_bump=supports_epoch_bump, now_ms=now_ms
         )
-
-    def accepts_guard(self, producer_id: int, guard: VerificationGuard) -> bool:
-        return self._verifications.accepts(producer_id, guard)
-
-    def pending_verification(self, producer_id: int) -> PendingVerification | None:
-        return self._verifications.get(producer_id)
-
-    def first_open_offset_besides(self, completed: set[int], started: Sequence[StartedTransaction]) -> int | None:
-        return self._transactions.first_open_offset_besides(completed, started)
 
     # Snapshots, truncation, expiry
 
@@ -230,14 +202,14 @@ class ProducerStates:
         """
         loaded = [ProducerEntry.from_snapshot(entry) for entry in entries]
         self._entries = {entry.producer_id: entry for entry in loaded if not self._is_expired(entry, now_ms)}
-        self._transactions.reload(
+        self.transactions.reload(
             [
                 StartedTransaction(entry.transaction_first_offset, entry.producer_id)
                 for entry in self._entries.values()
                 if entry.has_open_transaction
             ]
         )
-        self._verifications.clear()
+        self.verifications.clear()
         self._recalled.clear()
         self.end_offset = end_offset
 
@@ -270,7 +242,7 @@ class ProducerStates:
         expired = [entry.producer_id for entry in self._entries.values() if self._is_expired(entry, now_ms)]
         for producer_id in expired:
             del self._entries[producer_id]
-        self._verifications.expire(now_ms - self.expiration_ms)
+        self.verifications.expire(now_ms - self.expiration_ms)
         return len(expired)
 
     def check_invariants(self) -> None:
@@ -282,7 +254,7 @@ class ProducerStates:
             entry.check_invariants(self.end_offset)
             if entry.has_open_transaction:
                 undecided[entry.transaction_first_offset] = producer_id
-        self._transactions.check_invariants(undecided, self.end_offset)
+        self.transactions.check_invariants(undecided, self.end_offset)
 
     def _plan_usual(self, header: BatchHeader, first_offset: int, origin: AppendOrigin) -> ProducerPlan | None:
         """What nearly all batches need, at about half the cost: no producer, or the next batch of a known one.
@@ -290,7 +262,8 @@ class ProducerStates:
         In a transaction that is open here, or without one: the first batch of a transaction is not that usual.
         """
         if header.producer_id < 0:
-            return ProducerPlan(_end_of(header, first_offset, origin), _NO_ENTRIES)
+            base_offset = header.base_offset if origin is AppendOrigin.REPLICATION else first_offset
+            return ProducerPlan(base_offset + header.last_offset_delta + 1, _NO_ENTRIES)
         entry = self._entries.get(header.producer_id)
         if (
             entry is not None
@@ -298,7 +271,7 @@ class ProducerStates:
             and entry.epoch == header.producer_epoch
             and header.attributes & _SPECIAL == (TRANSACTIONAL_MASK if entry.transaction_first_offset >= 0 else 0)
             and entry.expects_sequence(header.base_sequence)
-            and self._verifications.get(header.producer_id) is None
+            and self.verifications.get(header.producer_id) is None
         ):
             end_offset = first_offset + header.last_offset_delta + 1
             return ProducerPlan(end_offset, {header.producer_id: entry.after_data(header, first_offset)})
@@ -308,24 +281,23 @@ class ProducerStates:
         return not entry.has_open_transaction and now_ms - entry.last_timestamp >= self.expiration_ms
 
 
+@dataclass(slots=True, eq=False)
 class _Draft:
     """The changes of one plan, as they grow batch by batch."""
 
-    __slots__ = ("completed", "entries", "origin", "started", "states", "transaction_version", "verified")
-
-    def __init__(self, states: ProducerStates, origin: AppendOrigin, transaction_version: int) -> None:
-        self.states = states
-        self.origin = origin
-        self.transaction_version = transaction_version
-        self.entries: dict[int, ProducerEntry] = {}
-        self.started: list[StartedTransaction] = []
-        self.completed: list[CompletedTransaction] = []
-        self.verified: list[int] = []
+    states: ProducerStates
+    origin: AppendOrigin
+    transaction_version: int
+    entries: dict[int, ProducerEntry] = field(default_factory=dict)
+    started: list[StartedTransaction] = field(default_factory=list)
+    completed: list[CompletedTransaction] = field(default_factory=list)
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+    verified: list[int] = field(default_factory=list)
 
     def finish(self, end_offset: int) -> ProducerPlan:
-        return ProducerPlan(end_offset, self.entries, self.started, self.completed, self.verified)
+        return ProducerPlan(end_offset, self.entries, self.started, self.completed, self.aborted, self.verified)
 
-    def add_data(self, header: BatchHeader, offset: int, guard: VerificationGuard | None) -> ProducerRefusal | None:
+    def add_data(self, header: BatchHeader, offset: int, guard: VerificationGuard | None) -> AppendRefusal | None:
         entry = self._entry(header.producer_id)
         if self.origin is not AppendOrigin.REPLICATION:
             problem = self._data_problem(entry, header, guard)
@@ -339,7 +311,7 @@ class _Draft:
         self.entries[header.producer_id] = updated
         return None
 
-    def add_marker(self, header: BatchHeader, offset: int, marker: EndTransactionMarker) -> ProducerRefusal | None:
+    def add_marker(self, header: BatchHeader, offset: int, marker: EndTransactionMarker) -> AppendRefusal | None:
         entry = self._entry(header.producer_id)
         if self.origin is not AppendOrigin.REPLICATION:
             problem = self._marker_problem(entry, header.producer_epoch, marker)
@@ -356,25 +328,19 @@ class _Draft:
 
     def _complete(self, entry: ProducerEntry, offset: int, marker: EndTransactionMarker) -> None:
         first_offset = entry.transaction_first_offset
-        done = {transaction.first_offset for transaction in self.completed}
-        done.add(first_offset)
-        next_open = self.states.first_open_offset_besides(done, self.started)
-        self.completed.append(
-            CompletedTransaction(
-                entry.producer_id,
-                first_offset,
-                offset,
-                not marker.commit,
-                offset + 1 if next_open is None else next_open,
-            )
-        )
+        self.completed.append(CompletedTransaction(first_offset, offset))
+        if not marker.commit:
+            done = {transaction.first_offset for transaction in self.completed}
+            next_open = self.states.transactions.first_open_offset_besides(done, self.started)
+            last_stable_offset = offset + 1 if next_open is None else next_open
+            self.aborted.append(AbortedTransaction(entry.producer_id, first_offset, offset, last_stable_offset))
 
     def _entry(self, producer_id: int) -> ProducerEntry:
         return self.entries.get(producer_id) or self.states.get(producer_id) or ProducerEntry(producer_id)
 
     def _data_problem(
         self, entry: ProducerEntry, header: BatchHeader, guard: VerificationGuard | None
-    ) -> ProducerRefusal | None:
+    ) -> AppendRefusal | None:
         producer_id = header.producer_id
         epoch = header.producer_epoch
         if epoch < entry.epoch:
@@ -384,25 +350,25 @@ class _Draft:
             is_transactional
             and guard is not None
             and not (entry.has_open_transaction and epoch == entry.epoch)
-            and not self.states.accepts_guard(producer_id, guard)
+            and not self.states.verifications.accepts(producer_id, guard)
         ):
-            return ProducerRefusal(
+            return AppendRefusal(
                 code=ErrorCode.INVALID_TXN_STATE,
                 message=f"the transaction of producer {producer_id} (epoch {epoch}) is not known to be open",
             )
         if self.origin is AppendOrigin.CLIENT:
-            problem = _sequence_problem(entry, header, self.states.pending_verification(producer_id))
+            problem = _sequence_problem(entry, header, self.states.verifications.get(producer_id))
             if problem is not None:
                 return problem
         if entry.has_open_transaction and not is_transactional:
-            return ProducerRefusal(
+            return AppendRefusal(
                 code=ErrorCode.INVALID_TXN_STATE,
                 message=f"producer {producer_id} has a transaction open since offset "
                 f"{entry.transaction_first_offset}, but the batch is not transactional",
             )
         return None
 
-    def _marker_problem(self, entry: ProducerEntry, epoch: int, marker: EndTransactionMarker) -> ProducerRefusal | None:
+    def _marker_problem(self, entry: ProducerEntry, epoch: int, marker: EndTransactionMarker) -> AppendRefusal | None:
         """Version 2 raises the producer's epoch with each transaction, so a marker of the current epoch is late.
 
         It is let through where it changes nothing, as the retry of a marker that was written, and where the epoch
@@ -414,7 +380,7 @@ class _Draft:
         if stale:
             return _stale_epoch(entry.producer_id, epoch=epoch, current_epoch=entry.epoch)
         if marker.coordinator_epoch < entry.coordinator_epoch:
-            return ProducerRefusal(
+            return AppendRefusal(
                 code=ErrorCode.TRANSACTION_COORDINATOR_FENCED,
                 message=f"the marker for producer {entry.producer_id} comes from coordinator epoch "
                 f"{marker.coordinator_epoch}, but epoch {entry.coordinator_epoch} has been seen",
@@ -424,7 +390,7 @@ class _Draft:
 
 def _sequence_problem(
     entry: ProducerEntry, header: BatchHeader, pending: PendingVerification | None
-) -> ProducerRefusal | None:
+) -> AppendRefusal | None:
     """A producer that is not known here may begin with any sequence number.
 
     Its earlier batches may have been deleted by retention, or its state may have expired; refusing it would stop a
@@ -447,26 +413,16 @@ def _sequence_problem(
     return None
 
 
-def _out_of_order(header: BatchHeader, reason: str) -> ProducerRefusal:
-    return ProducerRefusal(
+def _out_of_order(header: BatchHeader, reason: str) -> AppendRefusal:
+    return AppendRefusal(
         code=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
         message=f"sequence {header.base_sequence} of producer {header.producer_id} (epoch {header.producer_epoch}) "
         f"is out of order: {reason}",
     )
 
 
-def _stale_epoch(producer_id: int, *, epoch: int, current_epoch: int) -> ProducerRefusal:
-    return ProducerRefusal(
+def _stale_epoch(producer_id: int, *, epoch: int, current_epoch: int) -> AppendRefusal:
+    return AppendRefusal(
         code=ErrorCode.INVALID_PRODUCER_EPOCH,
         message=f"epoch {epoch} of producer {producer_id} is over, the current one is {current_epoch}",
     )
-
-
-def _as_duplicate(batch: BatchMetadata) -> DuplicateBatch:
-    return DuplicateBatch(first_offset=batch.first_offset, last_offset=batch.last_offset, timestamp=batch.timestamp)
-
-
-def _end_of(header: BatchHeader, first_offset: int, origin: AppendOrigin) -> int:
-    if origin is AppendOrigin.REPLICATION:
-        return header.next_offset
-    return first_offset + header.last_offset_delta + 1

@@ -21,14 +21,19 @@ class StartedTransaction(NamedTuple):
 
 
 class CompletedTransaction(NamedTuple):
-    """An aborted one belongs into the transaction index of the segment that holds its marker."""
+    first_offset: int
+    # The offset of the marker.
+    last_offset: int
+
+
+class AbortedTransaction(NamedTuple):
+    """What the transaction index of the segment that holds the marker keeps of it."""
 
     producer_id: int
     first_offset: int
     # The offset of the marker.
     last_offset: int
-    aborted: bool
-    # Where the last stable offset will be once the marker is replicated; the index keeps it.
+    # Where the last stable offset will be once the marker is replicated.
     last_stable_offset: int
 
 
@@ -40,18 +45,8 @@ class UnstableTransactions:
     def __init__(self) -> None:
         # First offset to producer id. Offsets only grow, so the order of insertion is the order of offsets.
         self._open: dict[int, int] = {}
-        # A heap of (first offset, offset of the marker).
-        self._unreplicated: list[tuple[int, int]] = []
-
-    @property
-    def first_undecided_offset(self) -> int | None:
-        """Where the oldest open transaction began."""
-        return next(iter(self._open), None)
-
-    @property
-    def oldest_producer_id(self) -> int | None:
-        """Whose transaction has been open for the most offsets."""
-        return next(iter(self._open.values()), None)
+        # A heap.
+        self._unreplicated: list[CompletedTransaction] = []
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
         """The first record that is undecided, or whose decision the high watermark has not passed.
@@ -84,7 +79,7 @@ class UnstableTransactions:
 
     def complete(self, transaction: CompletedTransaction) -> None:
         del self._open[transaction.first_offset]
-        heappush(self._unreplicated, (transaction.first_offset, transaction.last_offset))
+        heappush(self._unreplicated, transaction)
 
     def reload(self, transactions: Sequence[StartedTransaction]) -> None:
         """Start over from what a snapshot says is open."""

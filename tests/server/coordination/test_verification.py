@@ -38,7 +38,7 @@ async def test_a_marker_between_question_and_answer_does_not_end_the_next_transa
                 questions += 1
                 if questions == 1:
                     # This is what the marker does to a question that is under way.
-                    replica.log.producer_states._verifications.end(producer.producer_id)
+                    replica.log.producer_states.verifications.end(producer.producer_id)
                 given = original(self, transactional_id, message, version)
                 return given if isinstance(given, Message) else await given
 

@@ -15,12 +15,12 @@ from support.transcripts import Scripted
 from tidelog.metadata.image import PartitionImage
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.divergence import diverging_epoch, truncation_offset
-from tidelog.partition.producers import AppendOrigin
+from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.records.batch import parse_header
 from tidelog.records.record import decode_all
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.log.reader import read_records
-from tidelog.storage.log.results import AppendRefusal, ReadResult
+from tidelog.storage.log.results import ReadResult
 
 
 class _StandingClock:

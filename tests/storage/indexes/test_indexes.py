@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.storage.files.local_filesystem import LocalFileSystem
-from tidelog.storage.indexes.offset_index import OFFSET_ENTRY, OffsetIndex
-from tidelog.storage.indexes.sparse_index import CorruptIndex, SparseIndex
+from tidelog.storage.indexes.entry_file import CorruptIndex
+from tidelog.storage.indexes.offset_index import OffsetIndex
 from tidelog.storage.indexes.time_index import TimeIndex
-from tidelog.storage.indexes.transaction_index import AbortedTransaction, TransactionIndex
+from tidelog.storage.indexes.transaction_index import TransactionIndex
 
 FILESYSTEM = LocalFileSystem()
 
@@ -38,7 +39,7 @@ def test_transaction_index_has_kafkas_bytes(tmp_path: Path) -> None:
     index = TransactionIndex(FILESYSTEM, str(tmp_path / "i"), 0, file_size=0)
     index.append(AbortedTransaction(7, 10, 20, 15))
     assert (tmp_path / "i").read_bytes() == struct.pack(">hqqqq", 0, 7, 10, 20, 15)
-    assert index.entries() == [AbortedTransaction(7, 10, 20, 15)]
+    assert index.transactions() == [AbortedTransaction(7, 10, 20, 15)]
 
 
 @settings(max_examples=60)
@@ -51,7 +52,7 @@ def test_searches_agree_with_a_list(
     tmp_path_factory: pytest.TempPathFactory, gaps: list[int], written: int, target: int
 ) -> None:
     path = str(tmp_path_factory.mktemp("index") / "i")
-    index = SparseIndex(FILESYSTEM, path, OFFSET_ENTRY, 0)
+    index = OffsetIndex(FILESYSTEM, path, 0, file_size=0)
     entries = []
     value = 0
     for number, gap in enumerate(gaps):
@@ -70,7 +71,7 @@ def test_searches_agree_with_a_list(
     assert index.last() == (entries[kept - 1] if kept else None)
     index.append(9999, 99990)
     index.write_pending()
-    assert SparseIndex(FILESYSTEM, path, OFFSET_ENTRY, FILESYSTEM.size(path)).entries() == [
+    assert OffsetIndex(FILESYSTEM, path, 0, file_size=FILESYSTEM.size(path)).entries() == [
         *entries[:kept],
         (9999, 99990),
     ]
@@ -144,7 +145,7 @@ def test_transaction_index_forgets_markers_that_were_cut_off(tmp_path: Path) -> 
     index.append(AbortedTransaction(1, 0, 10, 5))
     index.append(AbortedTransaction(2, 5, 20, 12))
     index.truncate_to_offset(20)
-    assert index.entries() == [AbortedTransaction(1, 0, 10, 5)]
-    index.replace([])
-    assert index.empty
+    assert index.transactions() == [AbortedTransaction(1, 0, 10, 5)]
+    index.replace_all([])
+    assert len(index) == 0
     assert not (tmp_path / "i").exists()

@@ -10,9 +10,10 @@ from support.default_settings import log_config
 from support.log_harness import MakeHarness
 
 from tidelog.model.errors import ErrorCode
+from tidelog.partition.producers import AppendRefusal
 from tidelog.records.batch import LOG_APPEND_TIME, CorruptBatch, iterate_headers, parse_header
 from tidelog.storage.log.appending import append_as_follower, append_as_leader, roll
-from tidelog.storage.log.results import AppendRefusal, AppendResult, UnexpectedOffset
+from tidelog.storage.log.results import AppendResult, UnexpectedOffset
 
 
 def test_leader_stamps_offsets_and_epoch_and_leaves_the_rest_untouched(harness: MakeHarness) -> None:

@@ -6,7 +6,7 @@ import pytest
 from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
-from tidelog.storage.indexes.transaction_index import AbortedTransaction
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.storage.log.reader import aborted_transactions, end_offset_of
 
 SMALL = log_config(segment_bytes=400)

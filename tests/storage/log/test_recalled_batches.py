@@ -12,7 +12,8 @@ from support.default_settings import log_config
 from support.log_harness import Harness, MakeHarness
 
 from tidelog.model.errors import ErrorCode
-from tidelog.storage.log.results import AppendRefusal, AppendResult
+from tidelog.partition.producers import AppendRefusal
+from tidelog.storage.log.results import AppendResult
 from tidelog.storage.log.truncation import truncate_to
 
 PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}

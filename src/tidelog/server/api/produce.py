@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ports import Clock
 from tidelog.network.later import Later
-from tidelog.partition.producers import AppendOrigin
+from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.partition.verification import VerificationGuard
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -58,7 +58,6 @@ from tidelog.server.replies.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.produce_order import ProduceOrder, Turn
 from tidelog.storage.files.filesystem import StorageFailure
-from tidelog.storage.log.results import AppendRefusal
 
 API = Api(
     key=ApiKey.PRODUCE,

@@ -112,9 +112,8 @@ def _still_open(replica: Replica, request: TxnOffsetCommitRequest, admission: Ad
         # Verification is turned off.
         return True
     states = replica.log.producer_states
-    return states.has_open_transaction(request.producer_id, epoch=request.producer_epoch) or states.accepts_guard(
-        request.producer_id, guard
-    )
+    is_open = states.has_open_transaction(request.producer_id, epoch=request.producer_epoch)
+    return is_open or states.verifications.accepts(request.producer_id, guard)
 
 
 def _for_group_client(code: ErrorCode, version: int) -> ErrorCode:

@@ -19,14 +19,13 @@ from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.network.later import Later
-from tidelog.partition.producers import AppendOrigin
+from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.records.batch import parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.other_brokers import OtherBrokers
 from tidelog.server.replicas.registry import Replicas
 from tidelog.storage.files.filesystem import StorageFailure
-from tidelog.storage.log.results import AppendRefusal
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from tidelog.coordinators.record_format import EncodedRecord
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from tidelog.network.later import Later
-from tidelog.partition.producers import AppendOrigin
+from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.records.batch import parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
@@ -20,7 +20,7 @@ from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.reader import read_records
-from tidelog.storage.log.results import AppendRefusal, OffsetOutOfRange
+from tidelog.storage.log.results import OffsetOutOfRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

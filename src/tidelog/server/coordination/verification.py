@@ -19,7 +19,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock
 from tidelog.network.later import Later
-from tidelog.partition.producers import ProducerRefusal
+from tidelog.partition.producers import AppendRefusal
 from tidelog.partition.verification import NO_GUARD, VerificationGuard
 from tidelog.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
@@ -136,7 +136,7 @@ class _Asking:
                 supports_epoch_bump=self.level is ClientLevel.V2,
                 now_ms=self.by.clock.now_ms(),
             )
-            if isinstance(guard, ProducerRefusal):
+            if isinstance(guard, AppendRefusal):
                 admission.refused[partition] = guard.code
             elif guard is None:
                 admission.guards[partition] = NO_GUARD
@@ -187,7 +187,7 @@ class _Asking:
             if codes.get(replica.topic_partition) is not ErrorCode.NONE or guard is None:
                 continue
             states = replica.log.producer_states
-            if not states.has_open_transaction(producer_id, epoch=epoch) and not states.accepts_guard(
+            if not states.has_open_transaction(producer_id, epoch=epoch) and not states.verifications.accepts(
                 producer_id, guard
             ):
                 return True

@@ -21,7 +21,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.model.ports import Clock
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
-from tidelog.partition.producers import AppendOrigin
+from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.protocol.codec import encode
 from tidelog.protocol.schema import Message
 from tidelog.records.batch import CorruptBatch, iterate_headers, parse_header
@@ -36,7 +36,7 @@ from tidelog.storage.log.appending import append_as_follower, append_as_leader, 
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.reader import read_records
-from tidelog.storage.log.results import AppendRefusal, OffsetOutOfRange, UnexpectedOffset
+from tidelog.storage.log.results import OffsetOutOfRange, UnexpectedOffset
 from tidelog.storage.log.retention import delete_old_segments
 
 logger = logging.getLogger(__name__)

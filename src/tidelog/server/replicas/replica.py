@@ -20,7 +20,7 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, TopicPartition
 from tidelog.model.invariants import require
 from tidelog.model.ports import Clock
-from tidelog.partition.producers import AppendOrigin
+from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.partition.progress import Eligible, PartitionProgress, everybody_eligible, follower_high_watermark
 from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import BatchHeader, Buffer
@@ -30,7 +30,7 @@ from tidelog.server.replicas.waits import FetchWaits, OffsetWaits
 from tidelog.storage.log.appending import append_as_follower, append_as_leader
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.reader import past_emptied
-from tidelog.storage.log.results import AppendRefusal, AppendResult
+from tidelog.storage.log.results import AppendResult
 
 logger = logging.getLogger(__name__)
 state_change_logger = logging.getLogger(STATE_CHANGE_LOGGER)

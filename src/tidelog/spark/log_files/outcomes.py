@@ -10,9 +10,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import BatchHeader, CorruptBatch
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker, read_end_transaction_marker
-from tidelog.storage.indexes.transaction_index import AbortedTransaction
 from tidelog.storage.segments.walk import BadStretch, GoodBatch
 
 COMMITTED = "committed"

@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from struct import error as StructError
 from typing import TYPE_CHECKING, Literal, cast
 
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import CorruptBatch
 from tidelog.spark.log_files.columns import (
     TRANSACTION_STATE,
@@ -25,7 +26,7 @@ from tidelog.spark.log_files.outcomes import TransactionOutcomes
 from tidelog.spark.log_files.segments import SegmentFile
 from tidelog.spark.source.batches import ROWS_PER_ARROW_BATCH, bounded_groups
 from tidelog.storage.files.file_names import DELETED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, offset_of_name
-from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
+from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.storage.segments.walk import BadStretch, GoodBatch, WalkedSegment, walk_segment
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.records.record import decode_records, encode_retained, read_payload
 from tidelog.records.spans import RecordSpan, encode_spans, iterate_spans
 from tidelog.storage.cleaner.key_map import KeyMap
 from tidelog.storage.cleaner.large_batch import RECORDS_PER_STEP, rewrite, small_payload, survey
 from tidelog.storage.cleaner.transactions import PassedTransactions
-from tidelog.storage.indexes.transaction_index import AbortedTransaction
 
 
 class LastRecord(NamedTuple):

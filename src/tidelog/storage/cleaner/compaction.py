@@ -4,7 +4,7 @@
 2. `write_group` copies what stays of some neighbouring segments into a new one, with the ending `.cleaned`, syncs it,
    notes that a gap may follow it (see `gaps`) and renames it to `.swap`. From then on a crash makes
    loading finish the exchange.
-3. The log puts the new segment into the place of the old ones (`SegmentExchange.swap_in`), on the thread that owns the log.
+3. `SegmentExchange.swap_in` puts the new segment into the place of the old ones, on the thread that owns the log.
 Then 2 and 3 for the next group. The steps are generators; what they yield is the number of bytes they have moved
 since the last time, so that the caller can throttle them, give way to others, or stop.
 
@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from tidelog.partition.leader_epochs import LeaderEpochs
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import BatchHeader, Buffer, CorruptBatch, parse_header
 from tidelog.records.spans import RecordSpan, iterate_spans
 from tidelog.storage.cleaner.batch_filter import BatchFilter, LastRecord, RetentionRules
@@ -32,7 +33,6 @@ from tidelog.storage.cleaner.transactions import PassedTransactions
 from tidelog.storage.directories.disk_health import DiskGuard
 from tidelog.storage.files.file_names import CLEANED_SUFFIX, SWAP_SUFFIX
 from tidelog.storage.files.filesystem import FileSystem, sync_path
-from tidelog.storage.indexes.transaction_index import AbortedTransaction
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.segments.batch_order import in_order
 from tidelog.storage.segments.batch_scan import scan_batches
@@ -109,7 +109,6 @@ class Compaction:
         self.cleaned_up_to = task.first_dirty_offset
         # What `write_group` has made and `SegmentExchange.swap_in` is to take.
         self.finished: FinishedGroup | None = None
-        self.bytes_read = 0
         self.bytes_written = 0
         self.records_read = 0
         self.records_kept = 0
@@ -202,13 +201,10 @@ class Compaction:
         """Make one segment out of these and leave it in `finished`. Raises as `map_keys`."""
         task = self.task
         with self.guard:
-            cleaned = Segment.create(
-                self._filesystem,
-                task.directory,
-                task.segments[group[0]].base_offset,
-                created_ms=task.now_ms,
-                ending=CLEANED_SUFFIX,
-            )
+            base_offset = task.segments[group[0]].base_offset
+            cleaned = Segment(
+                self._filesystem, task.directory, base_offset, created_ms=task.now_ms, ending=CLEANED_SUFFIX
+            ).create()
         try:
             yield from self._write_batches(group, cleaned)
             old = [task.segments[number] for number in group]
@@ -318,7 +314,6 @@ class Compaction:
                         f"offset {header.base_offset} is of leader epoch {epoch}, not {header.partition_leader_epoch}"
                     )
                     raise DamagedSegment(segment.log_path, position, reason)
-                self.bytes_read += header.size
                 yield _ReadBatch(position, header, data)
         finally:
             file.close()

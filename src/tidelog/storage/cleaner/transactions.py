@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.records.control import read_end_transaction_marker
-from tidelog.storage.indexes.transaction_index import AbortedTransaction
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ def create_log_directory(filesystem: FileSystem, directory: str, topic_id: Uuid 
     """The first segment comes before the topic id, whose writing syncs the names of both. The directory around it is
     left to the caller to sync."""
     filesystem.make_directory(directory)
-    Segment.create(filesystem, directory, 0, created_ms=now_ms).release()
+    Segment(filesystem, directory, 0, created_ms=now_ms).create().release()
     if topic_id is not None:
         write_partition_metadata(filesystem, directory, topic_id)
     else:

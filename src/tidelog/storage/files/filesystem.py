@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import posixpath
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Protocol
 
 from tidelog.records.batch import Buffer
@@ -152,6 +152,11 @@ def means_full(error: BaseException | None) -> bool:
     return isinstance(error, OSError) and error.errno in _NO_ROOM and not isinstance(error, SyncFailed)
 
 
+def is_shortage(error: OSError) -> bool:
+    """Whether a call was refused for want of a descriptor or of room: that passes."""
+    return error.errno in TOO_MANY_OPEN_FILES or means_full(error)
+
+
 def sync_file(file: File) -> None:
     """Raises SyncFailed."""
     try:
@@ -161,20 +166,14 @@ def sync_file(file: File) -> None:
 
 
 def read_whole(filesystem: FileSystem, path: str) -> bytes:
-    file = filesystem.open(path)
-    try:
+    with closing(filesystem.open(path)) as file:
         return file.read(0, file.size())
-    finally:
-        file.close()
 
 
 def sync_path(filesystem: FileSystem, path: str) -> None:
     """Sync a file that nobody holds open, or that somebody else does."""
-    file = filesystem.open(path)
-    try:
+    with closing(filesystem.open(path)) as file:
         sync_file(file)
-    finally:
-        file.close()
 
 
 def replace_file(filesystem: FileSystem, path: str, content: Buffer, *, sync: bool = True) -> None:
@@ -184,13 +183,10 @@ def replace_file(filesystem: FileSystem, path: str, content: Buffer, *, sync: bo
     """
     temporary = path + ".tmp"
     filesystem.remove(temporary)
-    file = filesystem.open(temporary, create=True)
-    try:
+    with closing(filesystem.open(temporary, create=True)) as file:
         file.write(0, content)
         if sync:
             sync_file(file)
-    finally:
-        file.close()
     filesystem.rename(temporary, path)
     if sync:
         filesystem.sync_directory(posixpath.dirname(path) or ".")

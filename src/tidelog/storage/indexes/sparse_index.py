@@ -1,19 +1,17 @@
-"""A file of sorted fixed-size entries that is searched on disk and appended through a small buffer.
+"""Sorted entries that are searched on disk and appended through a small buffer: `offset_index` and `time_index`.
 
-The common ground of `offset_index` and `time_index`. Nothing of a closed segment's index stays in memory and no
-descriptor stays open: a search costs an open, a few small reads and a close, some tens of microseconds, beside a
-read of up to a megabyte of records that follows it. Entries that were appended lately wait in memory and are
-written in groups; losing them in a crash is harmless, because recovery rebuilds every index above the recovery
-point, and `write_pending` comes before the recovery point moves.
+A search costs an open, a few small reads and a close, some tens of microseconds, beside a read of up to a megabyte of
+records that follows it.
 """
 
 from __future__ import annotations
 
-from struct import Struct
+from contextlib import closing
 from typing import Literal
 
 from tidelog.records.batch import Buffer
-from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES, File, FileSystem, means_full, read_whole, replace_file
+from tidelog.storage.files.filesystem import File
+from tidelog.storage.indexes.entry_file import CorruptIndex, EntryFile
 
 Entry = tuple[int, int]
 Field = Literal[0, 1]
@@ -23,127 +21,81 @@ _WRITE_AT_PENDING_ENTRIES = 128
 _BLOCK_ENTRIES = 512
 
 
-class CorruptIndex(Exception):
-    """An index that contradicts itself or its log. It is rebuilt from the log."""
-
-
-class SparseIndex:
+class SparseIndex(EntryFile):
     """Entries of two numbers, both of which never fall from one entry to the next."""
 
-    __slots__ = ("_entry", "_filesystem", "_last", "_pending", "_written", "path")
+    __slots__ = ("_last",)
 
-    def __init__(self, filesystem: FileSystem, path: str, entry: Struct, file_size: int) -> None:
-        self.path = path
-        self._filesystem = filesystem
-        self._entry = entry
-        # Bytes behind the last whole entry are overwritten by the next one.
-        self._written = file_size // entry.size
-        self._pending = bytearray()
-        self._last: Entry | None = None
-
-    def __len__(self) -> int:
-        return self._written + len(self._pending) // self._entry.size
+    _last: Entry | None
 
     def append(self, first: int, second: int) -> None:
-        self._pending += self._entry.pack(first, second)
+        self.add(first, second)
         self._last = (first, second)
-        if len(self._pending) >= _WRITE_AT_PENDING_ENTRIES * self._entry.size:
-            try:
-                self.write_pending()
-            except OSError as error:
-                # They can wait for a descriptor or for room: the batch is written, and must not fail because of its
-                # index.
-                if error.errno not in TOO_MANY_OPEN_FILES and not means_full(error):
-                    raise
-
-    def write_pending(self) -> bool:
-        """Whether there was something to write."""
-        if not self._pending:
-            return False
-        file = self._filesystem.open(self.path, create=True)
-        try:
-            file.write(self._written * self._entry.size, self._pending)
-        finally:
-            file.close()
-        self._written = len(self)
-        self._pending = bytearray()
-        return True
+        if len(self._pending) >= _WRITE_AT_PENDING_ENTRIES * self.entry.size:
+            self.write_if_possible()
 
     def last(self) -> Entry | None:
         if self._last is None and len(self):
-            self._last = self.entry(len(self) - 1)
+            self._last = self.entry_at(len(self) - 1)
         return self._last
 
-    def entry(self, number: int) -> Entry:
-        size = self._entry.size
+    def entry_at(self, number: int) -> Entry:
         if number >= self._written:
-            first, second = self._entry.unpack_from(self._pending, (number - self._written) * size)
+            first, second = self.entry.unpack_from(self._pending, (number - self._written) * self.entry.size)
             return first, second
-        file = self._filesystem.open(self.path)
-        try:
+        with closing(self._filesystem.open(self.path)) as file:
             return self._read_entry(file, number)
-        finally:
-            file.close()
 
     def floor(self, target: int, *, field: Field = 0) -> Entry | None:
         """The last entry whose `field` is not above `target`."""
         count = self.count_up_to(target, field=field)
-        return self.entry(count - 1) if count else None
+        return self.entry_at(count - 1) if count else None
 
     def ceiling(self, target: int, *, field: Field) -> Entry | None:
         """The first entry whose `field` is not below `target`."""
         count = self.count_up_to(target - 1, field=field)
-        return self.entry(count) if count < len(self) else None
+        return self.entry_at(count) if count < len(self) else None
 
     def count_up_to(self, target: int, *, field: Field = 0) -> int:
         """How many entries, from the first on, have a `field` not above `target`."""
         pending = self._pending
-        if pending and self._entry.unpack_from(pending)[field] <= target:
-            return self._written + self._search(pending, 0, len(pending) // self._entry.size, target, field)
+        if pending and self.entry.unpack_from(pending)[field] <= target:
+            return self._written + self._search(pending, 0, len(pending) // self.entry.size, target, field)
         if self._written == 0:
             return 0
-        file = self._filesystem.open(self.path)
-        try:
+        with closing(self._filesystem.open(self.path)) as file:
             return self._search_file(file, target, field)
-        finally:
-            file.close()
 
     def truncate(self, count: int) -> None:
-        """Keep the first `count` entries, on disk too."""
         self._last = None
-        size = self._entry.size
-        if count >= self._written:
-            del self._pending[(count - self._written) * size :]
-            return
-        self._pending = bytearray()
-        file = self._filesystem.open(self.path)
-        try:
-            file.truncate(count * size)
-        finally:
-            file.close()
-        self._written = count
+        super().truncate(count)
 
-    def replace(self, content: Buffer) -> None:
-        """Exchange all entries at once, so that a crash in a rebuild leaves the old index or the new one.
+    def check_ends(self, file_size: int, *, least_growth: int) -> Entry | None:
+        """The last entry, whose second field must be above that of the first one by `least_growth`.
 
-        Synced, because an index below the recovery point is not looked at again.
+        Raises CorruptIndex for what Kafka's sanity checks refuse. A file that Kafka preallocated and could not trim
+        before a crash ends in zeroes: then the last entry is not above the first one.
         """
-        replace_file(self._filesystem, self.path, content)
-        self._written = len(content) // self._entry.size
-        self._pending = bytearray()
-        self._last = None
+        self.check_size(file_size)
+        if not len(self):
+            return None
+        last = self.entry_at(len(self) - 1)
+        if last[0] < 0 or last[1] < 0:
+            raise CorruptIndex(f"{self.path}: the last entry {last} is negative")
+        first = self.entry_at(0)
+        if len(self) > 1 and (last[0] <= first[0] or last[1] < first[1] + least_growth):
+            raise CorruptIndex(f"{self.path}: the last entry {last} is not above the first one")
+        return last
 
-    def entries(self) -> list[Entry]:
-        """All of them, for checks and dumps."""
-        content = bytearray(read_whole(self._filesystem, self.path)[: self._written * self._entry.size])
-        content += self._pending
-        return [(first, second) for first, second in self._entry.iter_unpack(content)]
+    def _reset(self, file_size: int) -> None:
+        super()._reset(file_size)
+        self._last = None
 
     def _read_entry(self, file: File, number: int) -> Entry:
-        content = file.read(number * self._entry.size, self._entry.size)
-        if len(content) < self._entry.size:
+        content = file.read(number * self.entry.size, self.entry.size)
+        if len(content) < self.entry.size:
             raise CorruptIndex(f"{self.path} ends before entry {number}")
-        first, second = self._entry.unpack(content)
+        first, second = self.entry.unpack(content)
         return first, second
 
     def _search_file(self, file: File, target: int, field: Field) -> int:
@@ -154,15 +106,15 @@ class SparseIndex:
                 low = middle + 1
             else:
                 high = middle
-        size = self._entry.size
+        size = self.entry.size
         block = file.read(low * size, (high - low) * size)
         if len(block) < (high - low) * size:
             raise CorruptIndex(f"{self.path} ends before entry {high - 1}")
         return low + self._search(block, 0, high - low, target, field)
 
     def _search(self, block: Buffer, low: int, high: int, target: int, field: Field) -> int:
-        unpack_from = self._entry.unpack_from
-        size = self._entry.size
+        unpack_from = self.entry.unpack_from
+        size = self.entry.size
         while low < high:
             middle = (low + high) // 2
             if unpack_from(block, middle * size)[field] <= target:

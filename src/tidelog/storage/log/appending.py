@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Sequence
 
 from tidelog.model.errors import ErrorCode
-from tidelog.partition.producers import AppendOrigin, DuplicateBatch, ProducerPlan, ProducerRefusal
+from tidelog.partition.producers import AppendOrigin, AppendRefusal, ProducerPlan
 from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import (
     LOG_APPEND_TIME,
@@ -23,9 +23,9 @@ from tidelog.records.batch import (
     iterate_headers,
     stamp_offset_and_epoch,
 )
-from tidelog.storage.indexes.sparse_index import CorruptIndex
+from tidelog.storage.indexes.entry_file import CorruptIndex
 from tidelog.storage.log.log import Log
-from tidelog.storage.log.results import AppendRefusal, AppendResult, UnexpectedOffset
+from tidelog.storage.log.results import AppendResult, UnexpectedOffset
 from tidelog.storage.recovery.segment_recovery import headers_before
 from tidelog.storage.segments.segment import MAX_RELATIVE_OFFSET, AppendedBatch, Segment
 
@@ -59,12 +59,15 @@ def append_as_leader(
     plan = log.producer_states.plan(
         headers, data, first_offset, origin=origin, guard=guard, transaction_version=transaction_version
     )
-    if isinstance(plan, ProducerRefusal) and _recall(log, plan, headers[0].producer_id):
+    if isinstance(plan, AppendRefusal) and _recall(log, plan, headers[0].producer_id):
         plan = log.producer_states.plan(
             headers, data, first_offset, origin=origin, guard=guard, transaction_version=transaction_version
         )
     if not isinstance(plan, ProducerPlan):
-        return _unplanned(log, plan, headers[0])
+        if isinstance(plan, AppendRefusal):
+            return plan
+        append_time = plan.timestamp if headers[0].timestamp_type == LOG_APPEND_TIME else -1
+        return AppendResult(plan.first_offset, plan.last_offset, append_time, log.log_start_offset, duplicate=True)
     batches = []
     position = 0
     offset = first_offset
@@ -117,13 +120,8 @@ def roll(log: Log, now_ms: int) -> None:
 
 
 def new_segment(log: Log, base_offset: int, *, now_ms: int) -> Segment:
-    return Segment.create(
-        log.filesystem,
-        log.directory,
-        base_offset,
-        created_ms=now_ms,
-        jitter_ms=log.environment.draw_jitter_ms(log.config),
-    )
+    jitter_ms = log.environment.draw_jitter_ms(log.config)
+    return Segment(log.filesystem, log.directory, base_offset, created_ms=now_ms, jitter_ms=jitter_ms).create()
 
 
 def _checked_follower_batches(log: Log, view: memoryview) -> list[tuple[int, BatchHeader]]:
@@ -191,7 +189,7 @@ def _roll(log: Log, base_offset: int, *, now_ms: int) -> Segment:
     return segment
 
 
-def _recall(log: Log, refusal: ProducerRefusal, producer_id: int) -> bool:
+def _recall(log: Log, refusal: AppendRefusal, producer_id: int) -> bool:
     """Whether more is known now of a producer whose batch seems to be out of order.
 
     It may be one that is in the log: after a restart, or after the log was cut, a snapshot holds only the last batch of
@@ -207,10 +205,3 @@ def _recall(log: Log, refusal: ProducerRefusal, producer_id: int) -> bool:
         headers = headers_before(log.segments.below(before), before, max_bytes=RECALLED_BYTES)
         log.producer_states.recall(producer_id, headers)
     return True
-
-
-def _unplanned(log: Log, plan: DuplicateBatch | ProducerRefusal, header: BatchHeader) -> AppendResult | AppendRefusal:
-    if isinstance(plan, ProducerRefusal):
-        return AppendRefusal(code=plan.code, message=plan.message)
-    append_time = plan.timestamp if header.timestamp_type == LOG_APPEND_TIME else -1
-    return AppendResult(plan.first_offset, plan.last_offset, append_time, log.log_start_offset, duplicate=True)

@@ -19,7 +19,6 @@ from tidelog.storage.cleaner.exchange import SegmentExchange
 from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.directories.disk_health import DiskGuard
 from tidelog.storage.files.filesystem import FileSystem, sync_path
-from tidelog.storage.indexes.transaction_index import AbortedTransaction
 from tidelog.storage.log.config import MAX_LONG, LogConfig
 from tidelog.storage.log.environment import LogEnvironment
 from tidelog.storage.log.flush import Flush, LogFlusher
@@ -164,18 +163,10 @@ class Log:
         offsets are used up nevertheless, and recovery rebuilds the index."""
         self.log_end_offset = plan.end_offset
         self._stored_end = MAX_LONG
-        if plan.completed:
+        if plan.aborted:
             with self.guard:
-                for completed in plan.completed:
-                    if completed.aborted:
-                        self.segments.active.transaction_index.append(
-                            AbortedTransaction(
-                                completed.producer_id,
-                                completed.first_offset,
-                                completed.last_offset,
-                                completed.last_stable_offset,
-                            )
-                        )
+                for transaction in plan.aborted:
+                    self.segments.active.transaction_index.append(transaction)
         self.producer_states.apply(plan)
 
     def lower_recovery_point(self, offset: int) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import CURRENT_MAGIC, BatchHeader, Buffer, CorruptBatch, compute_crc, iterate_headers
 from tidelog.records.timestamp_search import TimestampSearch
-from tidelog.storage.indexes.sparse_index import CorruptIndex
-from tidelog.storage.indexes.transaction_index import AbortedTransaction
+from tidelog.storage.indexes.entry_file import CorruptIndex
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.log import Log
 from tidelog.storage.log.results import OffsetOutOfRange, ReadResult
@@ -168,7 +168,7 @@ def aborted_transactions(log: Log, first_offset: int, *, upper_bound: int) -> li
     segment = log.segments.floor(first_offset)
     with log.guard:
         while segment is not None:
-            if not segment.transaction_index.empty:
+            if len(segment.transaction_index):
                 more, complete = segment.transaction_index.collect(first_offset, upper_bound=upper_bound)
                 found += more
                 if complete:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tidelog.model.errors import ErrorCode
-
 
 class AppendResult(NamedTuple):
     """The batches are in the log, now or since an earlier attempt."""
@@ -17,14 +15,6 @@ class AppendResult(NamedTuple):
     log_append_time_ms: int
     log_start_offset: int
     duplicate: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppendRefusal:
-    """Nothing was written."""
-
-    code: ErrorCode
-    message: str
 
 
 class ReadResult(NamedTuple):

@@ -34,7 +34,7 @@ from tidelog.storage.files.file_names import (
     partition_directory,
     segment_prefix,
 )
-from tidelog.storage.indexes.sparse_index import CorruptIndex
+from tidelog.storage.indexes.entry_file import CorruptIndex
 from tidelog.storage.log.config import MAX_LONG, LogConfig
 from tidelog.storage.log.environment import LogEnvironment
 from tidelog.storage.log.log import Log
@@ -209,14 +209,7 @@ class _Loader:
                 self._filesystem.size(f"{self._directory}/{prefix}{suffix}") if prefix + suffix in present else 0
                 for suffix in SEGMENT_SUFFIXES
             ]
-            segment = Segment(
-                self._filesystem,
-                self._directory,
-                base_offset,
-                sizes,
-                created_ms=self._now_ms,
-                jitter_ms=self._environment.draw_jitter_ms(self._config),
-            )
+            segment = self._segment(base_offset, sizes)
             self._segments.add(segment)
             missing = {prefix + suffix for suffix in REQUIRED_INDEX_SUFFIXES} - present
             problem = self._index_problem(segment, sizes, missing)
@@ -224,16 +217,14 @@ class _Loader:
                 problems[base_offset] = problem
         return problems
 
-    def _create_segment(self, base_offset: int) -> None:
-        self._segments.add(
-            Segment.create(
-                self._filesystem,
-                self._directory,
-                base_offset,
-                created_ms=self._now_ms,
-                jitter_ms=self._environment.draw_jitter_ms(self._config),
-            )
+    def _segment(self, base_offset: int, sizes: Sequence[int] = (0, 0, 0, 0)) -> Segment:
+        jitter_ms = self._environment.draw_jitter_ms(self._config)
+        return Segment(
+            self._filesystem, self._directory, base_offset, sizes, created_ms=self._now_ms, jitter_ms=jitter_ms
         )
+
+    def _create_segment(self, base_offset: int) -> None:
+        self._segments.add(self._segment(base_offset).create())
         # Were this name lost while that of a later segment is kept, the log would seem to begin there.
         self._filesystem.sync_directory(self._directory)
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch
 from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
-from tidelog.storage.indexes.transaction_index import AbortedTransaction
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.producer_snapshot import ProducerSnapshotFiles
 from tidelog.storage.segments.batch_order import in_order
@@ -112,17 +112,10 @@ def recover_segment(
         for position, header, batch in checked:
             if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
                 raise CorruptBatch(position, f"offset {header.last_offset} is too far from the segment's first")
-            completed = producers.replay(header, batch) if header.has_producer_id else None
+            transaction = producers.replay(header, batch) if header.has_producer_id else None
             producers.end_offset = header.next_offset
-            if completed is not None and completed.aborted:
-                aborted.append(
-                    AbortedTransaction(
-                        completed.producer_id,
-                        completed.first_offset,
-                        completed.last_offset,
-                        completed.last_stable_offset,
-                    )
-                )
+            if transaction is not None:
+                aborted.append(transaction)
             if header.partition_leader_epoch > epochs.latest_epoch:
                 epochs.assign(header.partition_leader_epoch, start_offset=header.base_offset)
             builder.add(position, header)
@@ -135,7 +128,7 @@ def recover_segment(
         before_cut(segment, valid_bytes, end_offset=next_offset, reason=problem.reason)
     segment.checked_up_to(valid_bytes)
     builder.write(segment)
-    segment.transaction_index.replace(aborted)
+    segment.transaction_index.replace_all(aborted)
     return RecoveredSegment(next_offset=next_offset, valid_bytes=valid_bytes, problem=problem)
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import NamedTuple, Self
 
 from tidelog.model.invariants import require
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, Buffer, CorruptBatch
@@ -24,9 +25,9 @@ from tidelog.storage.files.file_names import (
     segment_prefix,
 )
 from tidelog.storage.files.filesystem import File, FileSystem, means_full, sync_file
-from tidelog.storage.indexes.offset_index import OFFSET_ENTRY, OffsetIndex
-from tidelog.storage.indexes.sparse_index import CorruptIndex
-from tidelog.storage.indexes.time_index import TIME_ENTRY, TimeIndex
+from tidelog.storage.indexes.entry_file import CorruptIndex
+from tidelog.storage.indexes.offset_index import OffsetIndex
+from tidelog.storage.indexes.time_index import TimeIndex
 from tidelog.storage.indexes.transaction_index import TransactionIndex
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.segments.batch_scan import BatchPosition, find_batch, scan_headers
@@ -74,12 +75,17 @@ class Segment:
         "transaction_index",
     )
 
+    # The batches behind the one that ends at `_recent_after`; parallel to their last offsets, for bisection.
+    _recent: list[BatchPosition]
+    _recent_last_offsets: list[int]
+    _recent_after: int
+
     def __init__(
         self,
         filesystem: FileSystem,
         directory: str,
         base_offset: int,
-        sizes: Sequence[int],
+        sizes: Sequence[int] = (0, 0, 0, 0),
         *,
         created_ms: int,
         jitter_ms: int = 0,
@@ -108,47 +114,25 @@ class Segment:
         # The time index knows the largest timestamp of a segment that was closed.
         self._max_timestamp = _UNKNOWN if self.size else NO_TIMESTAMP
         self._max_timestamp_offset = base_offset
-        # The batches behind the one that ends at `_recent_after`; parallel to their last offsets, for bisection.
-        self._recent: list[BatchPosition] = []
-        self._recent_last_offsets: list[int] = []
-        self._recent_after = _UNKNOWN if self.size else base_offset - 1
+        self._forget_recent()
         # Batches before the first position have been checked since the start, those from the second on were written
         # by this process. What is between is checked when it is read.
         self._checked_to = 0
         self._written_from = self.size
 
-    @classmethod
-    def create(
-        cls,
-        filesystem: FileSystem,
-        directory: str,
-        base_offset: int,
-        *,
-        created_ms: int,
-        jitter_ms: int = 0,
-        ending: str = "",
-    ) -> Segment:
-        """A new, empty segment. Files of the same name are leftovers and are replaced."""
-        segment = cls(
-            filesystem,
-            directory,
-            base_offset,
-            (0, 0, 0, 0),
-            created_ms=created_ms,
-            jitter_ms=jitter_ms,
-            ending=ending,
-        )
-        filesystem.remove(segment._path(TRANSACTION_INDEX_SUFFIX))
+    def create(self) -> Self:
+        """Make the files of a new, empty segment. Files of the same name are leftovers and are replaced."""
+        self._filesystem.remove(self._path(TRANSACTION_INDEX_SUFFIX))
         # The log comes last: without it, indexes are orphans that loading removes.
         for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX):
-            file = filesystem.open(segment._path(suffix), create=True)
+            file = self._filesystem.open(self._path(suffix), create=True)
             if file.size():
                 file.truncate(0)
             if suffix == LOG_SUFFIX:
-                segment._file = file
+                self._file = file
             else:
                 file.close()
-        return segment
+        return self
 
     def __repr__(self) -> str:
         return f"Segment(base_offset={self.base_offset}, size={self.size})"
@@ -165,7 +149,7 @@ class Segment:
     @property
     def index_sizes(self) -> tuple[int, int]:
         """Bytes of the offset index and of the time index."""
-        return len(self.offset_index) * OFFSET_ENTRY.size, len(self.time_index) * TIME_ENTRY.size
+        return self.offset_index.size, self.time_index.size
 
     def _path(self, suffix: str) -> str:
         return f"{self._prefix}{suffix}{self._ending}"
@@ -174,11 +158,8 @@ class Segment:
 
     def append(self, data: Buffer, batches: Sequence[AppendedBatch], config: LogConfig) -> None:
         """Write whole batches behind the last one. If that fails nothing has changed but bytes behind the end."""
-        file = self._file
-        if file is None:
-            file = self._file = self._filesystem.open(self.log_path)
         position = self.size
-        file.write(position, data)
+        self.open_log().write(position, data)
         if self._max_timestamp == _UNKNOWN:
             self._load_max_timestamp()
         if position == 0:
@@ -231,9 +212,7 @@ class Segment:
         """
         if self._max_timestamp != _UNKNOWN and self._max_timestamp >= 0:
             self.time_index.append_timestamp(self._max_timestamp, offset=self._max_timestamp_offset)
-        self._recent = []
-        self._recent_last_offsets = []
-        self._recent_after = _UNKNOWN
+        self._forget_recent()
         return self.write_pending()
 
     def write_pending(self) -> bool:
@@ -244,8 +223,7 @@ class Segment:
 
     def truncate_to(self, offset: int, *, created_ms: int) -> int:
         """Cut off the batch that holds `offset` and all after it. Returns the number of bytes cut."""
-        file = self._acquire()
-        try:
+        with self._reading() as file:
             found = self._find(file, offset)
             # Indexes first: entries that point behind the end of the log are the worse half of this change.
             self.offset_index.truncate_to_offset(offset)
@@ -260,15 +238,11 @@ class Segment:
                 self.size = found.position
                 self._checked_to = min(self._checked_to, self.size)
                 self._written_from = min(self._written_from, self.size)
-        finally:
-            self._release(file)
         if self.size == 0:
             self.created_ms = created_ms
             self._first_timestamp = NO_TIMESTAMP
         self._bytes_since_index_entry = 0
-        self._recent = []
-        self._recent_last_offsets = []
-        self._recent_after = _UNKNOWN if self.size else self.base_offset - 1
+        self._forget_recent()
         self._scan_max_timestamp()
         return cut
 
@@ -279,21 +253,14 @@ class Segment:
         if self._recent and offset > self._recent_after:
             number = bisect_left(self._recent_last_offsets, offset)
             return self._recent[number] if number < len(self._recent) else None
-        file = self._acquire()
-        try:
+        with self._reading() as file:
             return self._find(file, offset)
-        finally:
-            self._release(file)
 
     def read(self, position: int, size: int) -> bytes:
-        file = self._file
-        if file is not None:
+        if self._file is not None:
+            return self._file.read(position, size)
+        with self._reading() as file:
             return file.read(position, size)
-        file = self._filesystem.open(self.log_path)
-        try:
-            return file.read(position, size)
-        finally:
-            file.close()
 
     def is_checked(self, position: int, end: int) -> bool:
         """Whether this process has seen that the batches there are good."""
@@ -306,11 +273,8 @@ class Segment:
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """(position, header) of the batches from `position` on."""
-        file = self._acquire()
-        try:
+        with self._reading() as file:
             yield from scan_headers(file, position, self.size)
-        finally:
-            self._release(file)
 
     def next_offset(self) -> int:
         """The offset behind the last batch; found by walking from the last index entry."""
@@ -360,9 +324,9 @@ class Segment:
         self._checked_to = min(self._checked_to, size)
         self._written_from = size
         self.forget_timestamps()
+        self._forget_recent()
         if size == 0:
             self._first_timestamp = NO_TIMESTAMP
-            self._recent_after = self.base_offset - 1
 
     def write_again_from(self, position: int) -> None:
         """Write what lies there once more, so that the next sync has something to sync; for recovery."""
@@ -433,6 +397,11 @@ class Segment:
                 return found
         return find_batch(file, position, self.size, offset)
 
+    def _forget_recent(self) -> None:
+        self._recent = []
+        self._recent_last_offsets = []
+        self._recent_after = _UNKNOWN if self.size else self.base_offset - 1
+
     def _time_waited(self, max_timestamp: int, *, now_ms: int) -> int:
         first_timestamp = self.first_timestamp()
         return max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - self.created_ms
@@ -449,9 +418,8 @@ class Segment:
                 timestamp, timestamp_offset = header.max_timestamp, header.last_offset
         self._max_timestamp, self._max_timestamp_offset = timestamp, timestamp_offset
 
-    def _acquire(self) -> File:
-        return self._file if self._file is not None else self._filesystem.open(self.log_path)
-
-    def _release(self, file: File) -> None:
-        if file is not self._file:
-            file.close()
+    def _reading(self) -> AbstractContextManager[File]:
+        """The log file; if it is not open, only for the time it is needed."""
+        if self._file is not None:
+            return nullcontext(self._file)
+        return closing(self._filesystem.open(self.log_path))

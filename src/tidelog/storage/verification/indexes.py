@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import Struct
 
+from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader
 from tidelog.storage.files.filesystem import FileSystem, read_whole
 from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
-from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
+from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.storage.verification.findings import Report
 
 Entry = tuple[int, int]

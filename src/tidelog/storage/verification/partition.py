@@ -37,7 +37,7 @@ from tidelog.storage.files.file_names import (
 from tidelog.storage.files.filesystem import File, FileSystem
 from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
-from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY, AbortedTransaction
+from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.storage.log.producer_snapshot import CorruptProducerSnapshot, read_snapshot
 from tidelog.storage.segments.batch_scan import UnsupportedFormat, scan_batches
 from tidelog.storage.verification.findings import Report
@@ -329,17 +329,12 @@ class PartitionCheck:
         try:
             if header.is_control and records:
                 decode_control_record(records[0].key, records[0].value)
-            completed = self._producers.replay(header, batch if header.is_control else b"")
+            aborted = self._producers.replay(header, batch if header.is_control else b"")
         except CorruptBatch as problem:
             self._report.add(path, position, problem.reason)
             return
         if header.is_control and records and records[0].key is not None and records[0].key[2:4] == b"\x00\x00":
-            expected = None
-            if completed is not None:
-                expected = AbortedTransaction(
-                    completed.producer_id, completed.first_offset, completed.last_offset, completed.last_stable_offset
-                )
-            transactions.aborted(header, expected)
+            transactions.aborted(header, aborted)
 
     def _check_end(self, offsets: list[int]) -> None:
         """What was synced must be there."""
