@@ -197,10 +197,10 @@ async def test_a_fetch_that_is_answered_at_once_leaves_no_wait_behind(
     assert values(wire.reply()) == [b"x"]
     assert waiting(first) == waiting(second) == 0
 
-    def fail(self: Log, *arguments: Any, **options: Any) -> Any:
+    def fail(log: Log, *arguments: Any, **options: Any) -> Any:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(Log, "read", fail)
+    monkeypatch.setattr("tidelog.server.api.fetch.read_records", fail)
     monkeypatch.setattr("tidelog.server.fetching.sessions.FetchPlan.already_told", lambda *_: True)
     wire.send(fetch(topic_id, partitions=2))
     assert waiting(first) == waiting(second) == 0
