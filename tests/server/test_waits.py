@@ -27,6 +27,7 @@ from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.protocol.schema import Message
 from tidelog.records.batch import parse_header
 from tidelog.records.record import decode_all, encode_batch
+from tidelog.server.quorum.runtime import QuorumRuntime
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.waits import FetchWait, OffsetWaits
 from tidelog.storage.log.log import Log
@@ -158,10 +159,10 @@ async def test_a_controller_deposed_in_the_turn_of_its_append_is_told_so(
     """Else it would wait for the commit of whatever its successor writes at the same offset."""
     quorum = broker.running.node.control.quorum
 
-    async def deposed_before_the_commit() -> None:
+    async def deposed_before_the_commit(_: QuorumRuntime) -> None:
         quorum._lead(Leadership(epoch=quorum.replica.epoch + 1, leader_id=None))
 
-    monkeypatch.setattr(quorum, "_flush_and_report", deposed_before_the_commit)
+    monkeypatch.setattr(QuorumRuntime, "_flush_and_report", deposed_before_the_commit)
     record = ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1")
     with pytest.raises(ApiError, match="controller"):
         await asyncio.wait_for(quorum.append([record], quorum.replica.epoch), 10)

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidelog.config.broker import BrokerConfig
-from tidelog.config.listeners import HostPort
 from tidelog.consensus.effects import Leadership
 from tidelog.controller.features import SUPPORTED_FEATURES
-from tidelog.metadata.image import ClusterImage
+from tidelog.metadata.image import ClusterImage, Endpoint
 from tidelog.network.request_memory import DEFAULT_LIMIT_BYTES, RequestMemory
 from tidelog.server import gauges
 from tidelog.server.api.catalogue import BY_KEY
@@ -94,7 +93,6 @@ def compose_control(
     peers = Peers(ports.network, voters.get, settings.connection_settings(config))
     quorum = QuorumRuntime(
         log=log,
-        wire=wire,
         talks=QuorumTalks(settings=quorum_settings, wire=wire, peers=peers),
         clock=ports.clock,
         randomness=ports.randomness,
@@ -199,11 +197,10 @@ class _Basis:
     def broker_epoch(self) -> int:
         return self.lifecycle.broker_epoch
 
-    def address_of(self, broker_id: int) -> HostPort | None:
+    def address_of(self, broker_id: int) -> Endpoint | None:
         """Of the listener that brokers use among themselves."""
         broker, listener = self.image().brokers.get(broker_id), self.live.config.inter_broker_listener_name
-        endpoint = None if broker is None or listener is None else broker.endpoint(listener)
-        return None if endpoint is None else HostPort(host=endpoint.host, port=endpoint.port)
+        return None if broker is None or listener is None else broker.endpoint(listener)
 
 
 def compose_broker(

@@ -62,7 +62,7 @@ def cluster() -> ClusterImage:
 
 
 def controller_of(image: ClusterImage) -> ActiveController:
-    quorum: Any = SimpleNamespace(end_offset=200)
+    quorum: Any = SimpleNamespace(log=SimpleNamespace(end_offset=200))
     metadata: Any = SimpleNamespace(latest=image)
     return ActiveController(
         quorum=quorum,

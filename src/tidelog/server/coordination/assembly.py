@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.group import group_values
-from tidelog.config.listeners import HostPort
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings, MigrationPolicy
 from tidelog.coordinators.groups.settings import GroupSettings
 from tidelog.coordinators.transactions.settings import TransactionSettings
-from tidelog.metadata.image import ClusterImage, ResourceType
+from tidelog.metadata.image import ClusterImage, Endpoint, ResourceType
 from tidelog.metadata.records import TRANSACTION_VERSION_FEATURE
 from tidelog.model.ports import Randomness
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -133,7 +132,7 @@ def other_brokers(
     config: BrokerConfig,
     image: Callable[[], ClusterImage],
     network: Network,
-    address_of: Callable[[int], HostPort | None],
+    address_of: Callable[[int], Endpoint | None],
 ) -> OtherBrokers:
     settings = ConnectionSettings(
         client_id=f"tidelog-transactions-{config.node_id}",

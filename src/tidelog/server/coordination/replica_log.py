@@ -68,7 +68,12 @@ class CoordinatorReplicaLog:
         replica = self._leader(partition)
         if replica.all_committed():
             return None
-        return Later[ErrorCode](replica.when_committed(replica.log.log_end_offset)).then(replica.check_committed)
+
+        def check(code: ErrorCode) -> None:
+            if code:
+                raise ApiError(code, f"what was written to {replica.topic_partition} is not known to be committed")
+
+        return Later[ErrorCode](replica.when_committed(replica.log.log_end_offset)).then(check)
 
     async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
         # On this loop and not in a thread: between two of its steps the cleaner exchanges files, and topics vanish.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -87,40 +88,38 @@ _SEEN_AT_ONCE = (
 Decide = Callable[..., Decision[Message]]
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class ActiveController:
     """Exists on every node that votes; acts only while this node leads."""
 
-    def __init__(
-        self,
-        *,
-        quorum: QuorumRuntime,
-        metadata: MetadataFollower,
-        config: BrokerConfig,
-        clock: Clock,
-        randomness: Randomness,
-        network: Network,
-        broker_gone: Callable[[int, int], None],
-    ) -> None:
-        self._quorum = quorum
-        self._metadata = metadata
-        self._config = config
-        self._clock = clock
-        self._randomness = randomness
-        self._lock = asyncio.Lock()
+    quorum: QuorumRuntime
+    metadata: MetadataFollower
+    config: BrokerConfig
+    clock: Clock
+    randomness: Randomness
+    network: Network
+    broker_gone: Callable[[int, int], None]
+    absent_brokers: AbsentBrokers = field(init=False)
+    _sessions: BrokerSessions = field(init=False)
+    _decisions: Mapping[type[Message], Decide] = field(init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    # The epoch in which this node is the active controller; None while it is not.
+    _epoch: int | None = field(default=None, init=False)
+    _activation: asyncio.Task[None] | None = field(default=None, init=False)
+    _watching: list[asyncio.Task[None]] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        config = self.config
         self._sessions = BrokerSessions(config.broker_session_timeout_ms, config.broker_heartbeat_interval_ms)
         self.absent_brokers = AbsentBrokers(
             config=config,
-            metadata=metadata,
-            clock=clock,
-            network=network,
+            metadata=self.metadata,
+            clock=self.clock,
+            network=self.network,
             fence=self._fence_gone,
-            gone=broker_gone,
+            gone=self.broker_gone,
         )
-        # The epoch in which this node is the active controller; None while it is not.
-        self._epoch: int | None = None
-        self._activation: asyncio.Task[None] | None = None
-        self._watching: list[asyncio.Task[None]] = []
-        self._decisions: dict[type[Message], Decide] = {
+        self._decisions = {
             CreateTopicsRequest: self._create_topics,
             DeleteTopicsRequest: partial(delete_topics, config=config),
             CreatePartitionsRequest: self._create_partitions,
@@ -159,25 +158,25 @@ class ActiveController:
 
     async def _activate(self, leadership: Leadership, leading_from: int) -> None:
         """Everything that earlier leaders have committed is known once the first record of this epoch is."""
-        await self._quorum.committed(leading_from)
+        await self.quorum.committed(leading_from)
         # A broker and a controller of one number are one process: who does not answer fetches sends no heartbeats.
         predecessor = leadership.predecessor
         self._sessions.begin(
-            self._metadata.latest,
-            self._clock.monotonic_ms(),
+            self.metadata.latest,
+            self.clock.monotonic_ms(),
             heard_earlier={} if predecessor is None else {predecessor.leader_id: predecessor.heard_ms},
         )
         self._epoch = leadership.epoch
         self.absent_brokers.begin()
         logger.info("this node is the active controller of epoch %d", leadership.epoch)
-        if not self._metadata.latest.features:
-            first = bootstrap_records(INITIAL_FEATURES, min_in_sync=self._config.topic_defaults().min_insync_replicas)
+        if not self.metadata.latest.features:
+            first = bootstrap_records(INITIAL_FEATURES, min_in_sync=self.config.topic_defaults().min_insync_replicas)
             await self._decide(lambda image: Decision(records=first, reply=None))
         if not self._watching:
             self._watching = self._start_watching()
 
     def _start_watching(self) -> list[asyncio.Task[None]]:
-        config = self._config
+        config = self.config
         watching = [
             asyncio.create_task(self._watch_sessions()),
             asyncio.create_task(
@@ -205,18 +204,18 @@ class ActiveController:
         """Decide, append, commit, answer. Raises ApiError: NOT_CONTROLLER, or what the disk says."""
         await self._wait_until_active()
         if isinstance(request, DescribeQuorumRequest):
-            return self._quorum.describe(request)
+            return self.quorum.describe(request)
         if isinstance(request, BrokerHeartbeatRequest):
             return await self._heartbeat(request)
         response = await self._decide(partial(self._decisions[type(request)], request=request))
         if isinstance(request, _SEEN_AT_ONCE):
             # Whoever asks this node expects to find there what it has been told.
-            await self._metadata.reached(self._metadata.latest.offset)
+            await self.metadata.reached(self.metadata.latest.offset)
         if isinstance(request, BrokerRegistrationRequest):
             assert isinstance(response, BrokerRegistrationResponse)
             # One that is refused must not keep the session alive that it is refused for.
             if not response.error_code:
-                self._sessions.heard(request.broker_id, self._clock.monotonic_ms())
+                self._sessions.heard(request.broker_id, self.clock.monotonic_ms())
         return response
 
     async def _wait_until_active(self) -> None:
@@ -242,7 +241,7 @@ class ActiveController:
             decided = self._checked(decision)
             if decided.records:
                 # Committed means that it is in the latest image.
-                await self._quorum.append(decided.records, epoch, metadata_version(self._metadata.latest.features))
+                await self.quorum.append(decided.records, epoch, metadata_version(self.metadata.latest.features))
             return decided.reply
 
     def _checked(self, decision: Callable[[ClusterImage], Decision[Reply]]) -> Decision[Reply]:
@@ -250,7 +249,7 @@ class ActiveController:
 
         With a record in the log that cannot be replayed every node would stop, and stop again after each restart.
         """
-        image = self._metadata.latest
+        image = self.metadata.latest
         try:
             decided = decision(image)
             if decided.records:
@@ -265,7 +264,7 @@ class ActiveController:
         return decided
 
     async def _heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
-        image = self._metadata.latest
+        image = self.metadata.latest
         # Most heartbeats change nothing: those need no turn.
         decided = heartbeat(image, request, unclean=self._unclean(image))
         reply = decided.reply
@@ -275,7 +274,7 @@ class ActiveController:
             # It is about to go; its next incarnation need not wait for this one's session to end.
             self._sessions.forget(request.broker_id)
         elif not reply.error_code:
-            self._sessions.heard(request.broker_id, self._clock.monotonic_ms())
+            self._sessions.heard(request.broker_id, self.clock.monotonic_ms())
         return reply
 
     async def _watch_sessions(self) -> None:
@@ -283,7 +282,7 @@ class ActiveController:
             await asyncio.sleep(self._until_session_check())
             if self._epoch is None:
                 continue
-            for broker_id in self._sessions.silent(self._metadata.latest, self._clock.monotonic_ms()):
+            for broker_id in self._sessions.silent(self.metadata.latest, self.clock.monotonic_ms()):
                 logger.warning("broker %d has not been heard from for its session timeout: fencing it", broker_id)
                 try:
                     await self._decide(partial(self._fence_if_silent, broker_id))
@@ -293,7 +292,7 @@ class ActiveController:
     def _until_session_check(self) -> float:
         if self._epoch is None:
             return MOST_SESSION_CHECK_SECONDS
-        remaining = (self._sessions.next_end_ms(self._metadata.latest) - self._clock.monotonic_ms()) / 1000
+        remaining = (self._sessions.next_end_ms(self.metadata.latest) - self.clock.monotonic_ms()) / 1000
         return max(LEAST_SESSION_CHECK_SECONDS, min(remaining, MOST_SESSION_CHECK_SECONDS))
 
     async def _elect_at_intervals(self, seconds: float, elections: Callable[[ClusterImage], Decision[bool]]) -> None:
@@ -308,7 +307,7 @@ class ActiveController:
                 logger.warning("leaders could not be elected: %s", error)
 
     def _fence_if_silent(self, broker_id: int, image: ClusterImage) -> Decision[None]:
-        if broker_id not in self._sessions.silent(image, self._clock.monotonic_ms()):
+        if broker_id not in self._sessions.silent(image, self.clock.monotonic_ms()):
             return Decision(records=(), reply=None)
         return fence_broker(image, broker_id, unclean=self._unclean(image))
 
@@ -329,7 +328,7 @@ class ActiveController:
     def _cluster_wide(self, image: ClusterImage) -> BrokerConfig:
         """The properties of this node, with those that are set for all brokers."""
         dynamic = image.cluster_config()
-        return self._config.with_dynamic(cluster=dynamic) if dynamic else self._config
+        return self.config.with_dynamic(cluster=dynamic) if dynamic else self.config
 
     def _unclean(self, image: ClusterImage) -> UncleanAllowed:
         return unclean_allowed(image, self._cluster_wide(image).topic_defaults())
@@ -343,12 +342,12 @@ class ActiveController:
             image,
             request,
             config=self._cluster_wide(image),
-            topic_ids=[fresh_uuid(self._randomness.random_bytes(16)) for _ in request.topics],
-            placement_start=self._randomness.below(PLACEMENT_STARTS),
+            topic_ids=[fresh_uuid(self.randomness.random_bytes(16)) for _ in request.topics],
+            placement_start=self.randomness.below(PLACEMENT_STARTS),
         )
 
     def _create_partitions(self, image: ClusterImage, request: CreatePartitionsRequest) -> Decision[Message]:
-        return create_partitions(image, request, placement_start=self._randomness.below(PLACEMENT_STARTS))
+        return create_partitions(image, request, placement_start=self.randomness.below(PLACEMENT_STARTS))
 
     def _register(self, image: ClusterImage, request: BrokerRegistrationRequest) -> Decision[Message]:
         known = image.brokers.get(request.broker_id)
@@ -357,15 +356,15 @@ class ActiveController:
         # one that listens on the same ports.
         replaces = known is not None and is_at(known, request) and self.absent_brokers.is_replaceable(known.id)
         alive = (
-            request.broker_id != self._config.node_id
+            request.broker_id != self.config.node_id
             and not replaces
-            and self._sessions.is_alive(request.broker_id, self._clock.monotonic_ms())
+            and self._sessions.is_alive(request.broker_id, self.clock.monotonic_ms())
         )
-        others = [each for each in image.brokers if each != self._config.node_id]
+        others = [each for each in image.brokers if each != self.config.node_id]
         return register_broker(
             image,
             request,
-            next_offset=self._quorum.end_offset,
+            next_offset=self.quorum.log.end_offset,
             session_alive=alive and not same,
             unclean=self._unclean(image),
             absent=[each for each in others if self.absent_brokers.is_replaceable(each)],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tidelog.config.listeners import HostPort
+from tidelog.metadata.image import Endpoint
 from tidelog.network.client_connection import CannotConnect, ClientConnection, ConnectionSettings, open_connection
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import Network
@@ -28,12 +29,12 @@ class Peers:
     """
 
     network: Network
-    address_of: Callable[[int], HostPort | None]
+    address_of: Callable[[int], HostPort | Endpoint | None]
     settings: ConnectionSettings
     # Called when a connection has ended, whoever ended it.
     lost: Callable[[int], None] = lambda _: None
     _staging: StagingArea = field(default_factory=StagingArea, init=False)
-    _connections: dict[int, tuple[HostPort, ClientConnection]] = field(default_factory=dict, init=False)
+    _connections: dict[int, tuple[HostPort | Endpoint, ClientConnection]] = field(default_factory=dict, init=False)
     _opening: dict[int, asyncio.Lock] = field(default_factory=dict, init=False)
 
     async def ask(self, node_id: int, request: Message, expected: type[R], timeout_ms: float | None = None) -> R:
@@ -43,20 +44,28 @@ class Peers:
 
     async def connect(self, node_id: int) -> ClientConnection:
         """The connection that there is, or a new one where that has ended. Raises ConnectionProblem."""
-        lock = self._opening.setdefault(node_id, asyncio.Lock())
-        async with lock:
-            address = self.address_of(node_id)
-            if address is None:
-                raise CannotConnect(f"node {node_id} is not registered with an address for other nodes")
-            known = self._connections.get(node_id)
-            if known is not None and not known[1].closed and known[0] == address:
-                return known[1]
-            if known is not None:
-                known[1].close()
-            connection = await open_connection(self.network, address.host, address.port, self.settings, self._staging)
-            self._connections[node_id] = (address, connection)
-            connection.ended.add_done_callback(lambda _: self.lost(node_id))
+        address = self.address_of(node_id)
+        if address is None:
+            raise CannotConnect(f"node {node_id} is not registered with an address for other nodes")
+        connection = self._usable(node_id, address)
+        if connection is not None:
             return connection
+        async with self._opening.setdefault(node_id, asyncio.Lock()):
+            # Somebody else may have opened it while this waited.
+            connection = self._usable(node_id, address)
+            if connection is None:
+                if node_id in self._connections:
+                    self._connections[node_id][1].close()
+                connection = await open_connection(
+                    self.network, address.host, address.port, self.settings, self._staging
+                )
+                self._connections[node_id] = (address, connection)
+                connection.ended.add_done_callback(lambda _: self.lost(node_id))
+            return connection
+
+    def _usable(self, node_id: int, address: HostPort | Endpoint) -> ClientConnection | None:
+        known = self._connections.get(node_id)
+        return known[1] if known is not None and known[0] == address and not known[1].closed else None
 
     async def refuses(self, node_id: int) -> bool:
         """Whether no process listens any more where the node does: its process is gone."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from tidelog.consensus.effects import NEVER, Effects, FetchedAppend, LeaderChangeAppend, Leadership, SnapshotChunk
@@ -30,7 +30,6 @@ from tidelog.consensus.messages import (
     sender_of,
 )
 from tidelog.consensus.replica import QuorumReplica
-from tidelog.consensus.wire import QuorumWire
 from tidelog.metadata.records import METADATA_VERSION
 from tidelog.metadata.snapshot_file import CorruptSnapshot
 from tidelog.model.errors import ApiError, ErrorCode
@@ -71,57 +70,49 @@ class _Chore:
     done: asyncio.Future[None]
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class QuorumRuntime:
     """`start` it, then `ask` for what other nodes send, and `append` as the leader.
 
     What this node knows of the quorum is in `replica`, which nobody else steps.
     """
 
-    def __init__(
-        self,
-        *,
-        log: QuorumLog,
-        wire: QuorumWire,
-        talks: QuorumTalks,
-        clock: Clock,
-        randomness: Randomness,
-        memory: ElectionMemory,
-        metadata: MetadataFollower,
-        leadership_changed: Notice[[Leadership]],
-        heard: Notice[[int]],
-        failed: Callable[[BaseException], None],
-    ) -> None:
-        self._log = log
-        self._wire = wire
-        self.talks = talks
-        self._clock = clock
-        self._memory = memory
-        quorum_state = memory.read()
-        self._forgetful = memory.is_forgetful(quorum_state)
+    log: QuorumLog
+    talks: QuorumTalks
+    clock: Clock
+    randomness: Randomness
+    memory: ElectionMemory
+    metadata: MetadataFollower
+    leadership_changed: Notice[[Leadership]]
+    # Given with the number of the node that has sent a request.
+    heard: Notice[[int]]
+    failed: Callable[[BaseException], None]
+    replica: QuorumReplica = field(init=False)
+    _forgetful: bool = field(init=False)
+    _events: asyncio.Queue[Event | _AppendWanted | _Chore] = field(default_factory=asyncio.Queue, init=False)
+    _timer: asyncio.TimerHandle | None = field(default=None, init=False)
+    _worker: asyncio.Task[None] | None = field(default=None, init=False)
+    # Set when the others will not miss this node, or when it has failed anyway.
+    _may_stop: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _stopping: bool = field(default=False, init=False)
+    _tokens: Iterator[int] = field(default_factory=itertools.count, init=False)
+    _waiting: dict[int, asyncio.Future[Answer]] = field(default_factory=dict, init=False)
+    _commit_waits: CommitWaits = field(default_factory=CommitWaits, init=False)
+    _leadership: Leadership = field(default=Leadership(epoch=0, leader_id=None), init=False)
+    # Up to which those who act on commits know of them.
+    _high_watermark: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        """Raises DamagedQuorumState."""
+        quorum_state = self.memory.read()
+        self._forgetful = self.memory.is_forgetful(quorum_state)
         self.replica = QuorumReplica(
-            settings=talks.settings,
-            log=log,
-            randomness=randomness,
+            settings=self.talks.settings,
+            log=self.log,
+            randomness=self.randomness,
             quorum_state=quorum_state,
             forgetful=self._forgetful,
         )
-        self._events: asyncio.Queue[Event | _AppendWanted | _Chore] = asyncio.Queue()
-        self._timer: asyncio.TimerHandle | None = None
-        self._worker: asyncio.Task[None] | None = None
-        # Set when the others will not miss this node, or when it has failed anyway.
-        self._may_stop = asyncio.Event()
-        self._stopping = False
-        self._tokens = itertools.count()
-        self._waiting: dict[int, asyncio.Future[Answer]] = {}
-        self._commit_waits = CommitWaits()
-        self._leadership = Leadership(epoch=0, leader_id=None)
-        # Up to which those who act on commits know of them.
-        self._high_watermark = 0
-        self._metadata = metadata
-        self._leadership_changed = leadership_changed
-        # Given with the number of the node that has sent a request.
-        self._heard = heard
-        self._failed = failed
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -130,8 +121,8 @@ class QuorumRuntime:
         if self._forgetful and settings.is_voter and not settings.is_only_voter:
             # Before the first quorum state is: with that alone the next start would take this voter for one with a
             # past, although it may have forgotten a vote.
-            await asyncio.get_running_loop().run_in_executor(None, self._memory.write_forgetful)
-        await self._carry_out(self.replica.start(self._clock.monotonic_ms()))
+            await asyncio.get_running_loop().run_in_executor(None, self.memory.write_forgetful)
+        await self._carry_out(self.replica.start(self.clock.monotonic_ms()))
         self._worker = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
@@ -161,28 +152,24 @@ class QuorumRuntime:
 
     # -- for those around it -------------------------------------------------------------------------------------
 
-    @property
-    def end_offset(self) -> int:
-        return self._log.end_offset
-
     async def ask(self, message: Message) -> Message:
         """The answer to a request of another replica."""
-        request = self._wire.read_request(message)
+        request = self.talks.wire.read_request(message)
         if isinstance(request, Message):
             return request
-        self._heard(sender_of(request))
+        self.heard(sender_of(request))
         token = next(self._tokens)
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[token] = waiting
         self._events.put_nowait(Requested(token=token, request=request))
         try:
-            return self._wire.write_answer(await waiting)
+            return self.talks.wire.write_answer(await waiting)
         finally:
             self._waiting.pop(token, None)
 
     def describe(self, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-        description = self.replica.describe(self._clock.monotonic_ms(), self._clock.now_ms())
-        return self._wire.write_description(request, description)
+        description = self.replica.describe(self.clock.monotonic_ms(), self.clock.now_ms())
+        return self.talks.wire.write_description(request, description)
 
     async def append(self, records: Sequence[Message], epoch: int, metadata_version: int = METADATA_VERSION) -> int:
         """Append as the leader of `epoch` and wait until it is committed; the offset of the last record. Records are
@@ -237,7 +224,7 @@ class QuorumRuntime:
         self._may_stop.set()
         if self._worker is not None and self._worker is not asyncio.current_task():
             self._worker.cancel()
-        self._failed(failure)
+        self.failed(failure)
 
     async def _handle(self, event: Event | _AppendWanted | _Chore) -> None:
         if isinstance(event, _Chore):
@@ -253,13 +240,13 @@ class QuorumRuntime:
         await self._step(event)
 
     async def _step(self, event: Event) -> None:
-        await self._carry_out(self.replica.step(event, self._clock.monotonic_ms()))
+        await self._carry_out(self.replica.step(event, self.clock.monotonic_ms()))
 
     async def _append(self, event: _AppendWanted) -> bool:
         """Whether the records are in the log."""
-        for number, chunk in enumerate(self._log.chunks(event.records)):
+        for number, chunk in enumerate(self.log.chunks(event.records)):
             try:
-                await patiently(partial(self._log.append_records, chunk, event.epoch, event.metadata_version))
+                await patiently(partial(self.log.append_records, chunk, event.epoch, event.metadata_version))
             except DiskFull as full:
                 if number:
                     # Some of the records are in the log, and belong together with the rest.
@@ -268,7 +255,7 @@ class QuorumRuntime:
                 return False
         # Before anything else can happen. Should the leadership be lost, those who wait learn of it; whoever began to
         # wait after that would take the commit of another leader's record for that of its own.
-        self._commit_waits.add(self._log.end_offset - 1, event.committed)
+        self._commit_waits.add(self.log.end_offset - 1, event.committed)
         return True
 
     async def _do(self, chore: _Chore) -> None:
@@ -281,24 +268,24 @@ class QuorumRuntime:
                 chore.done.set_result(None)
 
     async def _flush_and_report(self) -> None:
-        await self._step(Flushed(end_offset=await await_patiently(self._log.flush)))
+        await self._step(Flushed(end_offset=await await_patiently(self.log.flush)))
 
     async def _carry_out(self, effects: Effects) -> None:
         """In the order of the fields. The last thing is the flush, whose report is a step of its own."""
         if effects.quorum_state is not None:
-            await patiently_in_thread(partial(self._memory.write, effects.quorum_state))
+            await patiently_in_thread(partial(self.memory.write, effects.quorum_state))
         if effects.remembers:
-            await patiently_in_thread(self._memory.remove_forgetful)
+            await patiently_in_thread(self.memory.remove_forgetful)
         changed = False
         failed = False
         if effects.truncate_to is not None:
-            await patiently(partial(self._log.truncate, effects.truncate_to))
+            await patiently(partial(self.log.truncate, effects.truncate_to))
             changed = True
         if isinstance(effects.append, LeaderChangeAppend):
-            await patiently(partial(self._log.append_leader_change, effects.append))
+            await patiently(partial(self.log.append_leader_change, effects.append))
             changed = True
         elif isinstance(effects.append, FetchedAppend):
-            failed = not await patiently(partial(self._log.append_fetched, effects.append))
+            failed = not await patiently(partial(self.log.append_fetched, effects.append))
             changed = changed or not failed
         installed: SnapshotId | None = None
         if effects.snapshot_chunk is not None:
@@ -311,7 +298,7 @@ class QuorumRuntime:
             waiting = self._waiting.get(reply.token)
             if waiting is not None and not waiting.done():
                 # Read now: the answer speaks of the log as this step has left it.
-                waiting.set_result(await patiently(partial(self._log.with_bytes, reply.answer)))
+                waiting.set_result(await patiently(partial(self.log.with_bytes, reply.answer)))
         for request in effects.requests:
             self.talks.begin(request, self._events.put_nowait)
         self._set_timer(effects.deadline_ms)
@@ -325,26 +312,26 @@ class QuorumRuntime:
     async def _store(self, chunk: SnapshotChunk) -> tuple[SnapshotId | None, bool]:
         """(the snapshot that is in place now, whether it has turned out to be damaged)."""
         try:
-            content = await patiently_in_thread(partial(self._log.store_chunk, chunk))
+            content = await patiently_in_thread(partial(self.log.store_chunk, chunk))
         except CorruptSnapshot as problem:
             logger.warning("the snapshot that was fetched is damaged, trying again: %s", problem)
             return None, True
         if content is None:
             return None, False
         logger.info("fetched a snapshot of the metadata up to offset %d", chunk.snapshot_id.end_offset)
-        self._metadata.installed(chunk.snapshot_id, content)
+        self.metadata.installed(chunk.snapshot_id, content)
         return chunk.snapshot_id, False
 
     def _lead(self, leadership: Leadership) -> None:
         self._leadership = leadership
         if leadership.leading_from is None:
             self._commit_waits.depose()
-        self._leadership_changed(leadership)
+        self.leadership_changed(leadership)
 
     async def _commit(self, high_watermark: int) -> None:
-        self._log.committed(high_watermark)
+        self.log.committed(high_watermark)
         # The image first: who waits for a commit expects to see its effect.
-        await await_patiently(partial(self._metadata.committed, high_watermark))
+        await await_patiently(partial(self.metadata.committed, high_watermark))
         self._high_watermark = high_watermark
         self._commit_waits.advanced(high_watermark)
 
@@ -353,7 +340,7 @@ class QuorumRuntime:
             self._timer.cancel()
             self._timer = None
         if deadline_ms < NEVER:
-            delay = max(0.0, deadline_ms - self._clock.monotonic_ms()) / 1000
+            delay = max(0.0, deadline_ms - self.clock.monotonic_ms()) / 1000
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(delay, self._events.put_nowait, Tick())
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidelog.metadata.image import PartitionImage
-from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, TopicPartition
 from tidelog.model.invariants import require
 from tidelog.model.ports import Clock
@@ -396,11 +396,6 @@ class Replica:
         else:
             self.commit_waits.advanced(self.progress.high_watermark)
         return waiting
-
-    def check_committed(self, code: ErrorCode) -> None:
-        """For what `when_committed` came to. Raises ApiError."""
-        if code:
-            raise ApiError(code, f"what was written to {self.topic_partition} is not known to be committed")
 
     # -- reading -------------------------------------------------------------------------------------------------
 

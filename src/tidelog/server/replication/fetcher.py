@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tidelog.config.listeners import HostPort
-from tidelog.metadata.image import ClusterImage
+from tidelog.metadata.image import ClusterImage, Endpoint
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import (
     ClientConnection,
@@ -89,7 +88,7 @@ class Following:
     broker_epoch: Callable[[], int]
     live: LiveConfig
     image: Callable[[], ClusterImage]
-    address_of: Callable[[int], HostPort | None]
+    address_of: Callable[[int], Endpoint | None]
     clock: Clock
     randomness: Randomness
     network: Network
