@@ -122,10 +122,6 @@ class RefusalShape:
     for_each_too: bool = False
 
 
-def _always(request: Any) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
     key: ApiKey
@@ -141,7 +137,7 @@ class Api:
     advertised_from: int | None = None
     refuse_older: Callable[[Frame, int, int], Reply] | None = None
     # Whether a request gets a reply.
-    is_answered: Callable[[Any], bool] = _always
+    is_answered: Callable[[Any], bool] = lambda request: True
     # Those of Apache Kafka 4.3, where they are not the same.
     kafka_versions: Versions | None = None
     # From Kafka, one sentence each.

@@ -70,10 +70,6 @@ def system_ports() -> Ports:
     )
 
 
-def _nobody_learns(broker_id: int, epoch: int) -> None:
-    pass
-
-
 class RunningNode:
     """A node from start to stop.
 
@@ -85,7 +81,7 @@ class RunningNode:
         self,
         config: BrokerConfig,
         ports: Ports | None = None,
-        broker_gone: Callable[[int, int], None] = _nobody_learns,
+        broker_gone: Callable[[int, int], None] = lambda broker_id, epoch: None,
     ) -> None:
         self._config = config
         self._ports = ports or system_ports()

@@ -139,7 +139,7 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             replicas=replicas,
             metadata=metadata,
         ).handle,
-        ApiKey.LIST_OFFSETS: list_offsets.ListOffsetsHandler(patient_work=node.patient_work, replicas=replicas).handle,
+        ApiKey.LIST_OFFSETS: partial(list_offsets.handle, node.patient_work, replicas),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: partial(offset_for_leader_epoch.handle, replicas),
         ApiKey.DELETE_RECORDS: partial(delete_records.handle, replicas),
         ApiKey.DESCRIBE_PRODUCERS: partial(describe_producers.handle, replicas, node.broker_id),
@@ -171,11 +171,9 @@ def _of_groups(node: Node) -> dict[ApiKey, Handler]:
         ApiKey.LIST_GROUPS: partial(list_groups.handle, groups),
         ApiKey.DELETE_GROUPS: partial(delete_groups.handle, groups),
         ApiKey.OFFSET_COMMIT: partial(offset_commit.handle, metadata, groups),
-        ApiKey.OFFSET_FETCH: offset_fetch.OffsetFetchHandler(groups=groups, metadata=metadata).handle,
+        ApiKey.OFFSET_FETCH: partial(offset_fetch.handle, groups, metadata),
         ApiKey.OFFSET_DELETE: partial(offset_delete.handle, metadata, groups),
-        ApiKey.FIND_COORDINATOR: find_coordinator.FindCoordinatorHandler(
-            metadata=metadata, create_missing=node.topics_on_demand.create_missing
-        ).handle,
+        ApiKey.FIND_COORDINATOR: partial(find_coordinator.handle, metadata, node.topics_on_demand.create_missing),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: partial(consumer_group_heartbeat.handle, metadata, node.live, groups),
         ApiKey.CONSUMER_GROUP_DESCRIBE: partial(consumer_group_describe.handle, metadata, node.live, groups),
     }
@@ -189,9 +187,7 @@ def _of_transactions(node: Node) -> dict[ApiKey, Handler]:
 
     return {
         ApiKey.INIT_PRODUCER_ID: partial(init_producer_id.handle, transactions, node.producer_ids),
-        ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn.AddPartitionsToTxnHandler(
-            transactions=transactions, metadata=metadata
-        ).handle,
+        ApiKey.ADD_PARTITIONS_TO_TXN: partial(add_partitions_to_txn.handle, transactions, metadata),
         ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn.AddOffsetsToTxnHandler(
             metadata=metadata,
             create_missing=node.topics_on_demand.create_missing,

@@ -40,42 +40,39 @@ API = Api(
 _SEVERAL_TRANSACTIONS_FROM = 4
 
 
-class AddPartitionsToTxnHandler:
-    def __init__(self, *, transactions: TransactionCoordinator, metadata: Metadata) -> None:
-        self._transactions = transactions
-        self._metadata = metadata
+def handle(
+    transactions: TransactionCoordinator,
+    metadata: Metadata,
+    request: AddPartitionsToTxnRequest,
+    context: RequestContext,
+) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
+    several = context.version >= _SEVERAL_TRANSACTIONS_FROM
+    asked = request.transactions if several else [_from_old_form(request)]
+    outcomes = [_add(transactions, metadata, each, context.version) for each in asked]
+    if all(isinstance(outcome, Message) for outcome in outcomes):
+        return _joined([outcome for outcome in outcomes if isinstance(outcome, Message)], several=several)
+    return Later.run(_joined_later(outcomes, several=several))
 
-    def handle(
-        self, request: AddPartitionsToTxnRequest, context: RequestContext
-    ) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
-        several = context.version >= _SEVERAL_TRANSACTIONS_FROM
-        transactions = request.transactions if several else [_from_old_form(request)]
-        outcomes = [self._add(transaction, context.version) for transaction in transactions]
-        if all(isinstance(outcome, Message) for outcome in outcomes):
-            return _joined([outcome for outcome in outcomes if isinstance(outcome, Message)], several=several)
-        return Later.run(_joined_later(outcomes, several=several))
 
-    def _add(self, transaction: AddPartitionsToTxnTransaction, version: int) -> Message | Later[Message]:
-        partitions = replies.partitions_of(transaction)
-        refused: dict[TopicPartition, ErrorCode] = {}
-        for partition in partitions:
-            # Brokers ask in later versions, and may.
-            if version < _SEVERAL_TRANSACTIONS_FROM and not writable_by_clients(partition.topic):
-                refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif not self._exists(partition):
-                refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if refused:
-            codes = {partition: refused.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions}
-            return replies.added(transaction.transactional_id, codes, version)
-        single = AddPartitionsToTxnRequest(transactions=[transaction])
-        if version < _SEVERAL_TRANSACTIONS_FROM:
-            return self._transactions.ask_patiently(transaction.transactional_id, single, version)
-        # On the connection of a broker the questions of many producers wait behind each other.
-        return self._transactions.ask(transaction.transactional_id, single, version)
-
-    def _exists(self, partition: TopicPartition) -> bool:
-        topic = self._metadata.image.topics.get(partition.topic)
-        return topic is not None and partition.partition in topic.partitions
+def _add(
+    transactions: TransactionCoordinator, metadata: Metadata, transaction: AddPartitionsToTxnTransaction, version: int
+) -> Message | Later[Message]:
+    partitions = replies.partitions_of(transaction)
+    refused: dict[TopicPartition, ErrorCode] = {}
+    for partition in partitions:
+        # Brokers ask in later versions, and may.
+        if version < _SEVERAL_TRANSACTIONS_FROM and not writable_by_clients(partition.topic):
+            refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif metadata.image.partition(*partition) is None:
+            refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if refused:
+        codes = {partition: refused.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions}
+        return replies.added(transaction.transactional_id, codes, version)
+    single = AddPartitionsToTxnRequest(transactions=[transaction])
+    if version < _SEVERAL_TRANSACTIONS_FROM:
+        return transactions.ask_patiently(transaction.transactional_id, single, version)
+    # On the connection of a broker the questions of many producers wait behind each other.
+    return transactions.ask(transaction.transactional_id, single, version)
 
 
 def _from_old_form(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:

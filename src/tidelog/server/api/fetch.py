@@ -143,25 +143,18 @@ class FetchHandler:
         if first.held_back:
             patience_ms = min(patience_ms, self.replication.throttles.held_back_ms())
         woken = wait.begin(request.min_bytes - first.readable_bytes, patience_ms)
-        return Later[None](woken).then(lambda _: self._look_again(plan, request, context, reader, first, wait))
 
-    def _look_again(
-        self,
-        plan: FetchPlan,
-        request: FetchRequest,
-        context: RequestContext,
-        reader: _Reader,
-        first: _Round,
-        wait: FetchWait,
-    ) -> FetchResponse:
-        second = self._read_all(plan, reader, first)
-        if wait.overdue and second.readable_bytes >= request.min_bytes and not first.held_back:
-            invariants.error(
-                "a fetch waited for all of its %d ms although %d bytes were there for it: its wake-up was lost",
-                request.max_wait_ms,
-                second.readable_bytes,
-            )
-        return self._respond(plan, second.answers, context)
+        def look_again(_: None) -> FetchResponse:
+            second = self._read_all(plan, reader, first)
+            if wait.overdue and second.readable_bytes >= request.min_bytes and not first.held_back:
+                invariants.error(
+                    "a fetch waited for all of its %d ms although %d bytes were there for it: its wake-up was lost",
+                    request.max_wait_ms,
+                    second.readable_bytes,
+                )
+            return self._respond(plan, second.answers, context)
+
+        return Later[None](woken).then(look_again)
 
     def _reader(self, request: FetchRequest, context: RequestContext) -> _Reader:
         follower = max(request.replica_id, request.replica_state.replica_id)

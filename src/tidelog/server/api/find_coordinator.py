@@ -34,59 +34,55 @@ _TOPICS = {GROUP: CONSUMER_OFFSETS_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
 _SEVERAL_KEYS_FROM = 4
 
 
-class FindCoordinatorHandler:
-    def __init__(self, *, metadata: Metadata, create_missing: CreateMissing) -> None:
-        self._metadata = metadata
-        self._create_missing = create_missing
+def handle(
+    metadata: Metadata, create_missing: CreateMissing, request: FindCoordinatorRequest, context: RequestContext
+) -> FindCoordinatorResponse | Later[FindCoordinatorResponse]:
+    topic = _TOPICS.get(request.key_type)
+    if topic is None or topic in metadata.image.topics:
+        return _find_all(metadata, topic, request, context)
 
-    def handle(
-        self, request: FindCoordinatorRequest, context: RequestContext
-    ) -> FindCoordinatorResponse | Later[FindCoordinatorResponse]:
-        topic = _TOPICS.get(request.key_type)
-        if topic is not None and topic not in self._metadata.image.topics:
-            return Later.run(self._create_and_find(topic, request, context))
-        return self._find_all(topic, request, context)
-
-    async def _create_and_find(
-        self, topic: str, request: FindCoordinatorRequest, context: RequestContext
-    ) -> FindCoordinatorResponse:
+    async def create_and_find() -> FindCoordinatorResponse:
         # If it fails the reason is in the log; to the client this is "not yet", and it will ask again.
         with suppress(ApiError):
-            await self._create_missing([topic])
-        return self._find_all(topic, request, context)
+            await create_missing([topic])
+        return _find_all(metadata, topic, request, context)
 
-    def _find_all(
-        self, topic: str | None, request: FindCoordinatorRequest, context: RequestContext
-    ) -> FindCoordinatorResponse:
-        if context.version >= _SEVERAL_KEYS_FROM:
-            return FindCoordinatorResponse(
-                coordinators=[self._find(topic, key, context) for key in request.coordinator_keys]
-            )
-        found = self._find(topic, request.key, context)
+    return Later.run(create_and_find())
+
+
+def _find_all(
+    metadata: Metadata, topic: str | None, request: FindCoordinatorRequest, context: RequestContext
+) -> FindCoordinatorResponse:
+    if context.version >= _SEVERAL_KEYS_FROM:
         return FindCoordinatorResponse(
-            error_code=found.error_code,
-            # The one place where Apache Kafka says by name that there is no error.
-            error_message=found.error_message if found.error_code else ErrorCode.NONE.name,
-            node_id=found.node_id,
-            host=found.host,
-            port=found.port,
+            coordinators=[_find(metadata, topic, key, context) for key in request.coordinator_keys]
         )
+    found = _find(metadata, topic, request.key, context)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        # The one place where Apache Kafka says by name that there is no error.
+        error_message=found.error_message if found.error_code else ErrorCode.NONE.name,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
 
-    def _find(self, topic: str | None, key: str, context: RequestContext) -> Coordinator:
-        if topic is None:
-            return _nobody(key, ErrorCode.INVALID_REQUEST, "only groups and transactional ids have coordinators here")
-        image = self._metadata.image.topics.get(topic)
-        if image is None:
-            return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} does not exist yet")
-        number = partition_for(key, len(image.partitions))
-        leader = image.partitions[number].leader
-        broker = self._metadata.image.brokers.get(leader)
-        if broker is None or broker.fenced:
-            return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic}-{number} has no leader")
-        endpoint = broker.endpoint_or_first(context.listener)
-        if endpoint is None:
-            return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {leader} has no address")
-        return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
+
+def _find(metadata: Metadata, topic: str | None, key: str, context: RequestContext) -> Coordinator:
+    if topic is None:
+        return _nobody(key, ErrorCode.INVALID_REQUEST, "only groups and transactional ids have coordinators here")
+    image = metadata.image.topics.get(topic)
+    if image is None:
+        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} does not exist yet")
+    number = partition_for(key, len(image.partitions))
+    leader = image.partitions[number].leader
+    broker = metadata.image.brokers.get(leader)
+    if broker is None or broker.fenced:
+        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic}-{number} has no leader")
+    endpoint = broker.endpoint_or_first(context.listener)
+    if endpoint is None:
+        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {leader} has no address")
+    return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
 
 
 def _nobody(key: str, code: ErrorCode, reason: str) -> Coordinator:

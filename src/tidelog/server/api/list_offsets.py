@@ -69,84 +69,79 @@ _FIRST_VERSIONS = {
 _OFFSET_NOT_AVAILABLE_FROM = 5
 
 
-class ListOffsetsHandler:
-    def __init__(self, *, patient_work: PatientWork, replicas: Replicas) -> None:
-        self._patient_work = patient_work
-        self._replicas = replicas
+def handle(
+    patient_work: PatientWork, replicas: Replicas, request: ListOffsetsRequest, context: RequestContext
+) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
+    topics = []
+    # And where their answers belong.
+    unfinished: list[tuple[_Unfinished, list[ListOffsetsPartitionResponse], int]] = []
+    asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    refused: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        partitions: list[ListOffsetsPartitionResponse] = []
+        for wanted in topic.partitions:
+            key = (topic.name, wanted.partition_index)
+            if asked[key] > 1:
+                # Which of the questions is meant cannot be told: one answer for all of them.
+                if key not in refused:
+                    refused.add(key)
+                    partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
+                continue
+            answer = _find(replicas, request, topic.name, wanted, context.version)
+            if isinstance(answer, _Unfinished):
+                unfinished.append((answer, partitions, len(partitions)))
+                answer = _failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
+            partitions.append(answer)
+        if partitions:
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+    response = ListOffsetsResponse(topics=topics)
 
-    def handle(
-        self, request: ListOffsetsRequest, context: RequestContext
-    ) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
-        topics = []
-        # And where their answers belong.
-        unfinished: list[tuple[_Unfinished, list[ListOffsetsPartitionResponse], int]] = []
-        asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
-        refused: set[tuple[str, int]] = set()
-        for topic in request.topics:
-            partitions: list[ListOffsetsPartitionResponse] = []
-            for wanted in topic.partitions:
-                key = (topic.name, wanted.partition_index)
-                if asked[key] > 1:
-                    # Which of the questions is meant cannot be told: one answer for all of them.
-                    if key not in refused:
-                        refused.add(key)
-                        partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
-                    continue
-                answer = self._find(request, topic.name, wanted, context.version)
-                if isinstance(answer, _Unfinished):
-                    unfinished.append((answer, partitions, len(partitions)))
-                    answer = _failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
-                partitions.append(answer)
-            if partitions:
-                topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
-        response = ListOffsetsResponse(topics=topics)
+    async def finish() -> ListOffsetsResponse:
+        for search, answers, place in unfinished:
+            answers[place] = await _finish(patient_work, search)
+        return response
 
-        async def finish() -> ListOffsetsResponse:
-            for search, answers, place in unfinished:
-                answers[place] = await self._finish(search)
-            return response
+    return Later.run(finish()) if unfinished else response
 
-        return Later.run(finish()) if unfinished else response
 
-    async def _finish(self, search: _Unfinished) -> ListOffsetsPartitionResponse:
-        unpacking, wanted = search.search, search.wanted
-        while True:
-            found = await self._patient_work.finish(unpacking.run)
-            try:
-                unpacking = search.seeking.send(found)
-            except StopIteration as end:
-                result: TimestampedOffset | None = end.value
-                break
-        # The leadership may have ended meanwhile, and with it what is known of the log's end.
-        problem = search.replica.check_leader_epoch(wanted.current_leader_epoch)
-        if problem:
-            return _failed(wanted, problem)
-        return _answer(wanted, _visible(search.replica, search.isolation_level, result), search.version)
-
-    def _find(
-        self, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
-    ) -> ListOffsetsPartitionResponse | _Unfinished:
-        if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
-            return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
-        replica = self._replicas.leader_in_epoch(
-            topic, wanted.partition_index, current_leader_epoch=wanted.current_leader_epoch
-        )
-        if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
-            # A tool that looks into one broker may ask a follower.
-            replica = self._replicas.readable(topic, wanted.partition_index)
-        if isinstance(replica, ErrorCode):
-            return _failed(wanted, replica)
-        level = max(request.isolation_level, 0) if request.replica_id == CONSUMER else EVERYTHING
+async def _finish(patient_work: PatientWork, search: _Unfinished) -> ListOffsetsPartitionResponse:
+    unpacking, wanted = search.search, search.wanted
+    while True:
+        found = await patient_work.finish(unpacking.run)
         try:
-            if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
-                return _seek(replica, level, wanted, version)
-            return _answer(wanted, _look_up(replica, level, wanted.timestamp), version)
-        except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
-            return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
-        except CorruptBatch as damage:
-            self._replicas.damage.found(replica, damage)
-            return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
+            unpacking = search.seeking.send(found)
+        except StopIteration as end:
+            result: TimestampedOffset | None = end.value
+            break
+    # The leadership may have ended meanwhile, and with it what is known of the log's end.
+    problem = search.replica.check_leader_epoch(wanted.current_leader_epoch)
+    if problem:
+        return _failed(wanted, problem)
+    return _answer(wanted, _visible(search.replica, search.isolation_level, result), search.version)
+
+
+def _find(
+    replicas: Replicas, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
+) -> ListOffsetsPartitionResponse | _Unfinished:
+    if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
+        return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
+    replica = replicas.leader_in_epoch(topic, wanted.partition_index, current_leader_epoch=wanted.current_leader_epoch)
+    if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
+        # A tool that looks into one broker may ask a follower.
+        replica = replicas.readable(topic, wanted.partition_index)
+    if isinstance(replica, ErrorCode):
+        return _failed(wanted, replica)
+    level = max(request.isolation_level, 0) if request.replica_id == CONSUMER else EVERYTHING
+    try:
+        if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
+            return _seek(replica, level, wanted, version)
+        return _answer(wanted, _look_up(replica, level, wanted.timestamp), version)
+    except StorageFailure as failure:
+        replicas.storage_failed(replica, failure)
+        return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+    except CorruptBatch as damage:
+        replicas.damage.found(replica, damage)
+        return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
 
 
 class _Unfinished(NamedTuple):

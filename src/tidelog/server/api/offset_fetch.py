@@ -22,6 +22,7 @@ from tidelog.protocol.messages.offset_fetch_response import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from tidelog.protocol.schema import replaced
 from tidelog.server.api.ports import Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.declaration import DESCRIBE_GROUP, DESCRIBE_TOPIC, Api
@@ -35,104 +36,84 @@ _TOPIC_IDS_FROM = 10
 _NO_OFFSET = -1
 
 
-class OffsetFetchHandler:
-    def __init__(self, *, groups: GroupCoordinator, metadata: Metadata) -> None:
-        self._groups = groups
-        self._metadata = metadata
+async def handle(
+    groups: GroupCoordinator, metadata: Metadata, request: OffsetFetchRequest, context: RequestContext
+) -> OffsetFetchResponse:
+    if context.version < _SEVERAL_GROUPS_FROM:
+        return await _fetch_for_one(groups, request, context.version)
+    found: list[OffsetFetchResponseGroup] = []
+    for group in request.groups:
+        if context.version < _TOPIC_IDS_FROM:
+            found.append(await groups.fetch_offsets(group, require_stable=request.require_stable))
+        else:
+            found.append(await _fetch_by_id(groups, metadata, group, request.require_stable))
+    return OffsetFetchResponse(groups=found)
 
-    async def handle(self, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
-        if context.version < _SEVERAL_GROUPS_FROM:
-            return await self._fetch_for_one(request, context.version)
-        groups: list[OffsetFetchResponseGroup] = []
-        for group in request.groups:
-            if context.version < _TOPIC_IDS_FROM:
-                groups.append(await self._groups.fetch_offsets(group, require_stable=request.require_stable))
-            else:
-                groups.append(await self._fetch_by_id(group, request.require_stable))
-        return OffsetFetchResponse(groups=groups)
 
-    async def _fetch_for_one(self, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
-        topics = None
-        if request.topics is not None:
-            topics = [
-                OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-                for topic in request.topics
-            ]
-        group = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-        found = await self._groups.fetch_offsets(group, require_stable=request.require_stable)
-        if found.error_code and version < _ERROR_OF_ITS_OWN_FROM:
-            return OffsetFetchResponse(
-                topics=[
-                    OffsetFetchResponseTopic(
-                        name=topic.name,
-                        partitions=[
-                            OffsetFetchResponsePartition(
-                                partition_index=number, committed_offset=_NO_OFFSET, error_code=found.error_code
-                            )
-                            for number in topic.partition_indexes
-                        ],
+async def _fetch_for_one(groups: GroupCoordinator, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+    wanted = None
+    if request.topics is not None:
+        wanted = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    group = OffsetFetchRequestGroup(group_id=request.group_id, topics=wanted)
+    found = await groups.fetch_offsets(group, require_stable=request.require_stable)
+    code, topics = found.error_code, found.topics
+    if code and version < _ERROR_OF_ITS_OWN_FROM:
+        code, topics = ErrorCode.NONE, [_failed(topic, code) for topic in wanted or ()]
+    return OffsetFetchResponse(
+        error_code=code,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=partition.partition_index,
+                        committed_offset=partition.committed_offset,
+                        committed_leader_epoch=partition.committed_leader_epoch,
+                        metadata=partition.metadata,
+                        error_code=partition.error_code,
                     )
-                    for topic in request.topics or ()
-                ]
+                    for partition in topic.partitions
+                ],
             )
-        return OffsetFetchResponse(
-            error_code=found.error_code,
-            topics=[
-                OffsetFetchResponseTopic(
-                    name=topic.name,
-                    partitions=[
-                        OffsetFetchResponsePartition(
-                            partition_index=partition.partition_index,
-                            committed_offset=partition.committed_offset,
-                            committed_leader_epoch=partition.committed_leader_epoch,
-                            metadata=partition.metadata,
-                            error_code=partition.error_code,
-                        )
-                        for partition in topic.partitions
-                    ],
-                )
-                for topic in found.topics
-            ],
-        )
-
-    async def _fetch_by_id(self, group: OffsetFetchRequestGroup, require_stable: bool) -> OffsetFetchResponseGroup:
-        named: list[OffsetFetchRequestTopics] | None = None
-        unknown: list[OffsetFetchResponseTopics] = []
-        if group.topics is not None:
-            named = []
-            for topic in group.topics:
-                name = self._metadata.image.topic_name(topic.topic_id)
-                numbers = topic.partition_indexes
-                if name is None:
-                    unknown.append(_unknown_topic(topic))
-                else:
-                    named.append(
-                        OffsetFetchRequestTopics(name=name, topic_id=topic.topic_id, partition_indexes=numbers)
-                    )
-        request = OffsetFetchRequestGroup(
-            group_id=group.group_id, member_id=group.member_id, member_epoch=group.member_epoch, topics=named
-        )
-        found = await self._groups.fetch_offsets(request, require_stable=require_stable)
-        if found.error_code:
-            return found
-        topics: list[OffsetFetchResponseTopics] = []
-        for found_topic in found.topics:
-            # Topics that were deleted in this moment have no id any more, and their offsets are about to go too.
-            image = self._metadata.image.topics.get(found_topic.name)
-            if image is not None:
-                topics.append(
-                    OffsetFetchResponseTopics(name=image.name, topic_id=image.id, partitions=found_topic.partitions)
-                )
-        return OffsetFetchResponseGroup(group_id=found.group_id, topics=[*topics, *unknown])
+            for topic in topics
+        ],
+    )
 
 
-def _unknown_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+async def _fetch_by_id(
+    groups: GroupCoordinator, metadata: Metadata, group: OffsetFetchRequestGroup, require_stable: bool
+) -> OffsetFetchResponseGroup:
+    named: list[OffsetFetchRequestTopics] | None = None
+    unknown: list[OffsetFetchResponseTopics] = []
+    if group.topics is not None:
+        named = []
+        for topic in group.topics:
+            name = metadata.image.topic_name(topic.topic_id)
+            if name is None:
+                unknown.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+            else:
+                named.append(replaced(topic, name=name))
+    found = await groups.fetch_offsets(replaced(group, topics=named), require_stable=require_stable)
+    if found.error_code:
+        return found
+    topics: list[OffsetFetchResponseTopics] = []
+    for found_topic in found.topics:
+        # Topics that were deleted in this moment have no id any more, and their offsets are about to go too.
+        image = metadata.image.topics.get(found_topic.name)
+        if image is not None:
+            topics.append(replaced(found_topic, topic_id=image.id))
+    return OffsetFetchResponseGroup(group_id=found.group_id, topics=[*topics, *unknown])
+
+
+def _failed(topic: OffsetFetchRequestTopics, code: int) -> OffsetFetchResponseTopics:
     return OffsetFetchResponseTopics(
+        name=topic.name,
         topic_id=topic.topic_id,
         partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=number, committed_offset=_NO_OFFSET, error_code=ErrorCode.UNKNOWN_TOPIC_ID
-            )
+            OffsetFetchResponsePartitions(partition_index=number, committed_offset=_NO_OFFSET, error_code=code)
             for number in topic.partition_indexes
         ],
     )

@@ -61,18 +61,12 @@ class TxnOffsetCommitHandler:
         admission = self._admit(request.transactional_id, producer, [Write(replica, NO_SEQUENCE)], level)
         if isinstance(admission, Admission):
             return self._commit(request, context, replica, admission, missing)
-        return Later.run(self._commit_later(request, context, replica, admission, missing))
 
-    async def _commit_later(
-        self,
-        request: TxnOffsetCommitRequest,
-        context: RequestContext,
-        replica: Replica,
-        admission: Later[Admission],
-        missing: set[str],
-    ) -> Message:
-        outcome = self._commit(request, context, replica, await admission, missing)
-        return outcome if isinstance(outcome, Message) else await outcome
+        async def commit_when_admitted(asked: Later[Admission]) -> Message:
+            outcome = self._commit(request, context, replica, await asked, missing)
+            return outcome if isinstance(outcome, Message) else await outcome
+
+        return Later.run(commit_when_admitted(admission))
 
     def _commit(
         self,
