@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import INITIAL_EPOCH, ConsumerGroup
@@ -90,96 +90,49 @@ class ConsumerGroups:
 
     def replay(self, record: CoordinatorRecord) -> str:
         """The id of the group that the record is about."""
-        match record.key:
-            case ConsumerGroupMetadataKey() as key:
-                self._replay_group(key.group_id, record)
-                return key.group_id
-            case ConsumerGroupTargetAssignmentMetadataKey() as key:
-                self._replay_target_epoch(key.group_id, record)
-                return key.group_id
-            case ConsumerGroupPartitionMetadataKey() as key:
-                if key.group_id in self.groups or record.value is not None:
-                    self._group(key.group_id).has_partition_metadata_record = record.value is not None
-                return key.group_id
-            case ConsumerGroupRegularExpressionKey() as key:
-                self._replay_regex(key, record)
-                return key.group_id
-            case ConsumerGroupMemberMetadataKey() as key:
-                self._replay_profile(key.group_id, key.member_id, record)
-                return key.group_id
-            case ConsumerGroupTargetAssignmentMemberKey() as key:
-                self._replay_target(key.group_id, key.member_id, record)
-                return key.group_id
-            case ConsumerGroupCurrentMemberAssignmentKey() as key:
-                self._replay_current(key.group_id, key.member_id, record)
-                return key.group_id
-            case key:
-                raise TypeError(f"{type(key).__name__} is not a key of __consumer_offsets")
-
-    def _group(self, group_id: str) -> ConsumerGroup:
+        key: Any = record.key
+        group_id: str = key.group_id
         group = self.groups.get(group_id)
         if group is None:
-            group = self.groups[group_id] = ConsumerGroup(group_id)
-        return group
-
-    def _replay_group(self, group_id: str, record: CoordinatorRecord) -> None:
-        if record.value is None:
-            self.groups.pop(group_id, None)
-            return
-        assert isinstance(record.value, ConsumerGroupMetadataValue)
-        group = self._group(group_id)
-        group.epoch = record.value.epoch
-        group.metadata_hash = record.value.metadata_hash
-
-    def _replay_target_epoch(self, group_id: str, record: CoordinatorRecord) -> None:
-        if record.value is None:
-            group = self.groups.get(group_id)
-            if group is not None:
+            # One that nobody sees, unless there is something to say about it.
+            group = ConsumerGroup(group_id)
+            if record.value is not None:
+                self.groups[group_id] = group
+        match record.key, record.value:
+            case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue() as value:
+                group.epoch = value.epoch
+                group.metadata_hash = value.metadata_hash
+            case ConsumerGroupMetadataKey(), None:
+                self.groups.pop(group_id, None)
+            case ConsumerGroupTargetAssignmentMetadataKey(), ConsumerGroupTargetAssignmentMetadataValue() as value:
+                group.assignment_epoch = value.assignment_epoch
+                group.assignment_timestamp_ms = value.assignment_timestamp
+            case ConsumerGroupTargetAssignmentMetadataKey(), None:
                 group.assignment_epoch = INITIAL_EPOCH
                 group.assignment_timestamp_ms = 0
-            return
-        assert isinstance(record.value, ConsumerGroupTargetAssignmentMetadataValue)
-        group = self._group(group_id)
-        group.assignment_epoch = record.value.assignment_epoch
-        group.assignment_timestamp_ms = record.value.assignment_timestamp
-
-    def _replay_regex(self, key: ConsumerGroupRegularExpressionKey, record: CoordinatorRecord) -> None:
-        if record.value is None:
-            group = self.groups.get(key.group_id)
-            if group is not None:
+            case ConsumerGroupPartitionMetadataKey(), value:
+                group.has_partition_metadata_record = value is not None
+            case ConsumerGroupRegularExpressionKey() as key, ConsumerGroupRegularExpressionValue() as value:
+                group.resolved[key.regular_expression] = records.read_regex(value)
+            case ConsumerGroupRegularExpressionKey() as key, None:
                 group.resolved.pop(key.regular_expression, None)
-            return
-        assert isinstance(record.value, ConsumerGroupRegularExpressionValue)
-        self._group(key.group_id).resolved[key.regular_expression] = records.read_regex(record.value)
-
-    def _replay_profile(self, group_id: str, member_id: str, record: CoordinatorRecord) -> None:
-        if record.value is None:
-            group = self.groups.get(group_id)
-            if group is not None:
-                group.remove_member(member_id)
-            for awaited in Awaited:
-                self.timers.cancel(MemberTimer(group_id, member_id, awaited))
-            return
-        assert isinstance(record.value, ConsumerGroupMemberMetadataValue)
-        self._group(group_id).put_profile(member_id, records.read_profile(record.value))
-
-    def _replay_target(self, group_id: str, member_id: str, record: CoordinatorRecord) -> None:
-        if record.value is None:
-            group = self.groups.get(group_id)
-            if group is not None:
-                group.targets.pop(member_id, None)
-            return
-        assert isinstance(record.value, ConsumerGroupTargetAssignmentMemberValue)
-        self._group(group_id).targets[member_id] = records.read_target(record.value)
-
-    def _replay_current(self, group_id: str, member_id: str, record: CoordinatorRecord) -> None:
-        if record.value is None:
-            group = self.groups.get(group_id)
-            if group is not None:
-                group.remove_current(member_id)
-            return
-        assert isinstance(record.value, ConsumerGroupCurrentMemberAssignmentValue)
-        current = records.read_current(record.value)
-        self._group(group_id).put_current(member_id, current)
-        if current.state is not MemberState.UNREVOKED_PARTITIONS:
-            self.timers.cancel(MemberTimer(group_id, member_id, Awaited.REVOCATION))
+            case ConsumerGroupMemberMetadataKey() as key, ConsumerGroupMemberMetadataValue() as value:
+                group.put_profile(key.member_id, records.read_profile(value))
+            case ConsumerGroupMemberMetadataKey() as key, None:
+                group.remove_member(key.member_id)
+                for awaited in Awaited:
+                    self.timers.cancel(MemberTimer(group_id, key.member_id, awaited))
+            case ConsumerGroupTargetAssignmentMemberKey() as key, ConsumerGroupTargetAssignmentMemberValue() as value:
+                group.targets[key.member_id] = records.read_target(value)
+            case ConsumerGroupTargetAssignmentMemberKey() as key, None:
+                group.targets.pop(key.member_id, None)
+            case ConsumerGroupCurrentMemberAssignmentKey() as key, ConsumerGroupCurrentMemberAssignmentValue() as value:
+                current = records.read_current(value)
+                group.put_current(key.member_id, current)
+                if current.state is not MemberState.UNREVOKED_PARTITIONS:
+                    self.timers.cancel(MemberTimer(group_id, key.member_id, Awaited.REVOCATION))
+            case ConsumerGroupCurrentMemberAssignmentKey() as key, None:
+                group.remove_current(key.member_id)
+            case key, _:
+                raise TypeError(f"{type(key).__name__} is not a key of __consumer_offsets")
+        return group_id
