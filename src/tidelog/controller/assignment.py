@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tidelog.controller.decision import Refusal
 from tidelog.metadata.image import (
@@ -35,20 +35,19 @@ def check_manual(image: ClusterImage, replicas: Sequence[int], replication_facto
     return None
 
 
-def new_partition_record(
-    image: ClusterImage, topic: TopicImage, number: int, replicas: Sequence[int]
-) -> PartitionRecord | Refusal:
-    """The record of a new partition: all live replicas are in sync, the first of them leads."""
-    isr = tuple(broker for broker in replicas if image.is_active(broker))
-    if not isr:
-        return _refuse(f"none of the brokers {list(replicas)} of partition {number} is alive")
-    partition = PartitionImage(
-        replicas=tuple(replicas),
-        isr=isr,
-        leader=isr[0],
-        directories=tuple(default_directory(image, broker) for broker in replicas),
-    )
-    return partition_record(topic, number, partition)
+def new_partition_records(
+    image: ClusterImage, topic: TopicImage, assigned: Iterable[tuple[int, ...]], *, first: int = 0
+) -> list[PartitionRecord] | Refusal:
+    """The records of new partitions, numbered from `first`: all live replicas are in sync, the first of them leads."""
+    records: list[PartitionRecord] = []
+    for number, replicas in enumerate(assigned, start=first):
+        isr = tuple(broker for broker in replicas if image.is_active(broker))
+        if not isr:
+            return _refuse(f"none of the brokers {list(replicas)} of partition {number} is alive")
+        directories = tuple(default_directory(image, broker) for broker in replicas)
+        partition = PartitionImage(replicas=replicas, isr=isr, leader=isr[0], directories=directories)
+        records.append(partition_record(topic, number, partition))
+    return records
 
 
 def default_directory(image: ClusterImage, broker: int) -> Uuid:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tidelog.config.alteration import AlterOperation, ConfigChange, plan_incremental
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig, broker_problems
@@ -15,7 +16,7 @@ from tidelog.config.client_metrics import client_metrics_request_problems, clien
 from tidelog.config.definitions import ConfigDefinition, InvalidConfig
 from tidelog.config.group import group_problems
 from tidelog.config.topic import TOPIC_DEFINITIONS, topic_problems
-from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
+from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, error_fields, too_many_records
 from tidelog.controller.eligible_leaders import eligibility_problems, forget_eligible
 from tidelog.metadata.image import ClusterImage, ConfiguredResource, ResourceType
 from tidelog.model.errors import ErrorCode
@@ -34,59 +35,43 @@ _LISTS: Mapping[int, Mapping[str, ConfigDefinition]] = {
     ResourceType.BROKER: BROKER_DEFINITIONS,
 }
 
+_Outcome = tuple[ConfiguredResource, Refusal | None]
+R = TypeVar("R")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Alteration:
-    """What a request asks of one resource: how its properties change, and the names that it mentions."""
+    """What a request asks of one resource: operations as name, kind and value."""
 
     resource: ConfiguredResource
-    names: Sequence[str]
-    # Those of the names that need a value and have none.
-    without_value: Sequence[str]
-    plan: Callable[[Mapping[str, str]], dict[str, str]]
+    operations: Sequence[tuple[str, int, str | None]]
+    # Whether what the request does not mention goes back to its default.
+    replaces_all: bool = False
+
+    def planned(self, current: Mapping[str, str]) -> dict[str, str]:
+        """The properties afterwards. Raises InvalidConfig."""
+        if self.replaces_all:
+            return {name: value for name, _, value in self.operations if value is not None}
+        kind = self.resource.type
+        changes = [_change(*operation) for operation in self.operations]
+        if kind not in _LISTS:
+            _refuse_lists(changes)
+        return plan_incremental(_LISTS.get(kind, {}), current, changes, ResourceType(kind).name.lower() + "s")
 
 
 def incremental_alter_configs(
     image: ClusterImage, request: IncrementalAlterConfigsRequest, *, config: BrokerConfig
 ) -> Decision[IncrementalAlterConfigsResponse]:
     """Change single properties (KIP-339). A resource is changed as a whole or not at all."""
-    alterations = []
-    for asked in request.resources:
-        resource = ConfiguredResource(asked.resource_type, asked.resource_name)
-        operations = [(entry.name, entry.config_operation, entry.value) for entry in asked.configs]
-
-        def plan(
-            current: Mapping[str, str],
-            kind: int = asked.resource_type,
-            asked_for: list[tuple[str, int, str | None]] = operations,
-        ) -> dict[str, str]:
-            changes = [_change(*operation) for operation in asked_for]
-            if kind not in _LISTS:
-                _refuse_lists(changes)
-            return plan_incremental(_LISTS.get(kind, {}), current, changes, _kind_name(kind))
-
-        alterations.append(
-            _Alteration(
-                resource=resource,
-                names=[name for name, _, _ in operations],
-                without_value=[
-                    name
-                    for name, operation, value in operations
-                    if value is None and operation != AlterOperation.DELETE
-                ],
-                plan=plan,
-            )
+    alterations = [
+        _Alteration(
+            resource=ConfiguredResource(asked.resource_type, asked.resource_name),
+            operations=[(entry.name, entry.config_operation, entry.value) for entry in asked.configs],
         )
+        for asked in request.resources
+    ]
     records, outcomes = _alter(image, alterations, config)
-    responses = tuple(
-        incremental_alter_configs_response.AlterConfigsResourceResponse(
-            error_code=refusal.code if refusal else ErrorCode.NONE,
-            error_message=refusal.message if refusal else None,
-            resource_type=resource.type,
-            resource_name=resource.name,
-        )
-        for resource, refusal in outcomes
-    )
+    responses = _responses(incremental_alter_configs_response.AlterConfigsResourceResponse, outcomes)
     return Decision(
         records=() if request.validate_only else records,
         reply=IncrementalAlterConfigsResponse(responses=responses),
@@ -97,40 +82,32 @@ def alter_configs(
     image: ClusterImage, request: AlterConfigsRequest, *, config: BrokerConfig
 ) -> Decision[AlterConfigsResponse]:
     """Replace all properties of a resource: what the request does not mention goes back to its default."""
-    alterations = []
-    for asked in request.resources:
-        entries = [(entry.name, entry.value) for entry in asked.configs]
-
-        def plan(current: Mapping[str, str], asked_for: list[tuple[str, str | None]] = entries) -> dict[str, str]:
-            return {name: value for name, value in asked_for if value is not None}
-
-        alterations.append(
-            _Alteration(
-                resource=ConfiguredResource(asked.resource_type, asked.resource_name),
-                names=[name for name, _ in entries],
-                without_value=[name for name, value in entries if value is None],
-                plan=plan,
-            )
+    alterations = [
+        _Alteration(
+            resource=ConfiguredResource(asked.resource_type, asked.resource_name),
+            operations=[(entry.name, AlterOperation.SET, entry.value) for entry in asked.configs],
+            replaces_all=True,
         )
+        for asked in request.resources
+    ]
     records, outcomes = _alter(image, alterations, config)
-    responses = tuple(
-        alter_configs_response.AlterConfigsResourceResponse(
-            error_code=refusal.code if refusal else ErrorCode.NONE,
-            error_message=refusal.message if refusal else None,
-            resource_type=resource.type,
-            resource_name=resource.name,
-        )
+    responses = _responses(alter_configs_response.AlterConfigsResourceResponse, outcomes)
+    return Decision(records=() if request.validate_only else records, reply=AlterConfigsResponse(responses=responses))
+
+
+def _responses(kind: Callable[..., R], outcomes: Sequence[_Outcome]) -> tuple[R, ...]:
+    return tuple(
+        kind(resource_type=resource.type, resource_name=resource.name, **error_fields(refusal))
         for resource, refusal in outcomes
     )
-    return Decision(records=() if request.validate_only else records, reply=AlterConfigsResponse(responses=responses))
 
 
 def _alter(
     image: ClusterImage, alterations: Sequence[_Alteration], config: BrokerConfig
-) -> tuple[tuple[Message, ...], list[tuple[ConfiguredResource, Refusal | None]]]:
+) -> tuple[tuple[Message, ...], list[_Outcome]]:
     times = Counter(alteration.resource for alteration in alterations)
     records: list[Message] = []
-    outcomes: list[tuple[ConfiguredResource, Refusal | None]] = []
+    outcomes: list[_Outcome] = []
     for alteration in alterations:
         resource = alteration.resource
         if times[resource] > 1:
@@ -150,17 +127,21 @@ def _alter(
 
 def _plan(image: ClusterImage, alteration: _Alteration, config: BrokerConfig) -> list[Message] | Refusal:
     resource = alteration.resource
-    repeated = [name for name, count in Counter(alteration.names).items() if count > 1]
+    names = Counter(name for name, _, _ in alteration.operations)
+    repeated = [name for name, count in names.items() if count > 1]
     if repeated:
         return _bad_request(f"{', '.join(repeated)}: in the request more than once")
-    if alteration.without_value:
-        return _bad_request(f"{', '.join(alteration.without_value)}: a value is missing")
+    without_value = [
+        name for name, kind, value in alteration.operations if value is None and kind != AlterOperation.DELETE
+    ]
+    if without_value:
+        return _bad_request(f"{', '.join(without_value)}: a value is missing")
     refusal = _check_resource(image, resource)
     if refusal is not None:
         return refusal
     current = image.configs.get(resource, {})
     try:
-        planned = alteration.plan(current)
+        planned = alteration.planned(current)
     except InvalidConfig as error:
         return Refusal(code=_invalid_code(resource), message="; ".join(error.problems))
     refusal = _check_values(resource, planned, config)
@@ -239,10 +220,6 @@ def _refuse_lists(changes: Sequence[ConfigChange]) -> None:
     for change in changes:
         if change.operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
             raise InvalidConfig(f"{change.name} can only be set or deleted: it is not a list")
-
-
-def _kind_name(kind: int) -> str:
-    return ResourceType(kind).name.lower() + "s"
 
 
 def _invalid_code(resource: ConfiguredResource) -> ErrorCode:

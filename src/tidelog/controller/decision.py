@@ -7,7 +7,7 @@ A decision changes nothing. The caller appends its records in one batch, replays
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.schema import Message
@@ -32,6 +32,17 @@ class Refusal:
 
     code: ErrorCode
     message: str
+
+
+def error_fields(refusal: Refusal | None) -> dict[str, Any]:
+    """What a reply says of one part of a request; the message is null where there was no error."""
+    if refusal is None:
+        return {"error_code": ErrorCode.NONE, "error_message": None}
+    return {"error_code": refusal.code, "error_message": refusal.message}
+
+
+def repeated_topic(name: str) -> Refusal:
+    return Refusal(code=ErrorCode.INVALID_REQUEST, message=f"the topic {name!r} is in the request more than once")
 
 
 def too_many_records(wanted: int) -> Refusal:

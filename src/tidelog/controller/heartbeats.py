@@ -8,7 +8,6 @@ process of its predecessor, whose silence it has watched itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tidelog.controller.brokers import begin_controlled_shutdown, fence_broker, unfence_broker
 from tidelog.controller.decision import Decision
@@ -64,13 +63,6 @@ class BrokerSessions:
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    records: tuple[Message, ...]
-    fenced: bool
-    may_stop: bool = False
-
-
 def heartbeat(
     image: ClusterImage, request: BrokerHeartbeatRequest, *, unclean: UncleanAllowed
 ) -> Decision[BrokerHeartbeatResponse]:
@@ -83,38 +75,26 @@ def heartbeat(
         return Decision(records=(), reply=BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
     # The epoch is the offset of the broker's registration: who has read that far knows itself.
     caught_up = request.current_metadata_offset >= broker.epoch
-    outcome = _decide(image, request, caught_up=caught_up, unclean=unclean)
-    return Decision(
-        records=outcome.records,
-        reply=BrokerHeartbeatResponse(
-            is_caught_up=caught_up, is_fenced=outcome.fenced, should_shut_down=outcome.may_stop
-        ),
-    )
 
+    def decision(
+        records: tuple[Message, ...] = (), *, fenced: bool, may_stop: bool = False
+    ) -> Decision[BrokerHeartbeatResponse]:
+        reply = BrokerHeartbeatResponse(is_caught_up=caught_up, is_fenced=fenced, should_shut_down=may_stop)
+        return Decision(records=records, reply=reply)
 
-def _decide(
-    image: ClusterImage, request: BrokerHeartbeatRequest, *, caught_up: bool, unclean: UncleanAllowed
-) -> _Outcome:
-    broker = image.brokers[request.broker_id]
     if request.want_shut_down:
         if broker.fenced:
-            return _Outcome(records=(), fenced=True, may_stop=True)
-        decision = begin_controlled_shutdown(image, broker.id, unclean=unclean)
+            return decision(fenced=True, may_stop=True)
+        records = begin_controlled_shutdown(image, broker.id, unclean=unclean).records
         # It may go once it leads nothing that somebody else could lead.
         leads = any(partition.leader == broker.id for _, _, partition in image.all_partitions())
-        return _Outcome(records=decision.records, fenced=False, may_stop=not leads and not decision.records)
+        return decision(records, fenced=False, may_stop=not leads and not records)
     offline = newly_offline(broker, request.offline_log_dirs)
-    if offline and len(offline) == len(broker.directories):
-        # Nothing is left that it could serve from.
-        if broker.fenced:
-            return _Outcome(records=(), fenced=True)
-        return _Outcome(records=fence_broker(image, broker.id, unclean=unclean).records, fenced=True)
-    if offline:
-        return _Outcome(records=without_directories(image, broker.id, offline, unclean), fenced=broker.fenced)
-    if broker.fenced and not request.want_fence and caught_up:
-        decision = unfence_broker(image, broker.id, unclean=unclean)
-        return _Outcome(records=decision.records, fenced=False)
-    if not broker.fenced and request.want_fence:
-        decision = fence_broker(image, broker.id, unclean=unclean)
-        return _Outcome(records=decision.records, fenced=True)
-    return _Outcome(records=(), fenced=broker.fenced)
+    nothing_left = bool(offline) and len(offline) == len(broker.directories)
+    if offline and not nothing_left:
+        return decision(without_directories(image, broker.id, offline, unclean), fenced=broker.fenced)
+    if not broker.fenced and (nothing_left or request.want_fence):
+        return decision(fence_broker(image, broker.id, unclean=unclean).records, fenced=True)
+    if broker.fenced and not nothing_left and not request.want_fence and caught_up:
+        return decision(unfence_broker(image, broker.id, unclean=unclean).records, fenced=False)
+    return decision(fenced=broker.fenced)

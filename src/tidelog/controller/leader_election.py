@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
+from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, error_fields, too_many_records
 from tidelog.controller.elections import Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from tidelog.model.errors import ErrorCode
@@ -50,7 +50,7 @@ def elect_leaders(image: ClusterImage, request: ElectLeadersRequest) -> Decision
             seen.add((name, number))
             refusal = outcome if isinstance(outcome, Refusal) else None
             if refusal is None or not everything or refusal.code is not ErrorCode.ELECTION_NOT_NEEDED:
-                partitions.append(_result(number, refusal))
+                partitions.append(PartitionResult(partition_id=number, **error_fields(refusal)))
         results.append(ReplicaElectionResult(topic=name, partition_result=partitions))
     return Decision(records=tuple(records), reply=ElectLeadersResponse(replica_election_results=results))
 
@@ -65,7 +65,10 @@ def _unknown_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
         error_code=refusal.code if asked or request.topic_partitions is None else ErrorCode.NONE,
         replica_election_results=[
             ReplicaElectionResult(
-                topic=each.topic, partition_result=[_result(number, refusal) for number in each.partitions]
+                topic=each.topic,
+                partition_result=[
+                    PartitionResult(partition_id=number, **error_fields(refusal)) for number in each.partitions
+                ],
             )
             for each in asked
         ],
@@ -114,12 +117,6 @@ def _satisfied(partition: PartitionImage, election_type: int) -> bool:
     if election_type == PREFERRED:
         return partition.leader == partition.preferred_leader
     return partition.leader != NO_LEADER
-
-
-def _result(number: int, refusal: Refusal | None) -> PartitionResult:
-    if refusal is None:
-        return PartitionResult(partition_id=number, error_message=None)
-    return PartitionResult(partition_id=number, error_code=refusal.code, error_message=refusal.message)
 
 
 def balance_leaders(image: ClusterImage, *, limit: int = MAX_ELECTIONS_PER_ROUND) -> Decision[bool]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tidelog.controller.assignment import check_manual, new_partition_record
-from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
+from tidelog.controller.assignment import check_manual, new_partition_records
+from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, repeated_topic, too_many_records
 from tidelog.controller.placement import candidates, place
 from tidelog.metadata.image import ClusterImage, TopicImage
 from tidelog.model.errors import ErrorCode
@@ -31,10 +31,7 @@ def create_partitions(
             continue
         if names[topic.name] > 1:
             repeated.add(topic.name)
-            planned: list[PartitionRecord] | Refusal = Refusal(
-                code=ErrorCode.INVALID_REQUEST,
-                message=f"the topic {topic.name!r} is in the request more than once",
-            )
+            planned: list[PartitionRecord] | Refusal = repeated_topic(topic.name)
         else:
             planned = _grow(image, topic, placement_start, room=MAX_RECORDS_PER_REQUEST - len(records))
         if isinstance(planned, Refusal):
@@ -67,13 +64,7 @@ def _grow(
     replicas = _replicas(image, topic, request, additional, placement_start=placement_start)
     if isinstance(replicas, Refusal):
         return replicas
-    records: list[PartitionRecord] = []
-    for number, brokers in enumerate(replicas, start=current):
-        record = new_partition_record(image, topic, number, brokers)
-        if isinstance(record, Refusal):
-            return record
-        records.append(record)
-    return records
+    return new_partition_records(image, topic, replicas, first=current)
 
 
 def _replicas(

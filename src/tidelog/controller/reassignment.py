@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tidelog.controller.assignment import check_manual, default_directory
-from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
+from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, error_fields, too_many_records
 from tidelog.controller.elections import Assignment, Election, UncleanAllowed, plan_change
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
 from tidelog.model.errors import ErrorCode
@@ -62,7 +62,8 @@ def alter_partition_reassignments(
             seen.add(key)
             if isinstance(outcome, PartitionChangeRecord):
                 records.append(outcome)
-            partitions.append(_answer(target, outcome if isinstance(outcome, Refusal) else None))
+            errors = error_fields(outcome if isinstance(outcome, Refusal) else None)
+            partitions.append(ReassignablePartitionResponse(partition_index=target.partition_index, **errors))
         answers.append(ReassignableTopicResponse(name=topic.name, partitions=partitions))
     reply = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
@@ -160,14 +161,6 @@ def _directory(image: ClusterImage, partition: PartitionImage, broker: int) -> U
     if broker in partition.replicas:
         return partition.directory_of(broker)
     return default_directory(image, broker)
-
-
-def _answer(target: ReassignablePartition, refusal: Refusal | None) -> ReassignablePartitionResponse:
-    if refusal is None:
-        return ReassignablePartitionResponse(partition_index=target.partition_index, error_message=None)
-    return ReassignablePartitionResponse(
-        partition_index=target.partition_index, error_code=refusal.code, error_message=refusal.message
-    )
 
 
 def list_partition_reassignments(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.describe import describe_topic
 from tidelog.config.topic import topic_problems
-from tidelog.controller.assignment import check_manual, new_partition_record
-from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, too_many_records
+from tidelog.controller.assignment import check_manual, new_partition_records
+from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, repeated_topic, too_many_records
 from tidelog.controller.placement import candidates, place
 from tidelog.metadata.image import ClusterImage, ResourceType, TopicImage
 from tidelog.model.errors import ErrorCode
@@ -58,7 +58,7 @@ def create_topics(
     for topic, topic_id in zip(request.topics, topic_ids, strict=True):
         if names[topic.name] > 1:
             if topic.name not in repeated:
-                results.append(_refused(topic.name, _repeated(topic.name)))
+                results.append(_refused(topic.name, repeated_topic(topic.name)))
                 repeated.add(topic.name)
             continue
         created = plan.add(topic, topic_id, placement_start)
@@ -67,10 +67,6 @@ def create_topics(
         placement_start += 1
     records = () if request.validate_only else tuple(plan.records)
     return Decision(records=records, reply=CreateTopicsResponse(topics=tuple(results)))
-
-
-def _repeated(name: str) -> Refusal:
-    return Refusal(code=ErrorCode.INVALID_REQUEST, message=f"the topic {name!r} is in the request more than once")
 
 
 def _refused(name: str, refusal: Refusal) -> CreatableTopicResult:
@@ -137,13 +133,7 @@ class _CreationPlan:
         replicas = _manual_replicas(self._image, topic) if topic.assignments else self._placed(topic, placement_start)
         if isinstance(replicas, Refusal):
             return replicas
-        records: list[PartitionRecord] = []
-        for number, brokers in enumerate(replicas):
-            record = new_partition_record(self._image, created, number, brokers)
-            if isinstance(record, Refusal):
-                return record
-            records.append(record)
-        return records
+        return new_partition_records(self._image, created, replicas)
 
     def _placed(self, topic: CreatableTopic, start: int) -> list[tuple[int, ...]] | Refusal:
         factor, count = topic.replication_factor, topic.num_partitions
@@ -244,7 +234,7 @@ def delete_topics(
     for deletion in deletions:
         outcome = deletion.outcome
         if isinstance(outcome, TopicImage) and outcome.id in seen:
-            outcome = _repeated(outcome.name)
+            outcome = repeated_topic(outcome.name)
         if isinstance(outcome, Refusal):
             results.append(
                 DeletableTopicResult(
@@ -265,7 +255,7 @@ def _once(asked: list[DeleteTopicState]) -> tuple[list[DeleteTopicState], list[_
     """Those that are in the request once, and one refusal for each name or id that is there more often."""
     counts = Counter((state.name, bytes(state.topic_id)) for state in asked)
     refused = [
-        _Deletion(name=name, id=Uuid(topic_id), outcome=_repeated(name or format_uuid(Uuid(topic_id))))
+        _Deletion(name=name, id=Uuid(topic_id), outcome=repeated_topic(name or format_uuid(Uuid(topic_id))))
         for (name, topic_id), count in counts.items()
         if count > 1
     ]
