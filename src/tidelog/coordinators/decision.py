@@ -7,7 +7,7 @@ about groups or transactions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, NewType, Protocol
 
 from tidelog.protocol.schema import Message
@@ -78,16 +78,15 @@ class Undecided:
 NOTHING_TO_DO = ShardDecision()
 
 
+@dataclass(slots=True)
 class ShardDraft:
     """Gathers the parts of a decision while it is being made."""
 
-    __slots__ = ("answers", "atomic", "producer", "records")
-
-    def __init__(self) -> None:
-        self.records: list[CoordinatorRecord] = []
-        self.answers: list[Answer] = []
-        self.producer: ProducerIdentity | None = None
-        self.atomic = True
+    now: Moment
+    records: list[CoordinatorRecord] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    producer: ProducerIdentity | None = None
+    atomic: bool = True
 
     def append(self, record: CoordinatorRecord) -> None:
         self.records.append(record)

@@ -207,7 +207,7 @@ def test_offsets_of_deleted_partitions_go() -> None:
     driver.commit(2, group="b", partition=1)
     driver.commit(3, group="b", topic="other")
     partitions = [TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("orders", 2)]
-    driver.apply(driver.shard.on_partitions_deleted(partitions))
+    driver.apply(driver.shard.on_partitions_deleted(partitions, driver.now))
     assert driver.shard.size().endswith(" 1 offsets")
     assert driver.reloaded().size().endswith(" 1 offsets")
 

@@ -38,7 +38,7 @@ class LeaseShard:
 
     def decide(self, request: ShardRequest, now: Moment) -> ShardDecision:
         self.timers.set_savepoint()
-        wanted, draft = request.message, ShardDraft()
+        wanted, draft = request.message, ShardDraft(now)
         assert isinstance(wanted, Lease)
         holder = self.holders.get(wanted.name, wanted.holder)
         if holder == wanted.holder:

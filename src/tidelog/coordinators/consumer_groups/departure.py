@@ -13,7 +13,7 @@ from tidelog.coordinators.consumer_groups.state import Awaited, ConsumerGroups, 
 from tidelog.coordinators.consumer_groups.states import CONSUMER_MEMBER, MemberState, MemberStep
 from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
 from tidelog.coordinators.consumer_groups.topics import metadata_hash
-from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
+from tidelog.coordinators.decision import ShardDraft, ShardRequest
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
@@ -47,8 +47,7 @@ def remove_members(
 ) -> None:
     """The others share what these had."""
     for member_id in member_ids:
-        for record in records.member_tombstones(group.group_id, member_id):
-            draft.append(record)
+        draft.records.extend(records.member_tombstones(group.group_id, member_id))
     staying = {member_id: member for member_id, member in group.members.items() if member_id not in member_ids}
     used = {member.profile.topic_regex for member in staying.values()}
     for regex in sorted(group.resolved.keys() - used):
@@ -57,13 +56,13 @@ def remove_members(
     draft.append(records.group_record(group.group_id, group.epoch + 1, metadata_hash(names, groups.topics)))
 
 
-def on_member_timer(groups: ConsumerGroups, timer: MemberTimer, now: Moment, draft: ShardDraft) -> None:
+def on_member_timer(groups: ConsumerGroups, timer: MemberTimer, draft: ShardDraft) -> None:
     group = groups.groups.get(timer.group_id)
     member = None if group is None else group.members.get(timer.member_id)
     if group is None or member is None or not _still_owes(member, timer.awaited):
         return
     # Cancelled when the removal is replayed; if the log does not take it, this is tried again.
-    groups.timers.schedule(timer, now.monotonic_ms + groups.settings.removal_retry_ms)
+    groups.timers.schedule(timer, draft.now.monotonic_ms + groups.settings.removal_retry_ms)
     remove_members(groups, group, [timer.member_id], draft)
 
 

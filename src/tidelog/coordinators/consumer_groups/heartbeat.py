@@ -27,7 +27,7 @@ from tidelog.coordinators.consumer_groups.requests import (
 from tidelog.coordinators.consumer_groups.state import ConsumerGroups
 from tidelog.coordinators.consumer_groups.steps import Arrival, advance, taking_the_place_of
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
-from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
+from tidelog.coordinators.decision import ShardDraft, ShardRequest
 from tidelog.coordinators.patterns import PatternProblem
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -42,7 +42,6 @@ def heartbeat(
     groups: ConsumerGroups,
     request: ShardRequest,
     message: ConsumerGroupHeartbeatRequest,
-    now: Moment,
     draft: ShardDraft,
     converted: ConsumerGroup | None = None,
 ) -> None:
@@ -54,7 +53,7 @@ def heartbeat(
         leave(groups, request, message, draft)
     else:
         group = groups.groups.get(message.group_id) if converted is None else converted
-        _hear_of(groups, group, request, message, now, draft)
+        _hear_of(groups, group, request, message, draft)
 
 
 def _hear_of(
@@ -62,7 +61,6 @@ def _hear_of(
     group: ConsumerGroup | None,
     request: ShardRequest,
     message: ConsumerGroupHeartbeatRequest,
-    now: Moment,
     draft: ShardDraft,
 ) -> None:
     if group is None:
@@ -83,10 +81,10 @@ def _hear_of(
         draft.answer(request.token, refused(problem))
         return
     if profile == before.profile and _is_settled(groups, group, arrival):
-        groups.renew_session(group.group_id, before, now)
+        groups.renew_session(group.group_id, before, draft.now)
         draft.answer(request.token, _reply(groups, message, before.member_id, before.current, before.current))
         return
-    current = advance(groups, group, arrival, profile, reported, now, draft)
+    current = advance(groups, group, arrival, profile, reported, draft)
     draft.answer(request.token, _reply(groups, message, before.member_id, before.current, current))
 
 

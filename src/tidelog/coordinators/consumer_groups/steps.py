@@ -23,7 +23,7 @@ from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.subscriptions import names_of, resolve_all, subscribed_names
 from tidelog.coordinators.consumer_groups.target import compute_targets, may_assign, topic_ids
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, metadata_hash
-from tidelog.coordinators.decision import Moment, ShardDraft
+from tidelog.coordinators.decision import ShardDraft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,6 @@ def advance(
     arrival: Arrival,
     profile: Profile,
     reported: Collection[TopicIdPartition] | None,
-    now: Moment,
     draft: ShardDraft,
 ) -> CurrentAssignment:
     """Let the group follow what the member says about itself, and the member the target. What the member owns then.
@@ -71,8 +70,8 @@ def advance(
     before = arrival.member
     member = before if profile == before.profile else replace(before, profile=profile)
     _write_member(group, arrival, member, draft)
-    plan = _follow_subscriptions(groups, group, arrival, member, now, draft)
-    goal = _follow_group(groups, group, arrival, member, plan, now, draft)
+    plan = _follow_subscriptions(groups, group, arrival, member, draft)
+    goal = _follow_group(groups, group, arrival, member, plan, draft)
     current = reconcile(
         group,
         member.current,
@@ -85,8 +84,8 @@ def advance(
         draft.append(records.current_record(group.group_id, member.member_id, current))
         if current.state is MemberState.UNREVOKED_PARTITIONS and not member.is_classic:
             # Classic members have to join and to sync in time instead.
-            groups.expect(Awaited.REVOCATION, group.group_id, member.member_id, profile.rebalance_timeout_ms, now)
-    groups.renew_session(group.group_id, member, now)
+            groups.expect(Awaited.REVOCATION, group.group_id, member.member_id, profile.rebalance_timeout_ms, draft.now)
+    groups.renew_session(group.group_id, member, draft.now)
     return current
 
 
@@ -96,8 +95,7 @@ def advance(
 
 def _write_member(group: ConsumerGroup, arrival: Arrival, member: ConsumerMember, draft: ShardDraft) -> None:
     if arrival.replaces is not None:
-        for record in records.member_tombstones(group.group_id, arrival.replaces):
-            draft.append(record)
+        draft.records.extend(records.member_tombstones(group.group_id, arrival.replaces))
     if arrival.is_new or arrival.replaces is not None or member.profile != arrival.member.profile:
         draft.append(records.profile_record(group.group_id, member.member_id, member.profile))
     if arrival.replaces is not None:
@@ -114,12 +112,7 @@ def _subscription(profile: Profile) -> tuple[frozenset[str], str | None]:
 
 
 def _follow_subscriptions(
-    groups: ConsumerGroups,
-    group: ConsumerGroup,
-    arrival: Arrival,
-    member: ConsumerMember,
-    now: Moment,
-    draft: ShardDraft,
+    groups: ConsumerGroups, group: ConsumerGroup, arrival: Arrival, member: ConsumerMember, draft: ShardDraft
 ) -> _Plan:
     subscription_changed = _subscription(member.profile) != _subscription(arrival.member.profile)
     is_checked = group.checked_version == groups.topics.version
@@ -129,7 +122,7 @@ def _follow_subscriptions(
         members[member.member_id] = member
     if is_checked and not subscription_changed:
         return _Plan(epoch=group.epoch, members=members, resolved=group.resolved)
-    resolved = resolve_all(group, members.values(), groups.regexes, groups.topics, now.wall_ms)
+    resolved = resolve_all(group, members.values(), groups.regexes, groups.topics, draft.now.wall_ms)
     for regex in sorted(group.resolved.keys() - resolved.keys()):
         draft.append(records.regex_tombstone(group.group_id, regex))
     changed = {regex: found for regex, found in resolved.items() if found is not group.resolved.get(regex)}
@@ -158,12 +151,13 @@ def _follow_group(
     arrival: Arrival,
     member: ConsumerMember,
     plan: _Plan,
-    now: Moment,
     draft: ShardDraft,
 ) -> Goal:
     subscribed = topic_ids(names_of(member, plan.resolved), groups.topics)
     old = group.target_of(arrival.replaces or member.member_id)
-    if plan.epoch <= group.assignment_epoch or not may_assign(group, groups.settings.of(group.group_id), now.wall_ms):
+    if plan.epoch <= group.assignment_epoch or not may_assign(
+        group, groups.settings.of(group.group_id), draft.now.wall_ms
+    ):
         return Goal(epoch=group.assignment_epoch, target=old, subscribed=subscribed)
     targets: dict[str, Target] = dict(group.targets)
     if arrival.replaces is not None:
@@ -178,5 +172,5 @@ def _follow_group(
     for member_id, target in found.items():
         if target != targets.get(member_id):
             draft.append(records.target_record(group.group_id, member_id, target))
-    draft.append(records.target_epoch_record(group.group_id, plan.epoch, now.wall_ms))
+    draft.append(records.target_epoch_record(group.group_id, plan.epoch, draft.now.wall_ms))
     return Goal(epoch=plan.epoch, target=found[member.member_id], subscribed=subscribed)

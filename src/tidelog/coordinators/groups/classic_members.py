@@ -54,12 +54,7 @@ class _Joiner:
 
 
 def join(
-    groups: ConsumerGroups,
-    group: ConsumerGroup,
-    request: ShardRequest,
-    message: JoinGroupRequest,
-    now: Moment,
-    draft: ShardDraft,
+    groups: ConsumerGroups, group: ConsumerGroup, request: ShardRequest, message: JoinGroupRequest, draft: ShardDraft
 ) -> None:
     joiner = _identify(groups, group, request, message)
     if isinstance(joiner, JoinGroupResponse):
@@ -69,10 +64,10 @@ def join(
     owned = partition_ids(
         ((topic.topic, topic.partitions) for topic in joiner.subscription.owned_partitions), groups.topics
     )
-    current = advance(groups, group, joiner.arrival, profile, owned, now, draft)
+    current = advance(groups, group, joiner.arrival, profile, owned, draft)
     member_id = joiner.arrival.member.member_id
     groups.timers.cancel(MemberTimer(group.group_id, member_id, Awaited.JOIN))
-    groups.expect(Awaited.SYNC, group.group_id, member_id, profile.rebalance_timeout_ms, now)
+    groups.expect(Awaited.SYNC, group.group_id, member_id, profile.rebalance_timeout_ms, draft.now)
     draft.answer(
         request.token,
         JoinGroupResponse(
@@ -160,12 +155,7 @@ def _profile(request: ShardRequest, message: JoinGroupRequest, joiner: _Joiner) 
 
 
 def sync(
-    groups: ConsumerGroups,
-    group: ConsumerGroup,
-    request: ShardRequest,
-    message: SyncGroupRequest,
-    now: Moment,
-    draft: ShardDraft,
+    groups: ConsumerGroups, group: ConsumerGroup, request: ShardRequest, message: SyncGroupRequest, draft: ShardDraft
 ) -> None:
     found = _find(group, message.member_id, message.group_instance_id, message.generation_id)
     if isinstance(found, ErrorCode):
@@ -178,11 +168,11 @@ def sync(
         return
     # A member that has partitions to give up must first learn which ones it keeps.
     if group.assignment_epoch > member.epoch and member.current.state is not MemberState.UNREVOKED_PARTITIONS:
-        _expect_join(groups, group, member, now)
+        _expect_join(groups, group, member, draft.now)
         draft.answer(request.token, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         return
     groups.timers.cancel(MemberTimer(group.group_id, member.member_id, Awaited.SYNC))
-    groups.renew_session(group.group_id, member, now)
+    groups.renew_session(group.group_id, member, draft.now)
     draft.answer(
         request.token,
         SyncGroupResponse(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.coordinators.consumer_groups import records as consumer_records
-from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
+from tidelog.coordinators.decision import ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member, MemberProtocol, protocols_of, select_protocol
@@ -30,13 +30,13 @@ _MEMBER_ID_REQUIRED_FROM = 4
 _SKIP_ASSIGNMENT_FROM = 9
 
 
-def join(state: GroupTable, request: ShardRequest, message: JoinGroupRequest, now: Moment, draft: ShardDraft) -> None:
+def join(state: GroupTable, request: ShardRequest, message: JoinGroupRequest, draft: ShardDraft) -> None:
     code = _check_request(state, message)
     group = state.groups.get(message.group_id)
     consumer_group = state.consumer.groups.get(message.group_id)
     if code is ErrorCode.NONE and consumer_group is not None and consumer_group.members:
-        classic_members.join(state.consumer, consumer_group, request, message, now, draft)
-        downgrade_if_due(state, message.group_id, now, draft)
+        classic_members.join(state.consumer, consumer_group, request, message, draft)
+        downgrade_if_due(state, message.group_id, draft)
         return
     if code is ErrorCode.NONE and group is None and message.member_id:
         code = ErrorCode.UNKNOWN_MEMBER_ID
@@ -44,11 +44,11 @@ def join(state: GroupTable, request: ShardRequest, message: JoinGroupRequest, no
         draft.answer(request.token, refused_join(message.member_id, code))
         return
     is_new_group = group is None
-    group = group or ClassicGroup(message.group_id, since_ms=now.wall_ms)
+    group = group or ClassicGroup(message.group_id, since_ms=draft.now.wall_ms)
     if not _has_room(state, group, message.member_id):
         state.remove_member(group, message.member_id)
         draft.answer(request.token, refused_join("", ErrorCode.GROUP_MAX_SIZE_REACHED))
-        complete_if_all_joined(state, group, now, draft)
+        complete_if_all_joined(state, group, draft)
         return
     protocols = protocols_of(message.protocols)
     if not group.supports(message.protocol_type, protocols):
@@ -57,13 +57,12 @@ def join(state: GroupTable, request: ShardRequest, message: JoinGroupRequest, no
     state.groups[message.group_id] = group
     if consumer_group is not None:
         # It is empty, so the id is free for a group of the other kind. Committed offsets stay.
-        for record in consumer_records.group_tombstones(consumer_group):
-            draft.append(record)
+        draft.records.extend(consumer_records.group_tombstones(consumer_group))
     records_before = len(draft.records)
     if message.member_id:
-        _join_known_member(state, group, request, message, now, draft)
+        _join_known_member(state, group, request, message, draft)
     else:
-        _join_new_member(state, group, request, message, now, draft)
+        _join_new_member(state, group, request, message, draft)
     if is_new_group and len(draft.records) == records_before:
         # Announces the group: whoever loads this log next knows of it, and tools can list it.
         draft.append(group_record(message.group_id, _announcement(group)))
@@ -97,37 +96,27 @@ def _announcement(group: ClassicGroup) -> GroupMetadataValue:
 
 
 def _join_new_member(
-    state: GroupTable,
-    group: ClassicGroup,
-    request: ShardRequest,
-    message: JoinGroupRequest,
-    now: Moment,
-    draft: ShardDraft,
+    state: GroupTable, group: ClassicGroup, request: ShardRequest, message: JoinGroupRequest, draft: ShardDraft
 ) -> None:
     instance_id = message.group_instance_id
     member_id = f"{request.client_id if instance_id is None else instance_id}-{request.fresh_id}"
     if instance_id is not None and instance_id in group.static_members:
-        _return_static_member(state, group, request, message, member_id, now, draft)
+        _return_static_member(state, group, request, message, member_id, draft)
     elif instance_id is None and request.version >= _MEMBER_ID_REQUIRED_FROM:
         # A client whose connection breaks now and that tries again leaves no member behind, only an id.
         group.pending_members.add(member_id)
-        state.expect_within(group, member_id, message.session_timeout_ms, now)
+        state.expect_within(group, member_id, message.session_timeout_ms, draft.now)
         draft.answer(request.token, refused_join(member_id, ErrorCode.MEMBER_ID_REQUIRED))
     else:
-        _add_member(state, group, request, message, member_id, now, draft)
+        _add_member(state, group, request, message, member_id, draft)
 
 
 def _join_known_member(
-    state: GroupTable,
-    group: ClassicGroup,
-    request: ShardRequest,
-    message: JoinGroupRequest,
-    now: Moment,
-    draft: ShardDraft,
+    state: GroupTable, group: ClassicGroup, request: ShardRequest, message: JoinGroupRequest, draft: ShardDraft
 ) -> None:
     member_id = message.member_id
     if member_id in group.pending_members and message.group_instance_id is None:
-        _add_member(state, group, request, message, member_id, now, draft)
+        _add_member(state, group, request, message, member_id, draft)
         return
     code = group.check_member(member_id, message.group_instance_id)
     if code is not ErrorCode.NONE:
@@ -145,7 +134,7 @@ def _join_known_member(
             # A leader that rejoins wants a new assignment, for instance because a topic has grown.
             group.update(_told_by(message, member))
             _wait_to_join(group, member_id, request, draft)
-            rebalance(state, group, now, draft)
+            rebalance(state, group, draft)
 
 
 def _add_member(
@@ -154,7 +143,6 @@ def _add_member(
     request: ShardRequest,
     message: JoinGroupRequest,
     member_id: str,
-    now: Moment,
     draft: ShardDraft,
 ) -> None:
     if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
@@ -164,8 +152,8 @@ def _add_member(
     _wait_to_join(group, member_id, request, draft)
     # A new member cannot send heartbeats while it waits, so its session says nothing; but it must not wait forever
     # either, since its client may be gone.
-    state.expect_within(group, member_id, state.settings.new_member_join_timeout_ms, now)
-    rebalance(state, group, now, draft)
+    state.expect_within(group, member_id, state.settings.new_member_join_timeout_ms, draft.now)
+    rebalance(state, group, draft)
 
 
 def _return_static_member(
@@ -174,14 +162,13 @@ def _return_static_member(
     request: ShardRequest,
     message: JoinGroupRequest,
     member_id: str,
-    now: Moment,
     draft: ShardDraft,
 ) -> None:
     """The same instance, restarted: it takes the place of its old self, which is fenced."""
     assert message.group_instance_id is not None
     old_id = group.static_members[message.group_instance_id]
     member = replace(_new_member(request, message, member_id), assignment=group.members[old_id].assignment)
-    state.renew_session(group, member, now)
+    state.renew_session(group, member, draft.now)
     if group.state is GroupState.STABLE:
         members = [member if other.member_id == old_id else other for other in group.members.values()]
         if select_protocol(members) == group.protocol_name:
@@ -192,7 +179,7 @@ def _return_static_member(
     group.replace_static(old_id, member)
     _wait_to_join(group, member_id, request, draft)
     # Also if the leader is just working out an assignment: it would be one for the old id.
-    rebalance(state, group, now, draft)
+    rebalance(state, group, draft)
 
 
 def _take_over_assignment(

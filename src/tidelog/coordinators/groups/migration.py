@@ -89,16 +89,14 @@ def upgrade_records(group: ConsumerGroup, now: Moment) -> list[CoordinatorRecord
     ]
 
 
-def send_back_to_join(
-    state: GroupTable, group: ClassicGroup, converted: ConsumerGroup, now: Moment, draft: ShardDraft
-) -> None:
+def send_back_to_join(state: GroupTable, group: ClassicGroup, converted: ConsumerGroup, draft: ShardDraft) -> None:
     """Whoever waits for the rest of the classic group joins the converted one instead."""
     for member_id, token in group.awaiting_join.items():
         draft.answer(token, refused_join(member_id, ErrorCode.REBALANCE_IN_PROGRESS))
     for token in group.awaiting_sync.values():
         draft.answer(token, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
     for member in converted.members.values():
-        state.consumer.renew_session(group.group_id, member, now)
+        state.consumer.renew_session(group.group_id, member, draft.now)
 
 
 class _CustomAssignor(Exception):
@@ -144,7 +142,7 @@ def _refusal(group: ClassicGroup, why: str) -> GroupRefusal:
 # Downgrade.
 
 
-def downgrade_if_due(state: GroupTable, group_id: str, now: Moment, draft: ShardDraft) -> None:
+def downgrade_if_due(state: GroupTable, group_id: str, draft: ShardDraft) -> None:
     """If the decision so far lets no member of the consumer protocol stay, the downgrade becomes a part of it."""
     group = state.consumer.groups.get(group_id)
     if group is None or not any(isinstance(record.key, ConsumerGroupMemberMetadataKey) for record in draft.records):
@@ -153,15 +151,15 @@ def downgrade_if_due(state: GroupTable, group_id: str, now: Moment, draft: Shard
     remaining = afterwards.groups[group_id] = copied(group)
     for record in draft.records:
         afterwards.replay(record)
-    downgrade(state, remaining, now, draft)
+    downgrade(state, remaining, draft)
 
 
-def downgrade(state: GroupTable, group: ConsumerGroup, now: Moment, draft: ShardDraft) -> None:
+def downgrade(state: GroupTable, group: ConsumerGroup, draft: ShardDraft) -> None:
     """Make a classic group of a consumer group that only has classic members, if that is allowed. It rebalances."""
     may_downgrade = state.settings.consumer.group_consumer_migration_policy.may_downgrade
     if not (group.only_classic_members and may_downgrade and len(group.members) <= state.settings.group_max_size):
         return
-    classic = ClassicGroup(group.group_id, since_ms=now.wall_ms)
+    classic = ClassicGroup(group.group_id, since_ms=draft.now.wall_ms)
     for member in group.members.values():
         classic.add(_classic_member(member), CONSUMER_PROTOCOL_TYPE)
     # Of those members that are where they should be: they can rejoin without giving up anything.
@@ -173,16 +171,15 @@ def downgrade(state: GroupTable, group: ConsumerGroup, now: Moment, draft: Shard
         )
         for member in classic.members.values()
     ]
-    for record in records.group_tombstones(group):
-        draft.append(record)
-    value = record_value(classic, members, leader=None, since_ms=now.wall_ms)
+    draft.records.extend(records.group_tombstones(group))
+    value = record_value(classic, members, leader=None, since_ms=draft.now.wall_ms)
     draft.append(group_record(group.group_id, value))
     # The record names one protocol of each member, and nothing of the rebalance; replay finds the rest here.
     state.downgraded[group.group_id] = classic
     classic.restore(value)
     for each in classic.members.values():
-        state.renew_session(classic, each, now)
-    prepare_rebalance(state, classic, now, draft)
+        state.renew_session(classic, each, draft.now)
+    prepare_rebalance(state, classic, draft)
 
 
 def _classic_member(member: ConsumerMember) -> Member:

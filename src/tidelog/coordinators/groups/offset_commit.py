@@ -51,9 +51,7 @@ _UNKNOWN_GROUP_HAS_ITS_ERROR_FROM = 9
 LATEST_EXPIRY_MS = (1 << 63) - 1
 
 
-def commit(
-    state: GroupTable, request: ShardRequest, message: OffsetCommitRequest, now: Moment, draft: ShardDraft
-) -> None:
+def commit(state: GroupTable, request: ShardRequest, message: OffsetCommitRequest, draft: ShardDraft) -> None:
     group = state.groups.get(message.group_id)
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None:
@@ -73,17 +71,17 @@ def commit(
         return
     if group is not None and group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         # A member that commits is alive.
-        state.renew_session(group, group.members[message.member_id], now)
+        state.renew_session(group, group.members[message.member_id], draft.now)
     expires_ms = NO_EXPIRY
     if message.retention_time_ms >= 0:
-        expires_ms = min(now.wall_ms + message.retention_time_ms, LATEST_EXPIRY_MS)
+        expires_ms = min(draft.now.wall_ms + message.retention_time_ms, LATEST_EXPIRY_MS)
     topics: list[OffsetCommitResponseTopic] = []
     for topic in message.topics:
         partitions: list[OffsetCommitResponsePartition] = []
         for partition in topic.partitions:
             code = _check_metadata(state, partition.committed_metadata)
             if code is ErrorCode.NONE:
-                value = _value(partition, now, expires_ms=expires_ms, topic_id=topic.topic_id)
+                value = _value(partition, draft.now, expires_ms=expires_ms, topic_id=topic.topic_id)
                 draft.append(offset_record(message.group_id, topic.name, partition.partition_index, value))
             partitions.append(OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
         topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions))
@@ -91,7 +89,7 @@ def commit(
 
 
 def commit_in_transaction(
-    state: GroupTable, request: ShardRequest, message: TxnOffsetCommitRequest, now: Moment, draft: ShardDraft
+    state: GroupTable, request: ShardRequest, message: TxnOffsetCommitRequest, draft: ShardDraft
 ) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None:
@@ -115,7 +113,7 @@ def commit_in_transaction(
         for partition in topic.partitions:
             code = _check_metadata(state, partition.committed_metadata)
             if code is ErrorCode.NONE:
-                value = _value(partition, now)
+                value = _value(partition, draft.now)
                 draft.append(offset_record(message.group_id, topic.name, partition.partition_index, value))
             partitions.append(
                 TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)

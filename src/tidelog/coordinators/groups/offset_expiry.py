@@ -27,7 +27,7 @@ def schedule_expiry(state: GroupTable, now: Moment) -> None:
     state.timers.schedule(OffsetExpiryTimer(), now.monotonic_ms + interval_ms)
 
 
-def on_expiry_timer(state: GroupTable, now: Moment, draft: ShardDraft) -> None:
+def on_expiry_timer(state: GroupTable, draft: ShardDraft) -> None:
     """One step of a round over all groups; the round goes on at once until it has seen them all."""
     if not state.expiry_backlog:
         state.expiry_backlog = list({**state.groups, **state.consumer.groups})
@@ -39,13 +39,13 @@ def on_expiry_timer(state: GroupTable, now: Moment, draft: ShardDraft) -> None:
         consumer_group = state.consumer.groups.get(group_id)
         group = state.groups.get(group_id)
         if consumer_group is not None:
-            _expire_consumer_group(state, consumer_group, now.wall_ms, draft)
+            _expire_consumer_group(state, consumer_group, draft.now.wall_ms, draft)
         elif group is not None:
-            _expire_group(state, group, now.wall_ms, draft)
+            _expire_group(state, group, draft.now.wall_ms, draft)
     if state.expiry_backlog:
-        state.timers.schedule(OffsetExpiryTimer(), now.monotonic_ms)
+        state.timers.schedule(OffsetExpiryTimer(), draft.now.monotonic_ms)
     else:
-        schedule_expiry(state, now)
+        schedule_expiry(state, draft.now)
 
 
 def delete_offsets_of(state: GroupTable, partitions: Collection[TopicPartition], draft: ShardDraft) -> None:
@@ -72,8 +72,7 @@ def _append_group_tombstones(state: GroupTable, group_id: str, draft: ShardDraft
     if consumer_group is None:
         draft.append(group_tombstone(group_id))
         return
-    for record in consumer_records.group_tombstones(consumer_group):
-        draft.append(record)
+    draft.records.extend(consumer_records.group_tombstones(consumer_group))
 
 
 def _expire_group(state: GroupTable, group: ClassicGroup, now_ms: int, draft: ShardDraft) -> None:

@@ -22,10 +22,8 @@ from tidelog.protocol.messages.leave_group_response import LeaveGroupResponse, M
 _SEVERAL_MEMBERS_FROM = 3
 
 
-def heartbeat(
-    state: GroupTable, request: ShardRequest, message: HeartbeatRequest, now: Moment, draft: ShardDraft
-) -> None:
-    draft.answer(request.token, HeartbeatResponse(error_code=_heard_of(state, message, now)))
+def heartbeat(state: GroupTable, request: ShardRequest, message: HeartbeatRequest, draft: ShardDraft) -> None:
+    draft.answer(request.token, HeartbeatResponse(error_code=_heard_of(state, message, draft.now)))
 
 
 def _heard_of(state: GroupTable, message: HeartbeatRequest, now: Moment) -> ErrorCode:
@@ -48,11 +46,11 @@ def _heard_of(state: GroupTable, message: HeartbeatRequest, now: Moment) -> Erro
     return ErrorCode.NONE
 
 
-def leave(state: GroupTable, request: ShardRequest, message: LeaveGroupRequest, now: Moment, draft: ShardDraft) -> None:
+def leave(state: GroupTable, request: ShardRequest, message: LeaveGroupRequest, draft: ShardDraft) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None and consumer_group.members:
         classic_members.leave(state.consumer, consumer_group, request, message, draft)
-        downgrade_if_due(state, message.group_id, now, draft)
+        downgrade_if_due(state, message.group_id, draft)
         return
     several = request.version >= _SEVERAL_MEMBERS_FROM
     leaving = message.members if several else [MemberIdentity(member_id=message.member_id)]
@@ -74,16 +72,16 @@ def leave(state: GroupTable, request: ShardRequest, message: LeaveGroupRequest, 
     if group is None:
         return
     if len(group.members) < members_before:
-        after_departure(state, group, now, draft)
+        after_departure(state, group, draft)
     else:
         # Maybe only somebody left whose id had been handed out, and the others were waiting for that one.
-        complete_if_all_joined(state, group, now, draft)
+        complete_if_all_joined(state, group, draft)
 
 
-def on_session_timer(state: GroupTable, group: ClassicGroup, member_id: str, now: Moment, draft: ShardDraft) -> None:
+def on_session_timer(state: GroupTable, group: ClassicGroup, member_id: str, draft: ShardDraft) -> None:
     if member_id in group.pending_members:
         state.remove_member(group, member_id)
-        complete_if_all_joined(state, group, now, draft)
+        complete_if_all_joined(state, group, draft)
         return
     member = group.members.get(member_id)
     if member is None:
@@ -94,7 +92,7 @@ def on_session_timer(state: GroupTable, group: ClassicGroup, member_id: str, now
     if is_waiting and not member.is_new:
         return
     drop_member(state, group, member_id, draft)
-    after_departure(state, group, now, draft)
+    after_departure(state, group, draft)
 
 
 def _take_out(state: GroupTable, group: ClassicGroup, identity: MemberIdentity, draft: ShardDraft) -> ErrorCode:

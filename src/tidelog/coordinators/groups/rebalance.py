@@ -18,17 +18,17 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 
-def rebalance(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def rebalance(state: GroupTable, group: ClassicGroup, draft: ShardDraft) -> None:
     """Make all members rejoin; if that is under way already, see whether it can end."""
     if group.can_rebalance:
-        prepare_rebalance(state, group, now, draft)
+        prepare_rebalance(state, group, draft)
     else:
-        complete_if_all_joined(state, group, now, draft)
+        complete_if_all_joined(state, group, draft)
 
 
-def prepare_rebalance(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def prepare_rebalance(state: GroupTable, group: ClassicGroup, draft: ShardDraft) -> None:
     if group.state is GroupState.COMPLETING_REBALANCE:
-        _send_back_to_join(state, group, now, draft)
+        _send_back_to_join(state, group, draft)
     group.pending_sync.clear()
     state.timers.cancel(SyncTimer(group.group_id, group.generation))
     if group.state is GroupState.EMPTY:
@@ -37,24 +37,24 @@ def prepare_rebalance(state: GroupTable, group: ClassicGroup, now: Moment, draft
         group.initial_delay_ms = delay_ms
         group.initial_remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
         group.new_member_added = False
-        group.step(GroupStep.REBALANCE, now.wall_ms)
-        state.timers.schedule(JoinTimer(group.group_id), now.monotonic_ms + delay_ms)
+        group.step(GroupStep.REBALANCE, draft.now.wall_ms)
+        state.timers.schedule(JoinTimer(group.group_id), draft.now.monotonic_ms + delay_ms)
         return
-    group.step(GroupStep.REBALANCE, now.wall_ms)
+    group.step(GroupStep.REBALANCE, draft.now.wall_ms)
     if group.all_joined:
-        complete_join(state, group, now, draft)
+        complete_join(state, group, draft)
     else:
-        _wait_for_members(state, group, now)
+        _wait_for_members(state, group, draft.now)
 
 
-def complete_if_all_joined(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def complete_if_all_joined(state: GroupTable, group: ClassicGroup, draft: ShardDraft) -> None:
     """The first rebalance of a group ends by time alone."""
     is_initial = group.previous_state is GroupState.EMPTY
     if group.state is GroupState.PREPARING_REBALANCE and not is_initial and group.all_joined:
-        complete_join(state, group, now, draft)
+        complete_join(state, group, draft)
 
 
-def on_join_timer(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def on_join_timer(state: GroupTable, group: ClassicGroup, draft: ShardDraft) -> None:
     if group.state is not GroupState.PREPARING_REBALANCE:
         return
     if group.previous_state is GroupState.EMPTY and group.new_member_added and group.initial_remaining_ms > 0:
@@ -63,12 +63,12 @@ def on_join_timer(state: GroupTable, group: ClassicGroup, now: Moment, draft: Sh
         group.initial_remaining_ms = max(group.initial_remaining_ms - group.initial_delay_ms, 0)
         group.initial_delay_ms = delay_ms
         group.new_member_added = False
-        state.timers.schedule(JoinTimer(group.group_id), now.monotonic_ms + delay_ms)
+        state.timers.schedule(JoinTimer(group.group_id), draft.now.monotonic_ms + delay_ms)
         return
-    complete_join(state, group, now, draft)
+    complete_join(state, group, draft)
 
 
-def complete_join(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def complete_join(state: GroupTable, group: ClassicGroup, draft: ShardDraft) -> None:
     """Begin the next generation with those who have joined.
 
     Dynamic members that have not are dropped. Static ones stay until their session ends: they are expected back.
@@ -79,9 +79,9 @@ def complete_join(state: GroupTable, group: ClassicGroup, now: Moment, draft: Sh
             state.remove_member(group, member.member_id)
     if group.members and not group.elect_joined_leader():
         # Only absent static members are left. Either one of them returns, or their sessions end.
-        _wait_for_members(state, group, now)
+        _wait_for_members(state, group, draft.now)
         return
-    group.begin_generation(now.wall_ms)
+    group.begin_generation(draft.now.wall_ms)
     if group.state is GroupState.EMPTY:
         value = record_value(group, (), leader=None, since_ms=group.since_ms)
         draft.append(group_record(group.group_id, value))
@@ -92,13 +92,13 @@ def complete_join(state: GroupTable, group: ClassicGroup, now: Moment, draft: Sh
             draft.answer(token, joined(group, member.member_id))
         if member.is_new:
             group.update(replace(member, is_new=False))
-        state.renew_session(group, member, now)
+        state.renew_session(group, member, draft.now)
         group.pending_sync.add(member.member_id)
-    deadline_ms = now.monotonic_ms + group.rebalance_timeout_ms
+    deadline_ms = draft.now.monotonic_ms + group.rebalance_timeout_ms
     state.timers.schedule(SyncTimer(group.group_id, group.generation), deadline_ms)
 
 
-def on_sync_timer(state: GroupTable, group: ClassicGroup, generation: int, now: Moment, draft: ShardDraft) -> None:
+def on_sync_timer(state: GroupTable, group: ClassicGroup, generation: int, draft: ShardDraft) -> None:
     """Members that never asked for their assignment would leave their partitions unread (KAFKA-12890)."""
     synced_by_all = not group.pending_sync
     in_sync_phase = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
@@ -106,7 +106,7 @@ def on_sync_timer(state: GroupTable, group: ClassicGroup, generation: int, now: 
         return
     for member_id in sorted(group.pending_sync):
         state.remove_member(group, member_id)
-    prepare_rebalance(state, group, now, draft)
+    prepare_rebalance(state, group, draft)
 
 
 def drop_member(state: GroupTable, group: ClassicGroup, member_id: str, draft: ShardDraft) -> None:
@@ -120,15 +120,15 @@ def drop_member(state: GroupTable, group: ClassicGroup, member_id: str, draft: S
     state.remove_member(group, member_id)
 
 
-def after_departure(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def after_departure(state: GroupTable, group: ClassicGroup, draft: ShardDraft) -> None:
     """Members have left, by their own will or not: the others must share what they had."""
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-        prepare_rebalance(state, group, now, draft)
+        prepare_rebalance(state, group, draft)
     else:
-        complete_if_all_joined(state, group, now, draft)
+        complete_if_all_joined(state, group, draft)
 
 
-def _send_back_to_join(state: GroupTable, group: ClassicGroup, now: Moment, draft: ShardDraft) -> None:
+def _send_back_to_join(state: GroupTable, group: ClassicGroup, draft: ShardDraft) -> None:
     for member in list(group.members.values()):
         if member.assignment:
             group.update(replace(member, assignment=b""))
@@ -136,7 +136,7 @@ def _send_back_to_join(state: GroupTable, group: ClassicGroup, now: Moment, draf
         if token is not None:
             draft.answer(token, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
             # While it waited it could not send heartbeats, and its session timer may have come to nothing.
-            state.renew_session(group, member, now)
+            state.renew_session(group, member, draft.now)
 
 
 def _wait_for_members(state: GroupTable, group: ClassicGroup, now: Moment) -> None:

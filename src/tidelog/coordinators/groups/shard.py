@@ -98,23 +98,23 @@ class GroupShard:
 
     def decide(self, request: ShardRequest, now: Moment) -> ShardDecision:
         self._begin(_groups_of(request.message))
-        draft = ShardDraft()
+        draft = ShardDraft(now)
         state = self._state
         match request.message:
             case HeartbeatRequest() as message:
-                presence.heartbeat(state, request, message, now, draft)
+                presence.heartbeat(state, request, message, draft)
             case ConsumerGroupHeartbeatRequest() as message:
-                self._hear_of_consumer(request, message, now, draft)
+                self._hear_of_consumer(request, message, draft)
             case OffsetCommitRequest() as message:
-                offset_commit.commit(state, request, message, now, draft)
+                offset_commit.commit(state, request, message, draft)
             case JoinGroupRequest() as message:
-                join(state, request, message, now, draft)
+                join(state, request, message, draft)
             case SyncGroupRequest() as message:
-                sync(state, request, message, now, draft)
+                sync(state, request, message, draft)
             case LeaveGroupRequest() as message:
-                presence.leave(state, request, message, now, draft)
+                presence.leave(state, request, message, draft)
             case TxnOffsetCommitRequest() as message:
-                offset_commit.commit_in_transaction(state, request, message, now, draft)
+                offset_commit.commit_in_transaction(state, request, message, draft)
             case OffsetDeleteRequest() as message:
                 offset_commit.delete_offsets(state, request, message, draft)
             case DeleteGroupsRequest() as message:
@@ -131,19 +131,19 @@ class GroupShard:
         """What the earliest timer that is due asks for. Others stay due and are asked for again at once, so that a
         decision that fails holds up none of them."""
         self._begin()
-        draft = ShardDraft()
+        draft = ShardDraft(now)
         state = self._state
         timer = state.timers.take_due(now.monotonic_ms)
         if timer is not None:
             self._firing = state.timers, timer
-            self._fire(timer, now, draft)
+            self._fire(timer, draft)
             return draft.finish()
         member_timer = state.consumer.timers.take_due(now.monotonic_ms)
         if member_timer is not None:
             self._firing = state.consumer.timers, member_timer
             self._savepoint.cover(member_timer.group_id)
-            on_member_timer(state.consumer, member_timer, now, draft)
-            migration.downgrade_if_due(state, member_timer.group_id, now, draft)
+            on_member_timer(state.consumer, member_timer, draft)
+            migration.downgrade_if_due(state, member_timer.group_id, draft)
         return draft.finish()
 
     def roll_back(self, now: Moment) -> None:
@@ -156,22 +156,22 @@ class GroupShard:
         """From now on members are expected to be heard from."""
         state = self._state
         self._begin({**state.groups, **state.consumer.groups})
-        draft = ShardDraft()
+        draft = ShardDraft(now)
         for group in state.groups.values():
             for member in group.members.values():
                 state.renew_session(group, member, now)
             # The limit may have been lowered: a rebalance lets members commit before the last ones are left out.
             if group.was_downgraded or len(group.members) > state.settings.group_max_size:
-                prepare_rebalance(state, group, now, draft)
+                prepare_rebalance(state, group, draft)
         state.consumer.on_loaded(now)
         for consumer_group in state.consumer.groups.values():
-            migration.downgrade(state, consumer_group, now, draft)
+            migration.downgrade(state, consumer_group, draft)
         offset_expiry.schedule_expiry(state, now)
         return draft.finish()
 
-    def on_partitions_deleted(self, partitions: Collection[TopicPartition]) -> ShardDecision:
+    def on_partitions_deleted(self, partitions: Collection[TopicPartition], now: Moment) -> ShardDecision:
         self._begin()
-        draft = ShardDraft()
+        draft = ShardDraft(now)
         offset_expiry.delete_offsets_of(self._state, partitions, draft)
         return draft.finish()
 
@@ -185,30 +185,25 @@ class GroupShard:
         self._state.consumer.topics = topics
 
     def _hear_of_consumer(
-        self, request: ShardRequest, message: ConsumerGroupHeartbeatRequest, now: Moment, draft: ShardDraft
+        self, request: ShardRequest, message: ConsumerGroupHeartbeatRequest, draft: ShardDraft
     ) -> None:
         state = self._state
         classic = None if message.group_id in state.consumer.groups else state.groups.get(message.group_id)
         if classic is None:
-            heartbeat(state.consumer, request, message, now, draft)
-            migration.downgrade_if_due(state, message.group_id, now, draft)
+            heartbeat(state.consumer, request, message, draft)
+            migration.downgrade_if_due(state, message.group_id, draft)
         elif message.member_epoch != JOIN_EPOCH:
             draft.answer(request.token, refused(no_such_group(message.group_id)))
         elif classic.state is GroupState.EMPTY:
-            heartbeat(state.consumer, request, message, now, draft)
+            heartbeat(state.consumer, request, message, draft)
             if draft.records:
                 # The id is free for a group of the other kind. Committed offsets stay.
                 draft.records.insert(0, group_tombstone(message.group_id))
         else:
-            self._upgrade(classic, request, message, now, draft)
+            self._upgrade(classic, request, message, draft)
 
     def _upgrade(
-        self,
-        classic: ClassicGroup,
-        request: ShardRequest,
-        message: ConsumerGroupHeartbeatRequest,
-        now: Moment,
-        draft: ShardDraft,
+        self, classic: ClassicGroup, request: ShardRequest, message: ConsumerGroupHeartbeatRequest, draft: ShardDraft
     ) -> None:
         state = self._state
         converted = migration.as_consumer_group(state, classic)
@@ -216,11 +211,11 @@ class GroupShard:
             draft.answer(request.token, refused(converted))
             return
         # Made first: the member that joins is not one of those that are converted.
-        conversion = migration.upgrade_records(converted, now)
-        heartbeat(state.consumer, request, message, now, draft, converted)
+        conversion = migration.upgrade_records(converted, draft.now)
+        heartbeat(state.consumer, request, message, draft, converted)
         if draft.records:
             draft.records[:0] = conversion
-            migration.send_back_to_join(state, classic, converted, now, draft)
+            migration.send_back_to_join(state, classic, converted, draft)
 
     def _begin(self, group_ids: Iterable[str] = ()) -> None:
         """Every decision starts here, so that it can be rolled back."""
@@ -229,10 +224,10 @@ class GroupShard:
         for group_id in group_ids:
             self._savepoint.cover(group_id)
 
-    def _fire(self, timer: GroupTimer, now: Moment, draft: ShardDraft) -> None:
+    def _fire(self, timer: GroupTimer, draft: ShardDraft) -> None:
         if isinstance(timer, OffsetExpiryTimer):
             self._savepoint.cover_expiry()
-            offset_expiry.on_expiry_timer(self._state, now, draft)
+            offset_expiry.on_expiry_timer(self._state, draft)
             return
         self._savepoint.cover(timer.group_id)
         group = self._state.groups.get(timer.group_id)
@@ -240,11 +235,11 @@ class GroupShard:
             return
         match timer:
             case SessionTimer():
-                presence.on_session_timer(self._state, group, timer.member_id, now, draft)
+                presence.on_session_timer(self._state, group, timer.member_id, draft)
             case JoinTimer():
-                on_join_timer(self._state, group, now, draft)
+                on_join_timer(self._state, group, draft)
             case SyncTimer():
-                on_sync_timer(self._state, group, timer.generation, now, draft)
+                on_sync_timer(self._state, group, timer.generation, draft)
 
     # ------------------------------------------------------------------------------------------------------------
     # Replay: the only way in which durable state changes.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
+from tidelog.coordinators.decision import ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
 from tidelog.coordinators.groups.members import Member
@@ -19,10 +19,10 @@ from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 
-def sync(state: GroupTable, request: ShardRequest, message: SyncGroupRequest, now: Moment, draft: ShardDraft) -> None:
+def sync(state: GroupTable, request: ShardRequest, message: SyncGroupRequest, draft: ShardDraft) -> None:
     consumer_group = state.consumer.groups.get(message.group_id)
     if consumer_group is not None and consumer_group.members:
-        classic_members.sync(state.consumer, consumer_group, request, message, now, draft)
+        classic_members.sync(state.consumer, consumer_group, request, message, draft)
         return
     group = state.groups.get(message.group_id)
     code = _check_request(group, message)
@@ -37,7 +37,7 @@ def sync(state: GroupTable, request: ShardRequest, message: SyncGroupRequest, no
         return
     _wait_for_leader(group, message.member_id, request, draft)
     if group.leader == message.member_id:
-        _assign(state, group, message, now, draft)
+        _assign(state, group, message, draft)
 
 
 def _check_request(group: ClassicGroup | None, message: SyncGroupRequest) -> ErrorCode:
@@ -69,7 +69,7 @@ def _wait_for_leader(group: ClassicGroup, member_id: str, request: ShardRequest,
     group.awaiting_sync[member_id] = request.token
 
 
-def _assign(state: GroupTable, group: ClassicGroup, message: SyncGroupRequest, now: Moment, draft: ShardDraft) -> None:
+def _assign(state: GroupTable, group: ClassicGroup, message: SyncGroupRequest, draft: ShardDraft) -> None:
     """The group becomes stable when this record is replayed; everybody who waits is answered once it is committed.
 
     Members that the leader forgot get nothing. If the record cannot be written all of them get an error, and the group
@@ -77,14 +77,14 @@ def _assign(state: GroupTable, group: ClassicGroup, message: SyncGroupRequest, n
     """
     given = {assignment.member_id: assignment.assignment for assignment in message.assignments}
     members = [replace(member, assignment=given.get(member.member_id, b"")) for member in group.members.values()]
-    value = record_value(group, members, leader=group.leader, since_ms=now.wall_ms)
+    value = record_value(group, members, leader=group.leader, since_ms=draft.now.wall_ms)
     draft.append(group_record(group.group_id, value))
     for member in members:
         token = group.awaiting_sync.pop(member.member_id, None)
         if token is not None:
             draft.answer(token, _assigned(group, member))
             # While it waited it could not send heartbeats, and its session timer may have come to nothing.
-            state.renew_session(group, member, now)
+            state.renew_session(group, member, draft.now)
 
 
 def _assigned(group: ClassicGroup, member: Member) -> SyncGroupResponse:

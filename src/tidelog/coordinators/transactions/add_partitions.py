@@ -10,7 +10,7 @@ A message has one transaction, in the form of version 4; whoever calls has taken
 
 from __future__ import annotations
 
-from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
+from tidelog.coordinators.decision import ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
 from tidelog.coordinators.transactions.state import TransactionTable
@@ -27,7 +27,7 @@ _SECOND_PROTOCOL_VERSION_FROM = 5
 
 
 def add_or_verify(
-    state: TransactionTable, request: ShardRequest, message: AddPartitionsToTxnRequest, now: Moment, draft: ShardDraft
+    state: TransactionTable, request: ShardRequest, message: AddPartitionsToTxnRequest, draft: ShardDraft
 ) -> None:
     (wanted,) = message.transactions
     partitions = replies.partitions_of(wanted)
@@ -35,7 +35,7 @@ def add_or_verify(
         codes = _verify(state.transactions.get(wanted.transactional_id), wanted, partitions)
     else:
         version = TRANSACTIONS_V2 if request.version >= _SECOND_PROTOCOL_VERSION_FROM else TRANSACTIONS_V1
-        code = _add(state, wanted, partitions, version, now, draft)
+        code = _add(state, wanted, partitions, version, draft)
         codes = replies.same_for_all(partitions, code)
     draft.answer(request.token, replies.added(wanted.transactional_id, codes, request.version))
 
@@ -45,7 +45,6 @@ def _add(
     wanted: AddPartitionsToTxnTransaction,
     partitions: frozenset[TopicPartition],
     version: int,
-    now: Moment,
     draft: ShardDraft,
 ) -> ErrorCode:
     if not wanted.transactional_id:
@@ -62,9 +61,9 @@ def _add(
         return code
     if transaction.state is TransactionState.ONGOING and partitions <= transaction.partitions:
         return ErrorCode.NONE
-    grown = transaction.with_partitions(partitions, version=version, now_ms=now.wall_ms)
+    grown = transaction.with_partitions(partitions, version=version, now_ms=draft.now.wall_ms)
     if transaction.state is not TransactionState.ONGOING:
-        state.watch_timeout(grown, now)
+        state.watch_timeout(grown, draft.now)
     draft.append(transaction_record(grown))
     return ErrorCode.NONE
 

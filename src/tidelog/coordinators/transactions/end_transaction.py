@@ -7,7 +7,7 @@ the reply brings the next one, a delayed request comes with one that is over, an
 
 from __future__ import annotations
 
-from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
+from tidelog.coordinators.decision import ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
 from tidelog.coordinators.transactions.state import PRODUCER_ID_NEEDED, ProducerIdNeeded, TransactionTable
@@ -68,7 +68,7 @@ V2_RETRY_OUTCOMES: dict[tuple[TransactionState, bool], ErrorCode] = {
 
 
 def end(
-    state: TransactionTable, request: ShardRequest, message: EndTxnRequest, now: Moment, draft: ShardDraft
+    state: TransactionTable, request: ShardRequest, message: EndTxnRequest, draft: ShardDraft
 ) -> ProducerIdNeeded | None:
     version = TRANSACTIONS_V2 if request.version >= SECOND_PROTOCOL_VERSION_FROM else TRANSACTIONS_V1
     transaction = state.transactions.get(message.transactional_id)
@@ -87,7 +87,9 @@ def end(
         fresh_producer_id = request.fresh_producer_id
     else:
         fresh_producer_id = NO_PRODUCER_ID
-    prepared = transaction.prepared(outcome, version=version, now_ms=now.wall_ms, fresh_producer_id=fresh_producer_id)
+    prepared = transaction.prepared(
+        outcome, version=version, now_ms=draft.now.wall_ms, fresh_producer_id=fresh_producer_id
+    )
     draft.append(transaction_record(prepared))
     draft.answer(request.token, replies.ended(prepared.holder, ErrorCode.NONE, request.version))
     return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft, ShardRequest
+from tidelog.coordinators.decision import ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
 from tidelog.coordinators.transactions.state import (
@@ -35,9 +35,9 @@ from tidelog.protocol.messages.init_producer_id_request import InitProducerIdReq
 
 
 def initialise(
-    state: TransactionTable, request: ShardRequest, message: InitProducerIdRequest, now: Moment, draft: ShardDraft
+    state: TransactionTable, request: ShardRequest, message: InitProducerIdRequest, draft: ShardDraft
 ) -> ProducerIdNeeded | None:
-    return _Initialisation(state, request, message, now, draft).decide()
+    return _Initialisation(state, request, message, draft).decide()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,6 @@ class _Initialisation:
     state: TransactionTable
     request: ShardRequest
     message: InitProducerIdRequest
-    now: Moment
     draft: ShardDraft
 
     @property
@@ -69,7 +68,10 @@ class _Initialisation:
             if self.request.fresh_producer_id is None:
                 return PRODUCER_ID_NEEDED
             first = new_transactional_id(
-                transactional_id, self.request.fresh_producer_id, timeout_ms=self.timeout_ms, now_ms=self.now.wall_ms
+                transactional_id,
+                self.request.fresh_producer_id,
+                timeout_ms=self.timeout_ms,
+                now_ms=self.draft.now.wall_ms,
             )
             self._grant(first)
             return None
@@ -114,7 +116,7 @@ class _Initialisation:
             if following is None:
                 return PRODUCER_ID_NEEDED
             given = following
-        self._grant(transaction.initialised(given, timeout_ms=self.timeout_ms, now_ms=self.now.wall_ms))
+        self._grant(transaction.initialised(given, timeout_ms=self.timeout_ms, now_ms=self.draft.now.wall_ms))
         return None
 
     def _is_retry(self, transaction: Transaction) -> bool:
@@ -134,7 +136,7 @@ class _Initialisation:
             self._refuse(ErrorCode.PRODUCER_FENCED)
             return
         # The epoch that fences is given to nobody: the producer comes back and gets the one after it.
-        fenced = transaction.fenced(version=self.state.settings.transaction_version, now_ms=self.now.wall_ms)
+        fenced = transaction.fenced(version=self.state.settings.transaction_version, now_ms=self.draft.now.wall_ms)
         self.draft.append(transaction_record(fenced))
         self._refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
 
@@ -145,8 +147,8 @@ class _Initialisation:
         successor = self._after(transaction.holder)
         if successor is None:
             return PRODUCER_ID_NEEDED
-        kept = transaction.kept(successor, timeout_ms=self.timeout_ms, now_ms=self.now.wall_ms)
-        self.state.watch_timeout(kept, self.now)
+        kept = transaction.kept(successor, timeout_ms=self.timeout_ms, now_ms=self.draft.now.wall_ms)
+        self.state.watch_timeout(kept, self.draft.now)
         self.draft.append(transaction_record(kept))
         reply = replies.initialised(successor, ErrorCode.NONE, self.request.version, ongoing=transaction.producer)
         self.draft.answer(self.request.token, reply)

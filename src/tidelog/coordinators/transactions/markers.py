@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from tidelog.coordinators.decision import Moment, ProducerIdentity, ShardDraft
+from tidelog.coordinators.decision import ProducerIdentity, ShardDraft
 from tidelog.coordinators.transactions.records import transaction_record
 from tidelog.coordinators.transactions.state import TransactionTable
 from tidelog.coordinators.transactions.states import PREPARED, TransactionState
@@ -88,7 +88,7 @@ def take_work(state: TransactionTable) -> list[MarkerWork]:
 
 
 def on_written(
-    state: TransactionTable, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment, draft: ShardDraft
+    state: TransactionTable, work: MarkerWork, partitions: Iterable[TopicPartition], draft: ShardDraft
 ) -> None:
     """Some of the markers are in the log of their partition, and committed there."""
     transaction = state.transactions.get(work.transactional_id)
@@ -97,4 +97,4 @@ def on_written(
     left = state.unmarked[work.transactional_id]
     left.difference_update(partitions)
     if not left:
-        draft.append(transaction_record(transaction.completed(now_ms=now.wall_ms)))
+        draft.append(transaction_record(transaction.completed(now_ms=draft.now.wall_ms)))

@@ -72,16 +72,16 @@ class TransactionShard:
 
     def decide(self, request: ShardRequest, now: Moment) -> ShardDecision | ProducerIdNeeded:
         self._begin(_transactional_id_of(request.message))
-        draft = ShardDraft()
+        draft = ShardDraft(now)
         state = self._state
         needed: ProducerIdNeeded | None = None
         match request.message:
             case AddPartitionsToTxnRequest() as message:
-                add_or_verify(state, request, message, now, draft)
+                add_or_verify(state, request, message, draft)
             case EndTxnRequest() as message:
-                needed = end(state, request, message, now, draft)
+                needed = end(state, request, message, draft)
             case InitProducerIdRequest() as message:
-                needed = initialise(state, request, message, now, draft)
+                needed = initialise(state, request, message, draft)
             case message:
                 raise TypeError(f"{type(message).__name__} is not a request to the transaction coordinator")
         return draft.finish() if needed is None else needed
@@ -93,14 +93,14 @@ class TransactionShard:
         """What the earliest timer that is due asks for. Others stay due and are asked for again at once, so that a
         decision that fails holds up none of them."""
         self._begin()
-        draft = ShardDraft()
+        draft = ShardDraft(now)
         timer = self._state.timers.take_due(now.monotonic_ms)
         self._firing = timer
         match timer:
             case TimeoutTimer():
-                timeouts.on_timeout(self._state, timer.transactional_id, now, draft)
+                timeouts.on_timeout(self._state, timer.transactional_id, draft)
             case IdExpiryTimer():
-                timeouts.on_expiry(self._state, now, draft)
+                timeouts.on_expiry(self._state, draft)
         return draft.finish()
 
     def roll_back(self, now: Moment) -> None:
@@ -133,8 +133,8 @@ class TransactionShard:
     def on_markers_written(self, work: MarkerWork, partitions: Iterable[TopicPartition], now: Moment) -> ShardDecision:
         """Completes the transaction once all its partitions have been reported."""
         self._begin(work.transactional_id)
-        draft = ShardDraft()
-        markers.on_written(self._state, work, partitions, now, draft)
+        draft = ShardDraft(now)
+        markers.on_written(self._state, work, partitions, draft)
         return draft.finish()
 
     # ------------------------------------------------------------------------------------------------------------

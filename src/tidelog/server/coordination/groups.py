@@ -159,7 +159,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
 
     def partitions_deleted(self, partitions: Collection[TopicPartition]) -> None:
         for runtime in list(self._shards.values()):
-            runtime.act(lambda shard, _: shard.on_partitions_deleted(partitions))
+            runtime.act(lambda shard, now: shard.on_partitions_deleted(partitions, now))
 
     def group_count(self) -> int:
         return sum(runtime.shard.group_count() for runtime in self._shards.values())
