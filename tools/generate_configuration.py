@@ -119,7 +119,7 @@ def _client_page() -> Iterator[str]:
         yield from ("| option | type | default | valid values | what it does |", "|---|---|---|---|---|")
         yield from (
             f"| `{name}` | {_type(option)} | {_default(option)} | {_valid(option)} | {option.description} |"
-            for name, option in options.items()
+            for name, option in sorted(options.items())
         )
     yield from ("", "## Without effect", "", "They are accepted and logged.", "", "| option | why |", "|---|---|")
     yield from (f"| `{name}` | {reason} |" for name, reason in WITHOUT_EFFECT.items())

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 import pytest
 from support.property_reads import any_attribute_read, fields_behind, fields_read, keys_read, sources_of
 
-from tidelog.client.config import ClientConfig, ConsumerConfig, ProducerConfig
-from tidelog.client.options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
+from tidelog.client.options import CONSUMER_OPTIONS, PRODUCER_OPTIONS, ClientConfig, ConsumerConfig, ProducerConfig
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
 from tidelog.config.catalogue.node import NODE_DEFINITIONS
 from tidelog.config.definitions import ConfigDefinition, ConfigType, Effect, Only, UpdateMode

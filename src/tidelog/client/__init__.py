@@ -8,7 +8,7 @@ transactions/    the transactions of a producer
 offsets/         offsets of groups and of partitions, on the brokers
 cluster/         the way to the brokers: connections, metadata, retries
 config.py        what users give, checked and typed
-options.py       the options as tables: names, types, defaults
+options.py       the options as typed fields: names, defaults, meanings
 offset_reset.py  auto.offset.reset
 errors.py        what the client raises
 metrics.py       how clients measure themselves

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from tidelog.client.offset_reset import OffsetReset, parse_offset_reset
+from tidelog.client.offset_reset import parse_offset_reset
 from tidelog.client.options import (
     CLIENT_OPTIONS,
     CONSUMER,
@@ -23,6 +22,10 @@ from tidelog.client.options import (
     PRODUCER_OPTIONS,
     READ_COMMITTED,
     WITHOUT_EFFECT,
+    Address,
+    ClientConfig,
+    ConsumerConfig,
+    ProducerConfig,
 )
 from tidelog.config.definitions import ConfigDefinition, InvalidConfig, unknown_name_problem
 from tidelog.records.batch import HEADER_SIZE
@@ -38,69 +41,6 @@ SMALLEST_BATCH = HEADER_SIZE + SMALLEST_RECORD
 
 OptionValue = str | int | float | bool | Iterable[str] | None
 Options = Mapping[str, OptionValue]
-Address = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientConfig:
-    """What every client needs."""
-
-    bootstrap_servers: tuple[Address, ...]
-    client_id: str
-    request_timeout_ms: int
-    default_api_timeout_ms: int
-    socket_connection_setup_timeout_ms: int
-    reconnect_backoff_ms: int
-    reconnect_backoff_max_ms: int
-    retry_backoff_ms: int
-    retry_backoff_max_ms: int
-    metadata_max_age_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerConfig(ClientConfig):
-    acks: Literal[-1, 0, 1]
-    batch_size: int
-    buffer_memory: int
-    compression: Compression
-    compression_level: int | None
-    delivery_timeout_ms: int
-    enable_idempotence: bool
-    linger_ms: int
-    max_block_ms: int
-    max_in_flight_requests_per_connection: int
-    max_request_size: int
-    partitioner: str
-    partitioner_ignore_keys: bool
-    retries: int
-    transaction_timeout_ms: int
-    transaction_two_phase_commit_enable: bool
-    transactional_id: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerConfig(ClientConfig):
-    allow_auto_create_topics: bool
-    auto_commit_interval_ms: int
-    auto_offset_reset: OffsetReset
-    check_crcs: bool
-    client_rack: str
-    enable_auto_commit: bool
-    exclude_internal_topics: bool
-    fetch_max_bytes: int
-    fetch_max_wait_ms: int
-    fetch_min_bytes: int
-    group_id: str | None
-    group_instance_id: str | None
-    group_protocol: Literal["classic", "consumer"]
-    group_remote_assignor: str | None
-    heartbeat_interval_ms: int
-    read_committed: bool
-    max_partition_fetch_bytes: int
-    max_poll_interval_ms: int
-    max_poll_records: int
-    partition_assignment_strategy: tuple[str, ...]
-    session_timeout_ms: int
 
 
 def given_options(bootstrap_servers: OptionValue, config: Options | None, options: Options) -> dict[str, OptionValue]:

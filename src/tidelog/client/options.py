@@ -1,4 +1,4 @@
-"""The options of clients: Kafka's names, types, defaults and allowed values, as tables.
+"""The options of clients: Kafka's names, types, defaults and allowed values, as fields of typed configurations.
 
 How options are read, and which of them cannot go together, is in `tidelog.client.config`.
 """
@@ -6,20 +6,13 @@ How options are read, and which of them cannot go together, is in `tidelog.clien
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
-from tidelog.config.definitions import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    Between,
-    ConfigDefinition,
-    ConfigType,
-    ConfigValue,
-    Constraint,
-    NotEmpty,
-    OneOf,
-    Only,
-    by_name,
-)
+from tidelog.client.offset_reset import OffsetReset
+from tidelog.config.definitions import NOT_NEGATIVE, POSITIVE, Between, NotEmpty, OneOf, Only, by_name
+from tidelog.config.fields import boolean, definitions_of, integer, long, section, string, words
+from tidelog.records.compression import Compression
 
 LARGEST_INT = 2**31 - 1
 
@@ -52,123 +45,125 @@ CLASSIC = "classic"
 CONSUMER = "consumer"
 
 
-def _option(
-    name: str,
-    kind: ConfigType,
-    default: ConfigValue,
-    documentation: str,
-    allowed: Constraint | None = None,
-    *,
-    required: bool = False,
-) -> ConfigDefinition:
-    return ConfigDefinition(
-        name=name, type=kind, default=default, allowed=allowed, required=required, documentation=documentation
-    )
-
-
-_BOOLEAN = ConfigType.BOOLEAN
-_INT = ConfigType.INT
-_LONG = ConfigType.LONG
-_STRING = ConfigType.STRING
-_LIST = ConfigType.LIST
+Address = tuple[str, int]
 
 _PLAINTEXT = Only("PLAINTEXT", "TLS and SASL are not built into the client yet")
 _ACKS = OneOf(("all", "-1", "0", "1"))
 _CODECS = OneOf(("none", "gzip", "snappy", "lz4", "zstd"))
 _ASSIGNORS = OneOf((*ASSIGNOR_NAMES, *JAVA_ASSIGNORS), may_be_empty=False)
 
-_CLIENT = (
-    _option("bootstrap.servers", _LIST, None, "Addresses of brokers to start from.", NotEmpty(), required=True),
-    _option("client.id", _STRING, "tidelog", "The name of this client in the logs and metrics of brokers."),
-    _option("request.timeout.ms", _INT, 30_000, "How long the client waits for the reply to a request.", POSITIVE),
-    _option("default.api.timeout.ms", _INT, 60_000, "How long a call waits that has no timeout of its own.", POSITIVE),
-    _option(
-        "socket.connection.setup.timeout.ms", _LONG, 10_000, "How long the client waits for a connection.", POSITIVE
-    ),
-    _option("reconnect.backoff.ms", _LONG, 50, "The first wait before the client connects again.", NOT_NEGATIVE),
-    _option("reconnect.backoff.max.ms", _LONG, 1_000, "The longest wait before it connects again.", NOT_NEGATIVE),
-    _option("retry.backoff.ms", _LONG, 100, "The first wait before the client repeats a request.", NOT_NEGATIVE),
-    _option("retry.backoff.max.ms", _LONG, 1_000, "The longest wait before it repeats a request.", NOT_NEGATIVE),
-    _option("metadata.max.age.ms", _LONG, 300_000, "After how long the client refreshes its metadata.", POSITIVE),
-    _option("security.protocol", _STRING, "PLAINTEXT", "The protocol of connections to brokers.", _PLAINTEXT),
-)
 
-_PRODUCER = (
-    _option(
-        "acks", _STRING, "all", "Which acknowledgement counts: all in-sync replicas, the leader (1), none (0).", _ACKS
-    ),
-    _option("batch.size", _INT, 16_384, "The size at which a batch is sent without waiting for more.", NOT_NEGATIVE),
-    _option("buffer.memory", _LONG, 32 << 20, "How many bytes of records may wait to be sent.", POSITIVE),
-    _option("compression.type", _STRING, "none", "The codec of batches.", _CODECS),
-    _option("compression.gzip.level", _INT, -1, "The level of gzip; -1 is the codec's own.", Between(1, 9, (-1,))),
-    _option("compression.lz4.level", _INT, 9, "The level of lz4.", Between(1, 17)),
-    _option("compression.zstd.level", _INT, 3, "The level of zstd.", Between(-131_072, 22)),
-    _option(
-        "delivery.timeout.ms", _INT, 120_000, "How long a record may take from send to acknowledgement.", NOT_NEGATIVE
-    ),
-    _option("enable.idempotence", _BOOLEAN, True, "Whether retries store each record once and keep the order."),
-    _option("linger.ms", _LONG, 5, "How long a batch waits for more records.", NOT_NEGATIVE),
-    _option("max.block.ms", _LONG, 60_000, "How long send waits for metadata and for memory.", NOT_NEGATIVE),
-    _option("max.in.flight.requests.per.connection", _INT, 5, "How many requests may wait for replies.", POSITIVE),
-    _option("max.request.size", _INT, 1_048_576, "The size of the largest request.", POSITIVE),
-    _option("partitioner", _STRING, UNIFORM_STICKY, "How records without a partition are spread.", OneOf(PARTITIONERS)),
-    _option(
-        "partitioner.class", _STRING, None, "The same by the names of Java classes.", OneOf(tuple(JAVA_PARTITIONERS))
-    ),
-    _option("partitioner.ignore.keys", _BOOLEAN, False, "Whether keys play no part in choosing the partition."),
-    _option("retries", _INT, LARGEST_INT, "How often a batch is sent again, within delivery.timeout.ms.", NOT_NEGATIVE),
-    _option("transaction.timeout.ms", _INT, 60_000, "After how long the broker aborts a transaction.", POSITIVE),
-    _option("transaction.two.phase.commit.enable", _BOOLEAN, False, "Whether transactions can be prepared (KIP-939)."),
-    _option("transactional.id", _STRING, None, "The identity of a transactional producer over restarts.", NotEmpty()),
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientConfig:
+    """What every client needs."""
 
-_CONSUMER = (
-    _option("allow.auto.create.topics", _BOOLEAN, True, "Whether asking for a topic may create it."),
-    _option("auto.commit.interval.ms", _INT, 5_000, "How often offsets are committed automatically.", NOT_NEGATIVE),
-    _option(
-        "auto.offset.reset",
-        _STRING,
-        "latest",
-        "Where to begin without a committed offset: earliest, latest, none (raise), or by_duration:<duration>.",
-    ),
-    _option("check.crcs", _BOOLEAN, True, "Whether the checksums of batches are verified."),
-    _option("client.rack", _STRING, "", "The rack of this client; it may read from replicas there."),
-    _option("enable.auto.commit", _BOOLEAN, True, "Whether offsets are committed automatically."),
-    _option("exclude.internal.topics", _BOOLEAN, True, "Whether patterns match no internal topics."),
-    _option("fetch.max.bytes", _INT, 50 << 20, "The most bytes that one fetch returns.", POSITIVE),
-    _option("fetch.max.wait.ms", _INT, 500, "How long a fetch waits for fetch.min.bytes.", NOT_NEGATIVE),
-    _option("fetch.min.bytes", _INT, 1, "How many bytes a fetch waits for.", NOT_NEGATIVE),
-    _option("group.id", _STRING, None, "The consumer group.", NotEmpty()),
-    _option("group.instance.id", _STRING, None, "The identity of a static member of the group.", NotEmpty()),
-    _option("group.protocol", _STRING, CLASSIC, "The rebalance protocol.", OneOf((CLASSIC, CONSUMER))),
-    _option("group.remote.assignor", _STRING, None, "The broker's assignor, with group.protocol=consumer.", NotEmpty()),
-    _option("heartbeat.interval.ms", _INT, 3_000, "How often a classic member sends heartbeats.", POSITIVE),
-    _option(
-        "isolation.level",
-        _STRING,
-        READ_UNCOMMITTED,
-        "Whether records of open and aborted transactions are returned.",
-        OneOf((READ_UNCOMMITTED, READ_COMMITTED)),
-    ),
-    _option("max.partition.fetch.bytes", _INT, 1_048_576, "The most bytes of one partition in a fetch.", POSITIVE),
-    _option(
-        "max.poll.interval.ms", _INT, 300_000, "After how long without a poll a member leaves its group.", POSITIVE
-    ),
-    _option("max.poll.records", _INT, 500, "The most records that one poll returns.", POSITIVE),
+    bootstrap_servers: tuple[Address, ...] = words(
+        None, "Addresses of brokers to start from.", NotEmpty(), required=True
+    )
+    client_id: str = string("tidelog", "The name of this client in the logs and metrics of brokers.")
+    request_timeout_ms: int = integer(30_000, "How long the client waits for the reply to a request.", POSITIVE)
+    default_api_timeout_ms: int = integer(60_000, "How long a call waits that has no timeout of its own.", POSITIVE)
+    socket_connection_setup_timeout_ms: int = long(10_000, "How long the client waits for a connection.", POSITIVE)
+    reconnect_backoff_ms: int = long(50, "The first wait before the client connects again.", NOT_NEGATIVE)
+    reconnect_backoff_max_ms: int = long(1_000, "The longest wait before it connects again.", NOT_NEGATIVE)
+    retry_backoff_ms: int = long(100, "The first wait before the client repeats a request.", NOT_NEGATIVE)
+    retry_backoff_max_ms: int = long(1_000, "The longest wait before it repeats a request.", NOT_NEGATIVE)
+    metadata_max_age_ms: int = long(300_000, "After how long the client refreshes its metadata.", POSITIVE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerConfig(ClientConfig):
+    acks: Literal[-1, 0, 1] = string(
+        "all", "Which acknowledgement counts: all in-sync replicas, the leader (1), none (0).", _ACKS
+    )
+    batch_size: int = integer(16_384, "The size at which a batch is sent without waiting for more.", NOT_NEGATIVE)
+    buffer_memory: int = long(32 << 20, "How many bytes of records may wait to be sent.", POSITIVE)
+    delivery_timeout_ms: int = integer(
+        120_000, "How long a record may take from send to acknowledgement.", NOT_NEGATIVE
+    )
+    enable_idempotence: bool = boolean(True, "Whether retries store each record once and keep the order.")
+    linger_ms: int = long(5, "How long a batch waits for more records.", NOT_NEGATIVE)
+    max_block_ms: int = long(60_000, "How long send waits for metadata and for memory.", NOT_NEGATIVE)
+    max_in_flight_requests_per_connection: int = integer(5, "How many requests may wait for replies.", POSITIVE)
+    max_request_size: int = integer(1_048_576, "The size of the largest request.", POSITIVE)
+    partitioner: str = string(UNIFORM_STICKY, "How records without a partition are spread.", OneOf(PARTITIONERS))
+    partitioner_ignore_keys: bool = boolean(False, "Whether keys play no part in choosing the partition.")
+    retries: int = integer(LARGEST_INT, "How often a batch is sent again, within delivery.timeout.ms.", NOT_NEGATIVE)
+    transaction_timeout_ms: int = integer(60_000, "After how long the broker aborts a transaction.", POSITIVE)
+    transaction_two_phase_commit_enable: bool = boolean(False, "Whether transactions can be prepared (KIP-939).")
+    transactional_id: str | None = string(None, "The identity of a transactional producer over restarts.", NotEmpty())
+    # Read from options that are not fields.
+    compression: Compression
+    compression_level: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerConfig(ClientConfig):
+    allow_auto_create_topics: bool = boolean(True, "Whether asking for a topic may create it.")
+    auto_commit_interval_ms: int = integer(5_000, "How often offsets are committed automatically.", NOT_NEGATIVE)
+    check_crcs: bool = boolean(True, "Whether the checksums of batches are verified.")
+    client_rack: str = string("", "The rack of this client; it may read from replicas there.")
+    enable_auto_commit: bool = boolean(True, "Whether offsets are committed automatically.")
+    exclude_internal_topics: bool = boolean(True, "Whether patterns match no internal topics.")
+    fetch_max_bytes: int = integer(50 << 20, "The most bytes that one fetch returns.", POSITIVE)
+    fetch_max_wait_ms: int = integer(500, "How long a fetch waits for fetch.min.bytes.", NOT_NEGATIVE)
+    fetch_min_bytes: int = integer(1, "How many bytes a fetch waits for.", NOT_NEGATIVE)
+    group_id: str | None = string(None, "The consumer group.", NotEmpty())
+    group_instance_id: str | None = string(None, "The identity of a static member of the group.", NotEmpty())
+    group_protocol: Literal["classic", "consumer"] = string(
+        CLASSIC, "The rebalance protocol.", OneOf((CLASSIC, CONSUMER))
+    )
+    group_remote_assignor: str | None = string(None, "The broker's assignor, with group.protocol=consumer.", NotEmpty())
+    heartbeat_interval_ms: int = integer(3_000, "How often a classic member sends heartbeats.", POSITIVE)
+    max_partition_fetch_bytes: int = integer(1_048_576, "The most bytes of one partition in a fetch.", POSITIVE)
+    max_poll_interval_ms: int = integer(300_000, "After how long without a poll a member leaves its group.", POSITIVE)
+    max_poll_records: int = integer(500, "The most records that one poll returns.", POSITIVE)
     # The second is not used while the first is offered by all: a group can be moved to it one member after the other.
-    _option(
-        "partition.assignment.strategy",
-        _LIST,
+    partition_assignment_strategy: tuple[str, ...] = words(
         ("range", "cooperative-sticky"),
         "The assignors of a classic group, by name or Java class; the first that all members have is used.",
         _ASSIGNORS,
-    ),
-    _option("session.timeout.ms", _INT, 45_000, "After how long without a heartbeat a member is removed.", POSITIVE),
-)
+    )
+    session_timeout_ms: int = integer(45_000, "After how long without a heartbeat a member is removed.", POSITIVE)
+    # Read from options that are not fields.
+    auto_offset_reset: OffsetReset
+    read_committed: bool
 
-CLIENT_OPTIONS: Mapping[str, ConfigDefinition] = by_name(_CLIENT)
-PRODUCER_OPTIONS: Mapping[str, ConfigDefinition] = by_name((*_CLIENT, *_PRODUCER))
-CONSUMER_OPTIONS: Mapping[str, ConfigDefinition] = by_name((*_CLIENT, *_CONSUMER))
+
+@section
+class _OtherClientOptions:
+    """Options that are not fields as they are: fields are read from them, or they have only one value."""
+
+    security_protocol: str = string("PLAINTEXT", "The protocol of connections to brokers.", _PLAINTEXT)
+
+
+@section
+class _OtherProducerOptions(_OtherClientOptions):
+    compression_type: str = string("none", "The codec of batches.", _CODECS)
+    compression_gzip_level: int = integer(-1, "The level of gzip; -1 is the codec's own.", Between(1, 9, (-1,)))
+    compression_lz4_level: int = integer(9, "The level of lz4.", Between(1, 17))
+    compression_zstd_level: int = integer(3, "The level of zstd.", Between(-131_072, 22))
+    partitioner_class: str | None = string(
+        None, "The partitioner by the name of its Java class.", OneOf(tuple(JAVA_PARTITIONERS))
+    )
+
+
+@section
+class _OtherConsumerOptions(_OtherClientOptions):
+    auto_offset_reset: str = string(
+        "latest",
+        "Where to begin without a committed offset: earliest, latest, none (raise), or by_duration:<duration>.",
+    )
+    isolation_level: str = string(
+        READ_UNCOMMITTED,
+        "Whether records of open and aborted transactions are returned.",
+        OneOf((READ_UNCOMMITTED, READ_COMMITTED)),
+    )
+
+
+CLIENT_OPTIONS = by_name((*definitions_of(ClientConfig), *definitions_of(_OtherClientOptions)))
+PRODUCER_OPTIONS = by_name((*definitions_of(ProducerConfig), *definitions_of(_OtherProducerOptions)))
+CONSUMER_OPTIONS = by_name((*definitions_of(ConsumerConfig), *definitions_of(_OtherConsumerOptions)))
 
 # Options of Kafka's Java client that steer nothing here, and why. They are accepted, so that files written for it work;
 # the client logs those that are set.

@@ -1,7 +1,8 @@
 """Declares a property as a typed field of a dataclass, so that its name, type, default and meaning have one home.
 
 The property's name is the field's with dots for underscores: `retention_ms` is `retention.ms`. The classes made of
-such fields are `tidelog.config.topic.TopicConfig` and the sections under `tidelog.config.catalogue`.
+such fields are `tidelog.config.topic.TopicConfig`, the sections under `tidelog.config.catalogue` and the configurations
+of clients in `tidelog.client.options`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def _field(
     allowed: Constraint | None = None,
     mode: UpdateMode = UpdateMode.READ_ONLY,
     ignored_because: str | None = None,
+    *,
+    required: bool = False,
 ) -> Any:
     """Any, as dataclasses.field returns it, so that it can stand for a default of any type."""
     definition = ConfigDefinition(
@@ -47,6 +50,7 @@ def _field(
         allowed=allowed,
         documentation=documentation,
         update_mode=mode,
+        required=required,
         ignored_because=ignored_because,
     )
     return dataclasses.field(default=default, metadata={_METADATA_KEY: definition})

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from tidelog.client.cluster.backoff import Backoff
 from tidelog.client.cluster.metadata import BrokerAddress, ClusterMetadata, TopicMetadata, merge, with_leader
-from tidelog.client.config import Address, ClientConfig
 from tidelog.client.errors import ApiTimeout, NoBrokerAvailable, is_retriable, raise_for_code
+from tidelog.client.options import Address, ClientConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness

@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.positions import Positions
 from tidelog.client.errors import ClientError, CommitFailed, WrongUse
 from tidelog.client.offsets.committed import OffsetAndMetadata, commit_offsets
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
+from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.fetch_session import FetchRequestData, FetchSessionHandler, WantedPartition
 from tidelog.client.consumer.fetched import FetchedPartition
 from tidelog.client.consumer.metrics import ConsumerMetrics
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import ClientError, LogTruncated, api_error
+from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker

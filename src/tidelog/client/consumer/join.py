@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import COORDINATION, ask_coordinator
-from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.assignors import ASSIGNORS
 from tidelog.client.consumer.group_protocol import (
     MemberSubscription,
@@ -23,6 +22,7 @@ from tidelog.client.consumer.group_protocol import (
 )
 from tidelog.client.errors import ClientError, raise_for_code
 from tidelog.client.offsets.group_metadata import NO_GENERATION
+from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem

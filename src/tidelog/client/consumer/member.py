@@ -8,11 +8,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.config import ConsumerConfig
 from tidelog.client.consumer.commits import Committer
 from tidelog.client.consumer.listeners import Holdings
 from tidelog.client.consumer.subscription import Subscription
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
+from tidelog.client.options import ConsumerConfig
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.config import ConsumerConfig
 from tidelog.client.errors import raise_any
 from tidelog.client.offsets.listing import OffsetAndTimestamp, list_offsets
+from tidelog.client.options import ConsumerConfig
 from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import EARLIEST, LATEST
 

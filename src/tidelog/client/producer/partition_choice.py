@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import cast
 
 from tidelog.client.cluster.metadata import NO_NODE, TopicMetadata
-from tidelog.client.config import ProducerConfig
 from tidelog.client.errors import WrongUse
+from tidelog.client.options import ProducerConfig
 from tidelog.client.producer.batches import Accumulator
 from tidelog.client.producer.partitioner import Partitioner, PartitionFunction, make_partitioner
 from tidelog.model.ids import TopicPartition

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, assert_never
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.config import ProducerConfig
 from tidelog.client.errors import (
     ApiTimeout,
     ClientError,
@@ -26,6 +25,7 @@ from tidelog.client.errors import (
     is_retriable,
     raise_for_code,
 )
+from tidelog.client.options import ProducerConfig
 from tidelog.client.producer.batches import NO_OFFSET, Accumulator, PreencodedBatch, ProducerBatch, Stored
 from tidelog.client.producer.encoded_batches import stamp
 from tidelog.client.producer.metrics import ProducerMetrics

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
-from tidelog.client.config import ProducerConfig
 from tidelog.client.errors import (
     AbortableError,
     ApiTimeout,
@@ -26,6 +25,7 @@ from tidelog.client.errors import (
 )
 from tidelog.client.offsets.committed import OffsetAndMetadata, committed_by_topic
 from tidelog.client.offsets.group_metadata import NO_GENERATION, ConsumerGroupMetadata
+from tidelog.client.options import ProducerConfig
 from tidelog.client.transactions.verdicts import MAY_BE_DONE, NOT_IN_GROUP, RequestKind, Verdict, judge
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, numbers_by_topic

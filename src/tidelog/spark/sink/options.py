@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from tidelog.client.config import ProducerConfig, producer_config
-from tidelog.client.options import CLIENT_OPTIONS, PRODUCER_OPTIONS
+from tidelog.client.config import producer_config
+from tidelog.client.options import CLIENT_OPTIONS, PRODUCER_OPTIONS, ProducerConfig
 from tidelog.config.definitions import InvalidConfig, unknown_name_problem
 from tidelog.records.compression import COMPRESSION_NAMES
 from tidelog.spark.sink.errors import InvalidSinkOptions

@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import LEADER_MOVED
-from tidelog.client.config import ConsumerConfig, consumer_config
+from tidelog.client.config import consumer_config
 from tidelog.client.consumer.fetched import FetchedPartition
 from tidelog.client.errors import ClientError, api_error, is_retriable
 from tidelog.client.offsets.listing import list_offsets
+from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.model.offset_times import EARLIEST

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from tidelog.client.config import ConsumerConfig, consumer_config
+from tidelog.client.config import consumer_config
+from tidelog.client.options import ConsumerConfig
 from tidelog.config.definitions import InvalidConfig, nearest_name
 from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import EARLIEST, LATEST
