@@ -259,12 +259,9 @@ def _replication(basis: _Basis, placement: ReplicaPlacement, flusher: ReplicaFlu
     ports, replicas = basis.ports, placement.replicas
     throttles = ReplicationThrottles(broker_id=basis.broker_id, clock=ports.clock, config=basis.live.config)
     following = Following(
-        broker_id=basis.broker_id,
         broker_epoch=basis.broker_epoch,
         live=basis.live,
-        image=basis.image,
         address_of=basis.address_of,
-        clock=ports.clock,
         randomness=ports.randomness,
         network=ports.network,
         replicas=replicas,
@@ -298,7 +295,7 @@ def _coordinators(basis: _Basis, replicas: Replicas) -> _Coordinators:
     )
     groups = group_coordinator(live=live, image=image, replicas=replicas, randomness=ports.randomness)
     # For this broker's own coordinator and for those of other brokers.
-    marker_appends = MarkerAppends(replicas=replicas, clock=ports.clock, groups=groups)
+    marker_appends = MarkerAppends(replicas=replicas, groups=groups)
     transactions = transaction_coordinator(
         live=live,
         image=image,
@@ -315,14 +312,13 @@ def _coordinators(basis: _Basis, replicas: Replicas) -> _Coordinators:
 def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replication: Replication) -> Node:
     live, image, ports, control, metrics = basis.live, basis.image, basis.ports, basis.control, basis.metrics
     config, replicas = live.config, reconciler.replicas
-    cleaning = Cleaning(live=live, replicas=replicas, clock=ports.clock)
+    cleaning = Cleaning(live=live, replicas=replicas)
     moves = ReplicaMoves(
         replicas=replicas,
         placement=reconciler.placement,
         compare_directories=replication.directories.compare,
         throttle=replication.throttles.moving,
         is_compacted=cleaning.is_compacted,
-        clock=ports.clock,
     )
     coordinators = _coordinators(basis, replicas)
     image_follower = ImageFollower(
@@ -357,7 +353,6 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
             cleaning=cleaning,
             connections=connections,
             follow_postponed=image_follower.follow_postponed,
-            clock=ports.clock,
             filesystem=ports.filesystem,
         ),
         image_follower=image_follower,

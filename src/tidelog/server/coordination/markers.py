@@ -16,7 +16,6 @@ from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerWork
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
-from tidelog.model.ports import Clock
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin, AppendRefusal
@@ -40,7 +39,6 @@ class MarkerAppends:
     """Appends markers to partitions that this broker leads."""
 
     replicas: Replicas
-    clock: Clock
     groups: GroupCoordinator
 
     def append(
@@ -60,7 +58,7 @@ class MarkerAppends:
                 marker,
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
-                timestamp=self.clock.now_ms(),
+                timestamp=self.replicas.clock.now_ms(),
             )
         )
         try:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tidelog.model.ids import TopicPartition, Uuid
-from tidelog.model.ports import Clock
 from tidelog.partition.throttle import RateLimit
 from tidelog.server.replicas.placement import ReplicaPlacement, directory_id
 from tidelog.server.replicas.registry import Replicas
@@ -55,7 +54,6 @@ class ReplicaMoves:
     compare_directories: Callable[[Iterable[str]], None]
     throttle: RateLimit
     is_compacted: Callable[[Log], bool]
-    clock: Clock
     _moves: dict[Replica, Move] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -119,7 +117,7 @@ class ReplicaMoves:
         if move.future is None:
             return
         try:
-            now_ms = self.clock.now_ms()
+            now_ms = self.replicas.clock.now_ms()
             self.replicas.removals.append(move.target.futures.drop(move.replica.topic_partition, now_ms))
         except StorageFailure as failure:
             logger.warning("the copy of %s is left behind: %s", move.replica.topic_partition, failure)
@@ -174,12 +172,12 @@ class ReplicaMoves:
             replica.topic_partition,
             Uuid(replica.topic_id),
             replica.log.config,
-            self.clock.now_ms(),
+            self.replicas.clock.now_ms(),
         )
 
     async def _catch_up(self, move: Move) -> None:
         assert move.future is not None
-        throttle, monotonic_ms = self.throttle, self.clock.monotonic_ms
+        throttle, monotonic_ms = self.throttle, self.replicas.clock.monotonic_ms
         while move.future.log_end_offset < move.replica.log.log_end_offset:
             if not throttle.exceeded(monotonic_ms()):
                 throttle.record(self._copy_piece(move), monotonic_ms())
@@ -188,7 +186,7 @@ class ReplicaMoves:
 
     def _copy_piece(self, move: Move) -> int:
         """The bytes that were copied."""
-        source, future, now_ms = move.replica.log, move.future, self.clock.now_ms()
+        source, future, now_ms = move.replica.log, move.future, self.replicas.clock.now_ms()
         assert future is not None
         result = read_records(source, max(future.log_end_offset, source.log_start_offset), max_bytes=PIECE_BYTES)
         if isinstance(result, OffsetOutOfRange):
@@ -211,7 +209,7 @@ class ReplicaMoves:
         loop = asyncio.get_running_loop()
         # From here on the copy has the name of the replica, in its own directory.
         move.future = await loop.run_in_executor(
-            None, move.target.futures.name, replica.topic_partition, replica.log.config, self.clock.now_ms()
+            None, move.target.futures.name, replica.topic_partition, replica.log.config, self.replicas.clock.now_ms()
         )
         await self._catch_up(move)
         busy = self.is_compacted(replica.log)

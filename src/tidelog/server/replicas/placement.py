@@ -25,7 +25,7 @@ def directory_id(directory: LogDirectory) -> Uuid | None:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ReplicaPlacement:
-    """Of all replicas of this broker."""
+    """For all replicas of this broker."""
 
     live: LiveConfig
     replicas: Replicas

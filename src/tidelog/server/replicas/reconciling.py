@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Reconciler:
-    """Of all replicas of this broker with the image that clients see."""
+    """Keeps all replicas of this broker in step with the image that clients see."""
 
     live: LiveConfig
     replicas: Replicas

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tidelog.metadata.image import ClusterImage, Endpoint
-from tidelog.model.ports import Clock, Randomness
+from tidelog.metadata.image import Endpoint
+from tidelog.model.ports import Randomness
 from tidelog.network.client_connection import (
     ClientConnection,
     ConnectionLost,
@@ -84,12 +84,9 @@ Key = tuple[bytes, int]
 class Following:
     """What all fetchers of a broker work with."""
 
-    broker_id: int
     broker_epoch: Callable[[], int]
     live: LiveConfig
-    image: Callable[[], ClusterImage]
     address_of: Callable[[int], Endpoint | None]
-    clock: Clock
     randomness: Randomness
     network: Network
     replicas: Replicas
@@ -104,14 +101,14 @@ class LeaderFetcher:
         self.leader_id = leader_id
         self._following = following
         self._live = following.live
-        self._clock = following.clock
+        self._clock = following.replicas.clock
         self._replicas = following.replicas
         self._throttles = following.throttles
         self._followed: dict[Replica, _Followed] = {}
         self._changed = asyncio.Event()
         config = following.live.config
         connection_settings = ConnectionSettings(
-            client_id=f"broker-{following.broker_id}-fetcher-{leader_id}",
+            client_id=f"broker-{following.replicas.broker_id}-fetcher-{leader_id}",
             connect_timeout_ms=config.socket_connection_setup_timeout_ms,
             request_timeout_ms=config.replica_socket_timeout_ms,
             # The first batch is sent whole even if it alone is above the limit (KIP-74); none is larger than the
@@ -223,8 +220,8 @@ class LeaderFetcher:
         patience_ms = FLUSH_PATIENCE_MS if self._flushes() else config.replica_fetch_wait_max_ms
         response = await connection.request(
             FetchRequest(
-                cluster_id=following.image().cluster_id,
-                replica_state=ReplicaState(replica_id=following.broker_id, replica_epoch=following.broker_epoch()),
+                cluster_id=self._replicas.image().cluster_id,
+                replica_state=ReplicaState(replica_id=self._replicas.broker_id, replica_epoch=following.broker_epoch()),
                 max_wait_ms=min(patience_ms, config.replica_fetch_wait_max_ms),
                 min_bytes=config.replica_fetch_min_bytes,
                 max_bytes=config.replica_fetch_response_max_bytes,

@@ -62,7 +62,6 @@ class Cleaning:
 
     live: LiveConfig
     replicas: Replicas
-    clock: Clock
     # Of the log that is compacted next.
     dirtiest_ratio: float = field(default=0.0, init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
@@ -145,10 +144,10 @@ class Cleaning:
                 await asyncio.sleep(0)
             log = replica.log
             if log.config.compact and log.config.delete and not replica.offline and log not in self._busy:
-                delete_old_segments(self.replicas, replica, self.clock.now_ms())
+                delete_old_segments(self.replicas, replica, self.replicas.clock.now_ms())
 
     async def _find_dirtiest(self) -> tuple[Replica, CleanableRange] | None:
-        now_ms = self.clock.now_ms()
+        now_ms = self.replicas.clock.now_ms()
         candidates: list[tuple[float, Replica, CleanableRange]] = []
         for number, replica in enumerate(self.replicas, 1):
             if number % LOGS_PER_STEP == 0:
@@ -176,9 +175,9 @@ class Cleaning:
 
     async def _clean(self, replica: Replica, planned: CleanableRange) -> None:
         log = replica.log
-        started_ms = self.clock.monotonic_ms()
+        started_ms = self.replicas.clock.monotonic_ms()
         size_before = log.size
-        compaction = start_compaction(log, planned, compaction_limits(self.live.config), self.clock.now_ms())
+        compaction = start_compaction(log, planned, compaction_limits(self.live.config), self.replicas.clock.now_ms())
         complete = False
         try:
             await self._drive(compaction.map_keys())
@@ -193,7 +192,7 @@ class Cleaning:
             log.topic_partition,
             planned.first_dirty_offset,
             compaction.cleaned_up_to,
-            (self.clock.monotonic_ms() - started_ms) / 1000,
+            (self.replicas.clock.monotonic_ms() - started_ms) / 1000,
             compaction.records_kept,
             compaction.records_read,
             log.size,
@@ -204,14 +203,14 @@ class Cleaning:
                 await _in_thread(directory.checkpoints.write_cleaned)
 
     async def _swap_in(self, log: Log, compaction: Compaction) -> None:
-        segment, removal = log.exchange.swap_in(compaction, self.clock.now_ms())
+        segment, removal = log.exchange.swap_in(compaction, self.replicas.clock.now_ms())
         self.replicas.removals.append(removal)
         await _in_thread(log.exchange.sync_names, compaction)
         log.exchange.finish(segment)
 
     async def _drive(self, work: Work) -> None:
         """Run the work to its end, slice by slice."""
-        clock = self.clock
+        clock = self.replicas.clock
         try:
             while True:
                 moved_bytes, is_done = await _in_thread(_run_slice, work, clock)

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from tidelog.model.ports import Clock
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
@@ -40,7 +39,6 @@ class Housekeeping:
     connections: Connections
     # Opens replicas that could not be opened for want of descriptors.
     follow_postponed: Callable[[], None]
-    clock: Clock
     filesystem: FileSystem
     _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
 
@@ -88,7 +86,9 @@ class Housekeeping:
         await self._for_each_directory(lambda directory: directory.checkpoints.write_log_starts())
 
     async def _for_each_directory(self, write: Callable[[LogDirectory], None]) -> None:
-        for directory in [each for each in self.replicas.directories if each.failure is None]:
+        for directory in self.replicas.directories:
+            if directory.failure is not None:
+                continue
             try:
                 await asyncio.get_running_loop().run_in_executor(None, write, directory)
             except StorageFailure as failure:
@@ -106,20 +106,20 @@ class Housekeeping:
                 await asyncio.sleep(0)
             if replica.offline:
                 continue
-            delete_old_segments(self.replicas, replica, self.clock.now_ms())
+            delete_old_segments(self.replicas, replica, self.replicas.clock.now_ms())
 
     async def _open_postponed(self) -> None:
         self.follow_postponed()
 
     async def _remove_files(self) -> None:
-        for removal in self.replicas.take_removals(self.clock.now_ms()):
+        for removal in self.replicas.take_removals(self.replicas.clock.now_ms()):
             try:
                 await asyncio.get_running_loop().run_in_executor(None, removal.run, self.filesystem)
             except OSError as error:
                 logger.warning("files that are out of use stay behind: %s", error)
 
     async def _expire_producers(self) -> None:
-        now_ms = self.clock.now_ms()
+        now_ms = self.replicas.clock.now_ms()
         for number, replica in enumerate(self.replicas):
             if number % LOGS_PER_STEP == LOGS_PER_STEP - 1:
                 await asyncio.sleep(0)
