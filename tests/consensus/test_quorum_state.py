@@ -27,17 +27,10 @@ def test_fixed_voters_are_written_as_kafka_writes_them() -> None:
     )
 
 
-def test_changing_voters_are_written_as_kafka_writes_them() -> None:
+def test_changing_voters_are_read_as_kafka_writes_them() -> None:
     directory_id = parse_uuid("J8aAPcfLQt2bqs1JT_rMgQ")
-    text = encode_quorum_state(QuorumState(epoch=2, voted_id=1, voted_directory_id=directory_id), (), version=1)
-    assert text == (
-        '{"leaderId":-1,"leaderEpoch":2,"votedId":1,"votedDirectoryId":"J8aAPcfLQt2bqs1JT_rMgQ","data_version":1}'
-    )
-
-
-@given(STATES)
-def test_nothing_is_lost_in_version_1(state: QuorumState) -> None:
-    assert decode_quorum_state(encode_quorum_state(state, (1, 2), version=1)) == state
+    text = '{"leaderId":-1,"leaderEpoch":2,"votedId":1,"votedDirectoryId":"J8aAPcfLQt2bqs1JT_rMgQ","data_version":1}'
+    assert decode_quorum_state(text) == QuorumState(epoch=2, voted_id=1, voted_directory_id=directory_id)
 
 
 @given(STATES)
@@ -79,8 +72,3 @@ JSON = st.recursive(
 def test_any_other_json_gives_a_value_error(content: object) -> None:
     with pytest.raises(ValueError, match="quorum state"):
         decode_quorum_state(json.dumps(content))
-
-
-def test_an_unknown_version_is_not_written() -> None:
-    with pytest.raises(ValueError, match="version 2"):
-        encode_quorum_state(QuorumState(), (), version=2)

@@ -6,7 +6,7 @@ the quorum state is durable: a vote that is forgotten could be given twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from tidelog.consensus.messages import Answer, Request, SnapshotId
@@ -111,14 +111,12 @@ class Effects:
     deadline_ms: float = NEVER
 
 
+@dataclass(slots=True)
 class Draft:
     """Gathers the effects of a step while it is under way."""
 
-    __slots__ = ("append", "replies", "requests", "snapshot_chunk", "truncate_to")
-
-    def __init__(self) -> None:
-        self.truncate_to: int | None = None
-        self.append: Append | None = None
-        self.snapshot_chunk: SnapshotChunk | None = None
-        self.replies: list[Reply] = []
-        self.requests: list[Send] = []
+    truncate_to: int | None = None
+    append: Append | None = None
+    snapshot_chunk: SnapshotChunk | None = None
+    replies: list[Reply] = field(default_factory=list)
+    requests: list[Send] = field(default_factory=list)

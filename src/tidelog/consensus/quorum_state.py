@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.model.ids import ZERO_UUID, Uuid, format_uuid, parse_uuid
+from tidelog.model.ids import ZERO_UUID, Uuid, parse_uuid
 
 QUORUM_STATE_FILE_NAME = "quorum-state"
 
@@ -32,31 +32,17 @@ class QuorumState:
     voted_directory_id: Uuid = ZERO_UUID
 
 
-def encode_quorum_state(state: QuorumState, voters: Iterable[int], version: int = FIXED_VOTERS_VERSION) -> str:
-    """One line of JSON with Kafka's keys in Kafka's order."""
-    leader_id = _NOBODY if state.leader_id is None else state.leader_id
-    voted_id = _NOBODY if state.voted_id is None else state.voted_id
-    content: dict[str, object]
-    if version == FIXED_VOTERS_VERSION:
-        content = {
-            "clusterId": "",
-            "leaderId": leader_id,
-            "leaderEpoch": state.epoch,
-            "votedId": voted_id,
-            "appliedOffset": 0,
-            "currentVoters": [{"voterId": voter} for voter in sorted(voters)],
-            "data_version": version,
-        }
-    elif version == CHANGING_VOTERS_VERSION:
-        content = {
-            "leaderId": leader_id,
-            "leaderEpoch": state.epoch,
-            "votedId": voted_id,
-            "votedDirectoryId": format_uuid(state.voted_directory_id),
-            "data_version": version,
-        }
-    else:
-        raise ValueError(f"there is no version {version} of the quorum state, only 0 and 1")
+def encode_quorum_state(state: QuorumState, voters: Iterable[int]) -> str:
+    """One line of JSON with Kafka's keys in Kafka's order. The voters of tidelog are fixed."""
+    content = {
+        "clusterId": "",
+        "leaderId": _NOBODY if state.leader_id is None else state.leader_id,
+        "leaderEpoch": state.epoch,
+        "votedId": _NOBODY if state.voted_id is None else state.voted_id,
+        "appliedOffset": 0,
+        "currentVoters": [{"voterId": voter} for voter in sorted(voters)],
+        "data_version": FIXED_VOTERS_VERSION,
+    }
     return json.dumps(content, separators=(",", ":"))
 
 

@@ -76,7 +76,7 @@ class QuorumReplica:
         self._persisted = quorum_state
         self._reported_leadership: Leadership | None = None
         self._reported_high_watermark = 0
-        self._state = ReplicaState(settings, log, randomness, election, 0.0)
+        self._state = ReplicaState(settings, log, randomness, election)
         # A voter that is alone has nobody to ask: what it has lost is lost.
         if forgetful and settings.is_voter and not settings.is_only_voter:
             self._state.amnesia = Amnesia()

@@ -7,6 +7,7 @@ and `leading`; they work on this state. `tidelog.consensus.replica` is the door 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidelog.consensus.conversations import Conversations
@@ -24,49 +25,35 @@ if TYPE_CHECKING:
     from tidelog.consensus.amnesia import Amnesia
 
 
+@dataclass(slots=True)
 class ReplicaState:
-    __slots__ = (
-        "amnesia",
-        "conversations",
-        "draft",
-        "durable_end_offset",
-        "election",
-        "high_watermark",
-        "log",
-        "lost_elections",
-        "now_ms",
-        "predecessor",
-        "randomness",
-        "role",
-        "settings",
-        "shutting_down",
-        "write_pending",
-    )
+    settings: QuorumSettings
+    log: LogView
+    randomness: Randomness
+    # What the quorum-state file has to say before the effects of this step become visible to anybody.
+    election: QuorumState
+    now_ms: float = 0.0
+    role: RoleState = field(init=False)
+    high_watermark: int = field(init=False)
+    durable_end_offset: int = field(init=False)
+    # Whether the log is being changed or flushed on behalf of this replica.
+    write_pending: bool = False
+    conversations: Conversations = field(init=False)
+    lost_elections: int = 0
+    # The leader that was followed last. Its silence counts from the last sign of life, however often this replica
+    # has stood for election since.
+    predecessor: Predecessor | None = None
+    shutting_down: bool = False
+    # What a voter without a past has found out so far; None for all others (`tidelog.consensus.amnesia`).
+    amnesia: Amnesia | None = None
+    draft: Draft = field(default_factory=Draft)
 
-    def __init__(
-        self, settings: QuorumSettings, log: LogView, randomness: Randomness, election: QuorumState, now_ms: float
-    ) -> None:
-        self.settings = settings
-        self.log = log
-        self.randomness = randomness
-        self.now_ms = now_ms
-        # What the quorum-state file has to say before the effects of this step become visible to anybody.
-        self.election = election
-        self.role: RoleState = Unattached(deadline_ms=now_ms)
-        snapshot = log.latest_snapshot
+    def __post_init__(self) -> None:
+        self.role = Unattached(deadline_ms=self.now_ms)
+        snapshot = self.log.latest_snapshot
         self.high_watermark = 0 if snapshot is None else snapshot.end_offset
-        self.durable_end_offset = log.end_offset
-        # Whether the log is being changed or flushed on behalf of this replica.
-        self.write_pending = False
-        self.conversations = Conversations(settings.request_timeout_ms, settings.retry_backoff_ms)
-        self.lost_elections = 0
-        # The leader that was followed last. Its silence counts from the last sign of life, however often this replica
-        # has stood for election since.
-        self.predecessor: Predecessor | None = None
-        self.shutting_down = False
-        # What a voter without a past has found out so far; None for all others (`tidelog.consensus.amnesia`).
-        self.amnesia: Amnesia | None = None
-        self.draft = Draft()
+        self.durable_end_offset = self.log.end_offset
+        self.conversations = Conversations(self.settings.request_timeout_ms, self.settings.retry_backoff_ms)
 
     # --- Talking
 
