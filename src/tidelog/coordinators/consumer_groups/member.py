@@ -25,7 +25,8 @@ _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class ClassicProtocol(NamedTuple):
-    """The name of a client-side assignor, and the subscription as the member has written it for this assignor."""
+    """For consumers: the name of a client-side assignor, and the subscription as the member has written it for this
+    assignor."""
 
     name: str
     metadata: bytes

@@ -7,6 +7,7 @@ whenever there is a step for it to take. Its generation is its member epoch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidelog.coordinators.consumer_groups.departure import remove_members
@@ -25,19 +26,18 @@ from tidelog.coordinators.groups.embedded_protocol import (
     write_assignment,
 )
 from tidelog.coordinators.groups.group import CONSUMER_PROTOCOL_TYPE
+from tidelog.coordinators.groups.members import protocols_of
 from tidelog.coordinators.groups.replies import refused_join
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest
 from tidelog.protocol.messages.join_group_response import JoinGroupResponse
-from tidelog.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
-from tidelog.protocol.messages.leave_group_response import LeaveGroupResponse, MemberResponse
+from tidelog.protocol.messages.leave_group_request import MemberIdentity
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 _MEMBER_ID_REQUIRED_FROM = 4
-_SEVERAL_MEMBERS_FROM = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def join(
 def _identify(
     groups: ConsumerGroups, group: ConsumerGroup, request: ShardRequest, message: JoinGroupRequest
 ) -> _Joiner | JoinGroupResponse:
-    protocols = tuple(ClassicProtocol(protocol.name, protocol.metadata) for protocol in message.protocols)
+    protocols = protocols_of(message.protocols)
     if groups.settings.group_consumer_migration_policy is MigrationPolicy.DISABLED or not _supports(
         group, message.protocol_type, protocols
     ):
@@ -237,27 +237,21 @@ def _find(
 
 
 def leave(
-    groups: ConsumerGroups, group: ConsumerGroup, request: ShardRequest, message: LeaveGroupRequest, draft: ShardDraft
-) -> None:
+    groups: ConsumerGroups, group: ConsumerGroup, leaving: Sequence[MemberIdentity], draft: ShardDraft
+) -> list[ErrorCode]:
     """Members of the consumer protocol leave by a heartbeat; but an administrator may take them out as well."""
-    several = request.version >= _SEVERAL_MEMBERS_FROM
-    outcomes: list[MemberResponse] = []
-    removed: list[str] = []
-    for identity in message.members if several else [MemberIdentity(member_id=message.member_id)]:
+    codes: list[ErrorCode] = []
+    removed: dict[str, None] = {}
+    for identity in leaving:
         instance_id = identity.group_instance_id
-        static = None if instance_id is None else group.static_member(instance_id)
-        member = group.members.get(identity.member_id) if instance_id is None else static
+        member = group.members.get(identity.member_id) if instance_id is None else group.static_member(instance_id)
         if member is None:
-            code = ErrorCode.UNKNOWN_MEMBER_ID
+            codes.append(ErrorCode.UNKNOWN_MEMBER_ID)
         elif identity.member_id not in ("", member.member_id):
-            code = ErrorCode.FENCED_INSTANCE_ID
+            codes.append(ErrorCode.FENCED_INSTANCE_ID)
         else:
-            code = ErrorCode.NONE
-            removed.append(member.member_id)
-        outcomes.append(MemberResponse(member_id=identity.member_id, group_instance_id=instance_id, error_code=code))
+            codes.append(ErrorCode.NONE)
+            removed[member.member_id] = None
     if removed:
-        remove_members(groups, group, list(dict.fromkeys(removed)), draft)
-    if several:
-        draft.answer(request.token, LeaveGroupResponse(members=outcomes))
-    else:
-        draft.answer(request.token, LeaveGroupResponse(error_code=outcomes[0].error_code))
+        remove_members(groups, group, removed, draft)
+    return codes

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from enum import Enum
 
+from tidelog.coordinators.consumer_groups.member import ClassicProtocol
 from tidelog.coordinators.decision import Token
-from tidelog.coordinators.groups.members import Member, MemberProtocol, select_protocol
+from tidelog.coordinators.groups.members import Member, select_protocol
 from tidelog.coordinators.groups.states import CLASSIC_GROUP, GroupState, GroupStep
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.codec import ProtocolError, decode
@@ -29,8 +30,6 @@ class GroupType(Enum):
 
 class ClassicGroup:
     """Starts as an empty group that nobody has joined; `restore` makes it what a record says."""
-
-    type = GroupType.CLASSIC
 
     def __init__(self, group_id: str, *, since_ms: int) -> None:
         self.group_id = group_id
@@ -88,7 +87,7 @@ class ClassicGroup:
     def uses_consumer_protocol(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
-    def supports(self, protocol_type: str, protocols: Iterable[MemberProtocol]) -> bool:
+    def supports(self, protocol_type: str, protocols: Iterable[ClassicProtocol]) -> bool:
         """Whether a member with these protocols can be in one group with the members that are there."""
         names = [protocol.name for protocol in protocols]
         if self.state is GroupState.EMPTY:
@@ -269,7 +268,7 @@ def _restored_member(recorded: MemberMetadata, protocol: str | None, known: Memb
         client_host=recorded.client_host,
         session_timeout_ms=recorded.session_timeout,
         rebalance_timeout_ms=timeout,
-        protocols=known.protocols if known else (MemberProtocol(protocol or "", recorded.subscription),),
+        protocols=known.protocols if known else (ClassicProtocol(protocol or "", recorded.subscription),),
         assignment=recorded.assignment,
         is_new=known.is_new if known else False,
     )

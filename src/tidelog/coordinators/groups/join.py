@@ -13,9 +13,9 @@ from tidelog.coordinators.consumer_groups import records as consumer_records
 from tidelog.coordinators.decision import ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup, record_value
-from tidelog.coordinators.groups.members import Member, MemberProtocol, protocols_of, select_protocol
+from tidelog.coordinators.groups.members import Member, protocols_of, select_protocol
 from tidelog.coordinators.groups.migration import downgrade_if_due
-from tidelog.coordinators.groups.rebalance import complete_if_all_joined, rebalance
+from tidelog.coordinators.groups.rebalance import complete_if_all_joined, rebalance, refuse_waiting
 from tidelog.coordinators.groups.records import group_record
 from tidelog.coordinators.groups.replies import joined, refused_join, response_members
 from tidelog.coordinators.groups.state import GroupTable
@@ -24,7 +24,6 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.group_metadata_value import GroupMetadataValue
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest
 from tidelog.protocol.messages.join_group_response import JoinGroupResponse
-from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 _MEMBER_ID_REQUIRED_FROM = 4
 _SKIP_ASSIGNMENT_FROM = 9
@@ -175,7 +174,7 @@ def _return_static_member(
             # The point of static membership: a restart costs no rebalance.
             _take_over_assignment(group, request, old_id, member, members, draft)
             return
-    _fence(group, old_id, draft)
+    refuse_waiting(group, old_id, refused_join(old_id, ErrorCode.FENCED_INSTANCE_ID), draft)
     group.replace_static(old_id, member)
     _wait_to_join(group, member_id, request, draft)
     # Also if the leader is just working out an assignment: it would be one for the old id.
@@ -207,15 +206,6 @@ def _take_over_assignment(
     )
 
 
-def _fence(group: ClassicGroup, old_id: str, draft: ShardDraft) -> None:
-    join_token = group.awaiting_join.get(old_id)
-    if join_token is not None:
-        draft.answer(join_token, refused_join(old_id, ErrorCode.FENCED_INSTANCE_ID))
-    sync_token = group.awaiting_sync.get(old_id)
-    if sync_token is not None:
-        draft.answer(sync_token, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
-
-
 def _wait_to_join(group: ClassicGroup, member_id: str, request: ShardRequest, draft: ShardDraft) -> None:
     earlier = group.awaiting_join.get(member_id)
     if earlier is not None:
@@ -237,10 +227,9 @@ def _new_member(request: ShardRequest, message: JoinGroupRequest, member_id: str
 
 
 def _told_by(message: JoinGroupRequest, member: Member) -> Member:
-    protocols: tuple[MemberProtocol, ...] = protocols_of(message.protocols)
     return replace(
         member,
-        protocols=protocols,
+        protocols=protocols_of(message.protocols),
         session_timeout_ms=message.session_timeout_ms,
         rebalance_timeout_ms=_rebalance_timeout_ms(message),
     )

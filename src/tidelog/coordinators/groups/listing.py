@@ -30,7 +30,7 @@ def list_groups(state: GroupTable, states: Sequence[str] = (), types: Sequence[s
     wanted_states = {text.strip().lower() for text in states}
     wanted_types = {text.strip().lower() for text in types}
     consumer_groups = state.consumer.groups
-    listed = [_listed_consumer_group(group) for group in consumer_groups.values()]
+    listed = [_listed(group) for group in consumer_groups.values()]
     listed += [_listed(group) for group in state.groups.values() if group.group_id not in consumer_groups]
     return [
         group
@@ -100,21 +100,16 @@ def _check_delete(state: GroupTable, group_id: str) -> ErrorCode:
     return ErrorCode.NONE if group.state is GroupState.EMPTY else ErrorCode.NON_EMPTY_GROUP
 
 
-def _listed(group: ClassicGroup) -> ListedGroup:
+def _listed(group: ClassicGroup | ConsumerGroup) -> ListedGroup:
+    if isinstance(group, ClassicGroup):
+        kind, protocol_type = GroupType.CLASSIC, group.protocol_type or ""
+    else:
+        kind, protocol_type = GroupType.CONSUMER, CONSUMER_PROTOCOL_TYPE
     return ListedGroup(
         group_id=group.group_id,
-        protocol_type=group.protocol_type or "",
+        protocol_type=protocol_type,
         group_state=group.state.value,
-        group_type=group.type.value,
-    )
-
-
-def _listed_consumer_group(group: ConsumerGroup) -> ListedGroup:
-    return ListedGroup(
-        group_id=group.group_id,
-        protocol_type=CONSUMER_PROTOCOL_TYPE,
-        group_state=group.state.value,
-        group_type=GroupType.CONSUMER.value,
+        group_type=kind.value,
     )
 
 

@@ -9,16 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from tidelog.coordinators.consumer_groups.member import ClassicProtocol
 from tidelog.protocol.messages.join_group_request import JoinGroupRequestProtocol
-
-
-class MemberProtocol(NamedTuple):
-    """For consumers: the name of an assignor, and the subscription as this assignor wants it written."""
-
-    name: str
-    metadata: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +25,7 @@ class Member:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     # In the order of the member's preference.
-    protocols: tuple[MemberProtocol, ...]
+    protocols: tuple[ClassicProtocol, ...]
     assignment: bytes = b""
     # Until its first generation: a client that lost its connection may have asked several times, and only one of
     # the members made for it will ever be heard from again.
@@ -54,8 +47,8 @@ class Member:
         return None
 
 
-def protocols_of(requested: Sequence[JoinGroupRequestProtocol]) -> tuple[MemberProtocol, ...]:
-    return tuple(MemberProtocol(protocol.name, protocol.metadata) for protocol in requested)
+def protocols_of(requested: Sequence[JoinGroupRequestProtocol]) -> tuple[ClassicProtocol, ...]:
+    return tuple(ClassicProtocol(protocol.name, protocol.metadata) for protocol in requested)
 
 
 def select_protocol(members: Collection[Member]) -> str | None:

@@ -17,7 +17,6 @@ from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
 from tidelog.coordinators.consumer_groups.member import (
     ClassicMembership,
-    ClassicProtocol,
     ConsumerMember,
     CurrentAssignment,
     Profile,
@@ -35,7 +34,7 @@ from tidelog.coordinators.groups.embedded_protocol import (
     write_assignment,
 )
 from tidelog.coordinators.groups.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup, record_value
-from tidelog.coordinators.groups.members import Member, MemberProtocol, select_protocol
+from tidelog.coordinators.groups.members import Member, select_protocol
 from tidelog.coordinators.groups.rebalance import prepare_rebalance
 from tidelog.coordinators.groups.records import group_record, group_tombstone
 from tidelog.coordinators.groups.replies import refused_join
@@ -120,10 +119,7 @@ def _convert_member(converted: ConsumerGroup, group: ClassicGroup, member: Membe
         client_host=member.client_host,
         topic_names=frozenset(subscription.topics),
         rebalance_timeout_ms=member.rebalance_timeout_ms,
-        classic=ClassicMembership(
-            session_timeout_ms=member.session_timeout_ms,
-            protocols=tuple(ClassicProtocol(protocol.name, protocol.metadata) for protocol in member.protocols),
-        ),
+        classic=ClassicMembership(session_timeout_ms=member.session_timeout_ms, protocols=member.protocols),
     )
     current = CurrentAssignment(
         epoch=group.generation, previous_epoch=group.generation, assigned=dict.fromkeys(owned, group.generation)
@@ -192,7 +188,7 @@ def _classic_member(member: ConsumerMember) -> Member:
         client_host=profile.client_host,
         session_timeout_ms=profile.classic.session_timeout_ms,
         rebalance_timeout_ms=profile.rebalance_timeout_ms,
-        protocols=tuple(MemberProtocol(name, metadata) for name, metadata in profile.classic.protocols),
+        protocols=profile.classic.protocols,
     )
 
 

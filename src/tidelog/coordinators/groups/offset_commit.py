@@ -135,7 +135,7 @@ def delete_offsets(state: GroupTable, request: ShardRequest, message: OffsetDele
         numbers = [partition.partition_index for partition in topic.partitions]
         if code is ErrorCode.NONE:
             for number in numbers:
-                if _has_offset(state, message.group_id, topic.name, number):
+                if state.offsets.has_offset(message.group_id, topic.name, number):
                     draft.append(offset_tombstone(message.group_id, topic.name, number))
         partitions = [OffsetDeleteResponsePartition(partition_index=number, error_code=code) for number in numbers]
         topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
@@ -202,11 +202,6 @@ def _check_delete(group: ClassicGroup | None) -> ErrorCode:
     if group.state is not GroupState.EMPTY and not group.uses_consumer_protocol:
         return ErrorCode.NON_EMPTY_GROUP
     return ErrorCode.NONE
-
-
-def _has_offset(state: GroupTable, group_id: str, topic: str, partition: int) -> bool:
-    committed = state.offsets.committed.get(group_id, topic, partition)
-    return committed is not None or state.offsets.is_pending(group_id, topic, partition)
 
 
 def _value(

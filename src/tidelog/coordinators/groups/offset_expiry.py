@@ -53,8 +53,7 @@ def delete_offsets_of(state: GroupTable, partitions: Collection[TopicPartition],
     draft.atomic = False
     for group_id in sorted(state.offsets.groups_with_offsets()):
         for topic, partition in partitions:
-            committed = state.offsets.committed.get(group_id, topic, partition)
-            if committed is not None or state.offsets.is_pending(group_id, topic, partition):
+            if state.offsets.has_offset(group_id, topic, partition):
                 draft.append(offset_tombstone(group_id, topic, partition))
 
 

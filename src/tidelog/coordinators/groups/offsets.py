@@ -7,6 +7,7 @@ Changed by replay alone. Which requests may commit, fetch or delete offsets is d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidelog.coordinators.groups.records import NO_EXPIRY
@@ -68,17 +69,13 @@ class GroupOffsets:
         self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
-        topics = self._groups.get(group_id)
-        if topics is None:
-            return
-        partitions = topics.get(topic)
-        if partitions is None:
-            return
+        topics = self._groups.get(group_id, {})
+        partitions = topics.get(topic, {})
         partitions.pop(partition, None)
         if not partitions:
-            del topics[topic]
+            topics.pop(topic, None)
         if not topics:
-            del self._groups[group_id]
+            self._groups.pop(group_id, None)
 
     def entries(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
         for topic, partitions in self.of_group(group_id).items():
@@ -89,14 +86,12 @@ class GroupOffsets:
         return sum(len(partitions) for topics in self._groups.values() for partitions in topics.values())
 
 
+@dataclass(slots=True)
 class _OpenTransaction:
     """What a producer has committed, and for which groups; a group stays if its offsets are deleted meanwhile."""
 
-    __slots__ = ("group_ids", "offsets")
-
-    def __init__(self) -> None:
-        self.offsets = GroupOffsets()
-        self.group_ids: set[str] = set()
+    offsets: GroupOffsets = field(default_factory=GroupOffsets)
+    group_ids: set[str] = field(default_factory=set)
 
 
 class OffsetStore:
@@ -118,6 +113,11 @@ class OffsetStore:
             self._transactions[producer_id].offsets.get(group_id, topic, partition) is not None
             for producer_id in self._producers.get(group_id, ())
         )
+
+    def has_offset(self, group_id: str, topic: str, partition: int) -> bool:
+        """Committed, or about to be."""
+        committed = self.committed.get(group_id, topic, partition)
+        return committed is not None or self.is_pending(group_id, topic, partition)
 
     def pending_entries(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
         for producer_id in self._producers.get(group_id, ()):

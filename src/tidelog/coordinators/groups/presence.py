@@ -6,6 +6,8 @@ at once, and a static member can be removed by an administrator who does not kno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidelog.coordinators.decision import Moment, ShardDraft, ShardRequest
 from tidelog.coordinators.groups import classic_members
 from tidelog.coordinators.groups.group import ClassicGroup
@@ -47,35 +49,41 @@ def _heard_of(state: GroupTable, message: HeartbeatRequest, now: Moment) -> Erro
 
 
 def leave(state: GroupTable, request: ShardRequest, message: LeaveGroupRequest, draft: ShardDraft) -> None:
-    consumer_group = state.consumer.groups.get(message.group_id)
-    if consumer_group is not None and consumer_group.members:
-        classic_members.leave(state.consumer, consumer_group, request, message, draft)
-        downgrade_if_due(state, message.group_id, draft)
-        return
     several = request.version >= _SEVERAL_MEMBERS_FROM
     leaving = message.members if several else [MemberIdentity(member_id=message.member_id)]
+    consumer_group = state.consumer.groups.get(message.group_id)
+    if consumer_group is not None and consumer_group.members:
+        codes = classic_members.leave(state.consumer, consumer_group, leaving, draft)
+        downgrade_if_due(state, message.group_id, draft)
+        draft.answer(request.token, _left(leaving, codes, several=several))
+        return
     if not message.group_id:
         draft.answer(request.token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         return
     group = state.groups.get(message.group_id)
-    outcomes: list[MemberResponse] = []
-    members_before = len(group.members) if group else 0
-    for identity in leaving:
-        code = _take_out(state, group, identity, draft) if group else ErrorCode.UNKNOWN_MEMBER_ID
-        outcomes.append(
-            MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=code)
-        )
-    if several:
-        draft.answer(request.token, LeaveGroupResponse(members=outcomes))
-    else:
-        draft.answer(request.token, LeaveGroupResponse(error_code=outcomes[0].error_code))
     if group is None:
+        codes = [ErrorCode.UNKNOWN_MEMBER_ID] * len(leaving)
+        draft.answer(request.token, _left(leaving, codes, several=several))
         return
+    members_before = len(group.members)
+    codes = [_take_out(state, group, identity, draft) for identity in leaving]
+    draft.answer(request.token, _left(leaving, codes, several=several))
     if len(group.members) < members_before:
         after_departure(state, group, draft)
     else:
         # Maybe only somebody left whose id had been handed out, and the others were waiting for that one.
         complete_if_all_joined(state, group, draft)
+
+
+def _left(leaving: Sequence[MemberIdentity], codes: Sequence[ErrorCode], *, several: bool) -> LeaveGroupResponse:
+    if not several:
+        return LeaveGroupResponse(error_code=codes[0])
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=code)
+            for identity, code in zip(leaving, codes, strict=True)
+        ]
+    )
 
 
 def on_session_timer(state: GroupTable, group: ClassicGroup, member_id: str, draft: ShardDraft) -> None:

@@ -15,6 +15,7 @@ from tidelog.coordinators.groups.replies import joined, refused_join
 from tidelog.coordinators.groups.state import GroupTable, JoinTimer, SyncTimer
 from tidelog.coordinators.groups.states import GroupState, GroupStep
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.join_group_response import JoinGroupResponse
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 
@@ -111,13 +112,18 @@ def on_sync_timer(state: GroupTable, group: ClassicGroup, generation: int, draft
 
 def drop_member(state: GroupTable, group: ClassicGroup, member_id: str, draft: ShardDraft) -> None:
     """Take a member out. If it still waits to join it learns that it is not known, so that it joins again."""
+    refuse_waiting(group, member_id, refused_join("", ErrorCode.UNKNOWN_MEMBER_ID), draft)
+    state.remove_member(group, member_id)
+
+
+def refuse_waiting(group: ClassicGroup, member_id: str, refusal: JoinGroupResponse, draft: ShardDraft) -> None:
+    """Whether the member waits to join or for its assignment: to the latter only the error of `refusal` matters."""
     join_token = group.awaiting_join.get(member_id)
     if join_token is not None:
-        draft.answer(join_token, refused_join("", ErrorCode.UNKNOWN_MEMBER_ID))
+        draft.answer(join_token, refusal)
     sync_token = group.awaiting_sync.get(member_id)
     if sync_token is not None:
-        draft.answer(sync_token, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-    state.remove_member(group, member_id)
+        draft.answer(sync_token, SyncGroupResponse(error_code=refusal.error_code))
 
 
 def after_departure(state: GroupTable, group: ClassicGroup, draft: ShardDraft) -> None:

@@ -36,7 +36,7 @@ def add_or_verify(
     else:
         version = TRANSACTIONS_V2 if request.version >= _SECOND_PROTOCOL_VERSION_FROM else TRANSACTIONS_V1
         code = _add(state, wanted, partitions, version, draft)
-        codes = replies.same_for_all(partitions, code)
+        codes = dict.fromkeys(partitions, code)
     draft.answer(request.token, replies.added(wanted.transactional_id, codes, request.version))
 
 
@@ -72,14 +72,14 @@ def _verify(
     transaction: Transaction | None, wanted: AddPartitionsToTxnTransaction, partitions: frozenset[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
     if not wanted.transactional_id:
-        return replies.same_for_all(partitions, ErrorCode.INVALID_REQUEST)
+        return dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)
     if transaction is None:
-        return replies.same_for_all(partitions, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return dict.fromkeys(partitions, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     code = _check_holder(transaction, wanted)
     if code is ErrorCode.NONE and transaction.state in PREPARED:
         code = ErrorCode.CONCURRENT_TRANSACTIONS
     if code is not ErrorCode.NONE:
-        return replies.same_for_all(partitions, code)
+        return dict.fromkeys(partitions, code)
     return {
         partition: ErrorCode.NONE if partition in transaction.partitions else ErrorCode.TRANSACTION_ABORTABLE
         for partition in partitions

@@ -6,7 +6,7 @@ which meant the same before (KIP-588).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 
 from tidelog.coordinators.decision import ProducerIdentity
@@ -79,10 +79,6 @@ def added(transactional_id: str, codes: Mapping[TopicPartition, ErrorCode], vers
     return AddPartitionsToTxnResponse(results_by_transaction=[result])
 
 
-def same_for_all(partitions: Iterable[TopicPartition], code: ErrorCode) -> dict[TopicPartition, ErrorCode]:
-    return dict.fromkeys(partitions, code)
-
-
 def refused(message: Message, code: ErrorCode, version: int) -> Message:
     """The reply to a request that did not get as far as a decision."""
     match message:
@@ -92,7 +88,7 @@ def refused(message: Message, code: ErrorCode, version: int) -> Message:
             return ended(NO_PRODUCER, code, version)
         case AddPartitionsToTxnRequest():
             (transaction,) = message.transactions
-            codes = same_for_all(partitions_of(transaction), code)
+            codes = dict.fromkeys(partitions_of(transaction), code)
             return added(transaction.transactional_id, codes, version)
         case _:
             raise TypeError(f"{type(message).__name__} is not a request to the transaction coordinator")
