@@ -16,11 +16,10 @@ from tidelog.client.config import Options, OptionValue, given_options
 from tidelog.client.consumer import Consumer as AsyncConsumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import ApiTimeout
-from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata, OffsetToCommit
 from tidelog.model.ids import TopicPartition
 from tidelog.sync.background import Client, blocking, on_loop
 
-OffsetToSet = OffsetAndMetadata | int
 Listener = Callable[[Collection[TopicPartition]], None]
 CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
 Parameters = ParamSpec("Parameters")
@@ -139,14 +138,14 @@ class Consumer(Client[AsyncConsumer]):
     # -- commits -------------------------------------------------------------------------------------------------
 
     def commit(
-        self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, *, timeout_ms: float | None = None
+        self, offsets: Mapping[TopicPartition, OffsetToCommit] | None = None, *, timeout_ms: float | None = None
     ) -> None:
         """Commit where the reader is, or these offsets: of the next records to read."""
         chosen = self._run(lambda: self._read_so_far(offsets))
         self._run(lambda: self._wrapped.commit(chosen, timeout_ms=timeout_ms))
 
     def commit_async(
-        self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, callback: CommitCallback | None = None
+        self, offsets: Mapping[TopicPartition, OffsetToCommit] | None = None, callback: CommitCallback | None = None
     ) -> None:
         """Commit without waiting. `callback(offsets, error)` is called on a thread of its own, inside of a later call
         of the reader.
@@ -155,12 +154,12 @@ class Consumer(Client[AsyncConsumer]):
         self._call(self._wrapped.commit_async, chosen, _beside(callback))
 
     async def _read_so_far(
-        self, offsets: Mapping[TopicPartition, OffsetToSet] | None
-    ) -> Mapping[TopicPartition, OffsetToSet] | None:
+        self, offsets: Mapping[TopicPartition, OffsetToCommit] | None
+    ) -> Mapping[TopicPartition, OffsetToCommit] | None:
         """What the user wants to commit: the positions are behind what was taken, which is not handed out yet."""
         if offsets is not None or not self._taken:
             return offsets
-        positions: dict[TopicPartition, OffsetToSet] = dict(self._first_taken())
+        positions: dict[TopicPartition, OffsetToCommit] = dict(self._first_taken())
         for partition in self._wrapped.assignment():
             if partition not in positions:
                 try:

@@ -29,7 +29,7 @@ from tidelog.client.consumer.reader import Reader
 from tidelog.client.consumer.reconciling_member import ReconcilingMember
 from tidelog.client.consumer.subscription import Kind, Subscription
 from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable, WrongUse, is_retriable
-from tidelog.client.offsets.committed import OffsetAndMetadata, fetch_committed
+from tidelog.client.offsets.committed import OffsetAndMetadata, OffsetToCommit, as_offset, as_offsets, fetch_committed
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.client.options import CONSUMER
 from tidelog.model.errors import ApiError, ErrorCode
@@ -47,7 +47,6 @@ logger = logging.getLogger(__name__)
 # How long a call without records sleeps at most before it looks after commits and rebalances again.
 _LONGEST_SLEEP_MS = 1_000.0
 
-OffsetToSet = int | OffsetAndMetadata
 T = TypeVar("T")
 
 
@@ -198,12 +197,12 @@ class Consumer(PartitionQuestions):
 
     # -- where to read -------------------------------------------------------------------------------------------
 
-    def seek(self, partition: TopicPartition, offset: OffsetToSet) -> None:
+    def seek(self, partition: TopicPartition, offset: OffsetToCommit) -> None:
         """The next record from this partition is the one at `offset`, or the first behind it.
 
         With the leader epoch in an `OffsetAndMetadata`, it is found out whether the record before it is still there.
         """
-        place = _as_offset(offset)
+        place = as_offset(offset)
         if place.offset < 0:
             raise WrongUse(f"{place.offset} is not an offset; use seek_to_beginning or seek_to_end")
         self._positions.of(partition).seek(place.offset, place.leader_epoch)
@@ -310,19 +309,19 @@ class Consumer(PartitionQuestions):
     # -- commits -------------------------------------------------------------------------------------------------
 
     async def commit(
-        self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, *, timeout_ms: float | None = None
+        self, offsets: Mapping[TopicPartition, OffsetToCommit] | None = None, *, timeout_ms: float | None = None
     ) -> None:
         """Commit where the reader is, or these offsets: of the next records to read. Raises CommitFailed when the
         group has moved on without this member.
         """
-        await self._commits.commit(_as_offsets(offsets), timeout_ms)
+        await self._commits.commit(None if offsets is None else as_offsets(offsets), timeout_ms)
         await self._commits.call_back()
 
     def commit_async(
-        self, offsets: Mapping[TopicPartition, OffsetToSet] | None = None, callback: CommitCallback | None = None
+        self, offsets: Mapping[TopicPartition, OffsetToCommit] | None = None, callback: CommitCallback | None = None
     ) -> None:
         """Commit without waiting. `callback(offsets, error)` is called inside of a later call of the reader."""
-        self._commits.commit_soon(_as_offsets(offsets), callback)
+        self._commits.commit_soon(None if offsets is None else as_offsets(offsets), callback)
 
     async def committed(
         self, *partitions: TopicPartition, timeout_ms: float | None = None
@@ -488,13 +487,3 @@ class Consumer(PartitionQuestions):
             raise ConsumerClosed("the consumer is closed")
         if not self._started:
             raise ConsumerClosed("the consumer has not been started")
-
-
-def _as_offset(value: OffsetToSet) -> OffsetAndMetadata:
-    return OffsetAndMetadata(offset=value) if isinstance(value, int) else value
-
-
-def _as_offsets(
-    offsets: Mapping[TopicPartition, OffsetToSet] | None,
-) -> dict[TopicPartition, OffsetAndMetadata] | None:
-    return None if offsets is None else {partition: _as_offset(value) for partition, value in offsets.items()}

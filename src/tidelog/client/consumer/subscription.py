@@ -93,12 +93,11 @@ class Subscription:
         )
 
     def _become(self, kind: Kind) -> None:
-        if self.kind is not Kind.NOTHING and kind is not Kind.NOTHING:
-            by_hand = Kind.PARTITIONS in (self.kind, kind)
-            if by_hand and self.kind is not kind:
-                raise WrongUse(
-                    "assign() cannot be combined with subscribe(): call unsubscribe() first, or use another consumer"
-                )
+        kinds = {self.kind, kind}
+        if Kind.PARTITIONS in kinds and not kinds <= {Kind.PARTITIONS, Kind.NOTHING}:
+            raise WrongUse(
+                "assign() cannot be combined with subscribe(): call unsubscribe() first, or use another consumer"
+            )
         self.kind = kind
         self.topics = ()
         self._pattern = None

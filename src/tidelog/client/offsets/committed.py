@@ -42,6 +42,18 @@ class OffsetAndMetadata:
     metadata: str = ""
 
 
+OffsetToCommit = int | OffsetAndMetadata
+
+
+def as_offset(place: OffsetToCommit) -> OffsetAndMetadata:
+    """Users may give a plain number, which has no metadata."""
+    return OffsetAndMetadata(offset=place) if isinstance(place, int) else place
+
+
+def as_offsets(offsets: Mapping[TopicPartition, OffsetToCommit]) -> dict[TopicPartition, OffsetAndMetadata]:
+    return {partition: as_offset(place) for partition, place in offsets.items()}
+
+
 async def fetch_committed(
     cluster: Cluster,
     group_id: str,

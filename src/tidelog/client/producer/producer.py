@@ -25,7 +25,7 @@ from tidelog.client.errors import (
     RecordTooLarge,
     WrongUse,
 )
-from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.offsets.committed import OffsetAndMetadata, as_offsets
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.client.producer.batches import Accumulator, PreencodedBatch, ProducerBatch, size_of_record
 from tidelog.client.producer.delivery import Delivery, RecordMetadata, all_done, complete
@@ -285,11 +285,7 @@ class Producer:
         a plain group id is for groups without members, in which nobody is fenced.
         """
         group = ConsumerGroupMetadata(group_id=group_metadata) if isinstance(group_metadata, str) else group_metadata
-        positions = {
-            partition: OffsetAndMetadata(offset=position) if isinstance(position, int) else position
-            for partition, position in offsets.items()
-        }
-        await self._need_transactions().send_offsets(positions, group)
+        await self._need_transactions().send_offsets(as_offsets(offsets), group)
 
     async def prepare_transaction(self) -> PreparedTransactionState:
         """Wait for all deliveries; from then on the transaction can only be committed or aborted (KIP-939).

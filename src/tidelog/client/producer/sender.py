@@ -213,7 +213,9 @@ class BatchSender:
             if self._config.acks == 0:
                 connection.submit_unanswered(request, version=version)
                 self.metrics.unanswered_sent(batches)
-                self._finish_unanswered(batches)
+                for batch in batches:
+                    self._landed(batch)
+                    self._succeed(batch, Stored(NO_OFFSET, -1))
                 return
             reply = connection.submit(request, ProduceResponse, version=version)
         except (ConnectionProblem, UnsupportedByBroker) as error:
@@ -262,11 +264,6 @@ class BatchSender:
     def _topic_id(self, name: str) -> Uuid:
         topic = self._cluster.metadata.topics.get(name)
         return ZERO_UUID if topic is None else topic.topic_id
-
-    def _finish_unanswered(self, batches: list[ProducerBatch]) -> None:
-        for batch in batches:
-            self._landed(batch)
-            self._succeed(batch, Stored(NO_OFFSET, -1))
 
     def _answered(self, node: int, batches: list[ProducerBatch], reply: asyncio.Future[ProduceResponse]) -> None:
         self._in_flight[node] -= 1
