@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.cli.output import columns
+from tidelog.cli.output import columns, comma_separated
 from tidelog.client.admin import (
     ClusterDescription,
     NodeDescription,
@@ -175,13 +175,9 @@ def _partition_lines(report: ClusterReport) -> list[str]:
 def _named(problem: str, partitions: Collection[tuple[str, PartitionDescription]]) -> list[str]:
     lines = [
         f"  {problem}: {topic}-{one.partition}\tLeader: {'none' if one.leader is None else one.leader}\t"
-        f"Replicas: {_numbers(one.replicas)}\tIsr: {_numbers(one.in_sync)}"
+        f"Replicas: {comma_separated(one.replicas)}\tIsr: {comma_separated(one.in_sync)}"
         for topic, one in list(partitions)[:NAMED_PARTITIONS]
     ]
     if len(partitions) > NAMED_PARTITIONS:
         lines.append(f"  and {len(partitions) - NAMED_PARTITIONS} more that are {problem}")
     return lines
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, numbers))

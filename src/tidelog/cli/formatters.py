@@ -6,7 +6,7 @@ Both are here for `__transaction_state` and for committed offsets; for all else 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from struct import Struct
 
 from tidelog.cli.dump_log.json_form import message_to_json, render
@@ -23,8 +23,6 @@ from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
 from tidelog.protocol.messages.transaction_log_key import TransactionLogKey
 from tidelog.protocol.messages.transaction_log_value import TransactionLogValue
 
-Formatter = Callable[[ConsumerRecord], bytes]
-
 _PREFIX = Struct(">h")
 _KEY_VERSION = 0
 _NOTHING = b""
@@ -32,51 +30,43 @@ _NOTHING = b""
 _DELETED = "NULL"
 
 
-def transaction_log_text(properties: Mapping[str, str]) -> Formatter:
+def transaction_log_text(record: ConsumerRecord) -> bytes:
     """`id::TransactionMetadata(transactionalId=id, ...)`"""
-
-    def format_record(record: ConsumerRecord) -> bytes:
-        decoded = _decoded(record, TRANSACTION_STATE_TOPIC)
-        if decoded is None:
-            return _NOTHING
-        assert isinstance(decoded.key, TransactionLogKey)
-        transactional_id = decoded.key.transactional_id
-        if decoded.value is None:
-            return f"{transactional_id}::{_DELETED}\n".encode()
-        assert isinstance(decoded.value, TransactionLogValue)
-        transaction = transaction_records.read_transaction(transactional_id, decoded.value)
-        return f"{transactional_id}::{_transaction_text(transaction)}\n".encode()
-
-    return format_record
+    decoded = _decoded(record, TRANSACTION_STATE_TOPIC)
+    if decoded is None:
+        return _NOTHING
+    assert isinstance(decoded.key, TransactionLogKey)
+    transactional_id = decoded.key.transactional_id
+    if decoded.value is None:
+        return f"{transactional_id}::{_DELETED}\n".encode()
+    assert isinstance(decoded.value, TransactionLogValue)
+    transaction = transaction_records.read_transaction(transactional_id, decoded.value)
+    return f"{transactional_id}::{_transaction_text(transaction)}\n".encode()
 
 
-def transaction_log_json(properties: Mapping[str, str]) -> Formatter:
-    return _json_formatter(TRANSACTION_STATE_TOPIC, lambda decoded: True)
+def transaction_log_json(record: ConsumerRecord) -> bytes:
+    return _json_line(record, TRANSACTION_STATE_TOPIC, lambda decoded: True)
 
 
-def offsets_text(properties: Mapping[str, str]) -> Formatter:
+def offsets_text(record: ConsumerRecord) -> bytes:
     """`[group,topic,partition]::OffsetAndMetadata(offset=...)`"""
-
-    def format_record(record: ConsumerRecord) -> bytes:
-        decoded = _decoded(record, CONSUMER_OFFSETS_TOPIC)
-        if decoded is None or not isinstance(decoded.key, OffsetCommitKey):
-            return _NOTHING
-        key = f"[{decoded.key.group},{decoded.key.topic},{decoded.key.partition}]"
-        if decoded.value is None:
-            return f"{key}::{_DELETED}\n".encode()
-        assert isinstance(decoded.value, OffsetCommitValue)
-        return f"{key}::{_offset_text(decoded.value)}\n".encode()
-
-    return format_record
+    decoded = _decoded(record, CONSUMER_OFFSETS_TOPIC)
+    if decoded is None or not isinstance(decoded.key, OffsetCommitKey):
+        return _NOTHING
+    key = f"[{decoded.key.group},{decoded.key.topic},{decoded.key.partition}]"
+    if decoded.value is None:
+        return f"{key}::{_DELETED}\n".encode()
+    assert isinstance(decoded.value, OffsetCommitValue)
+    return f"{key}::{_offset_text(decoded.value)}\n".encode()
 
 
-def offsets_json(properties: Mapping[str, str]) -> Formatter:
-    return _json_formatter(CONSUMER_OFFSETS_TOPIC, lambda decoded: isinstance(decoded.key, OffsetCommitKey))
+def offsets_json(record: ConsumerRecord) -> bytes:
+    return _json_line(record, CONSUMER_OFFSETS_TOPIC, lambda decoded: isinstance(decoded.key, OffsetCommitKey))
 
 
-def group_metadata_json(properties: Mapping[str, str]) -> Formatter:
+def group_metadata_json(record: ConsumerRecord) -> bytes:
     """Everything about groups but their offsets, those of the consumer protocol (KIP-848) included."""
-    return _json_formatter(CONSUMER_OFFSETS_TOPIC, lambda decoded: not isinstance(decoded.key, OffsetCommitKey))
+    return _json_line(record, CONSUMER_OFFSETS_TOPIC, lambda decoded: not isinstance(decoded.key, OffsetCommitKey))
 
 
 def _transaction_text(transaction: Transaction) -> str:
@@ -100,23 +90,17 @@ def _offset_text(value: OffsetCommitValue) -> str:
     )
 
 
-def _json_formatter(topic: str, wanted: Callable[[CoordinatorRecord], bool]) -> Formatter:
-    def format_record(record: ConsumerRecord) -> bytes:
-        decoded = _decoded(record, topic)
-        if decoded is None or not wanted(decoded):
-            return _NOTHING
-        assert record.key is not None
-        value = None
-        if decoded.value is not None and record.value is not None:
-            version = _PREFIX.unpack_from(record.value)[0]
-            value = {"version": version, "data": message_to_json(decoded.value, version)}
-        key = {
-            "type": _PREFIX.unpack_from(record.key)[0],
-            "data": message_to_json(decoded.key, _KEY_VERSION),
-        }
-        return render({"key": key, "value": value}).encode() + b"\n"
-
-    return format_record
+def _json_line(record: ConsumerRecord, topic: str, wanted: Callable[[CoordinatorRecord], bool]) -> bytes:
+    decoded = _decoded(record, topic)
+    if decoded is None or not wanted(decoded):
+        return _NOTHING
+    assert record.key is not None
+    value = None
+    if decoded.value is not None and record.value is not None:
+        version = _PREFIX.unpack_from(record.value)[0]
+        value = {"version": version, "data": message_to_json(decoded.value, version)}
+    key = {"type": _PREFIX.unpack_from(record.key)[0], "data": message_to_json(decoded.key, _KEY_VERSION)}
+    return render({"key": key, "value": value}).encode() + b"\n"
 
 
 def _decoded(record: ConsumerRecord, topic: str) -> CoordinatorRecord | None:

@@ -11,20 +11,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tidelog.config.definitions import unknown_name_problem
 from tidelog.records.record import Header
 
-KNOWN_PROPERTIES = (
-    "headers.delimiter",
-    "headers.key.separator",
-    "headers.separator",
-    "ignore.error",
-    "key.separator",
-    "null.marker",
-    "parse.headers",
-    "parse.key",
-)
+_FLAGS = ("ignore.error", "parse.headers", "parse.key")
+# With their defaults.
+_SEPARATORS = {
+    "key.separator": "\t",
+    "headers.delimiter": "\t",
+    "headers.separator": ",",
+    "headers.key.separator": ":",
+}
+KNOWN_PROPERTIES = (*_FLAGS, *_SEPARATORS, "null.marker")
 
 
 class UnreadableLine(Exception):
@@ -44,14 +44,16 @@ class ParsedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineReader:
-    parse_key: bool = False
-    key_separator: bytes = b"\t"
-    parse_headers: bool = False
-    headers_delimiter: bytes = b"\t"
-    headers_separator: bytes = b","
-    headers_key_separator: bytes = b":"
-    null_marker: bytes | None = None
-    ignore_error: bool = False
+    """The fields are named like the properties, with underscores."""
+
+    parse_key: bool
+    key_separator: bytes
+    parse_headers: bool
+    headers_delimiter: bytes
+    headers_separator: bytes
+    headers_key_separator: bytes
+    null_marker: bytes | None
+    ignore_error: bool
 
     def parse(self, line: bytes, number: int) -> ParsedLine:
         """The record in a line (without its end); `number` is for the error message."""
@@ -99,30 +101,12 @@ def make_line_reader(properties: Mapping[str, str]) -> LineReader:
         if name not in KNOWN_PROPERTIES:
             raise InvalidReaderProperty(unknown_name_problem("the line reader", name, KNOWN_PROPERTIES))
 
-    def flag(name: str) -> bool:
-        return properties.get(name, "false").strip().lower() == "true"
-
-    def separator(name: str, default: str) -> bytes:
-        return unescape(properties.get(name, default)).encode()
-
-    separators = {
-        "key.separator": separator("key.separator", "\t"),
-        "headers.delimiter": separator("headers.delimiter", "\t"),
-        "headers.separator": separator("headers.separator", ","),
-        "headers.key.separator": separator("headers.key.separator", ":"),
-    }
-    null_marker = properties.get("null.marker")
-    _refuse_equal(separators, None if null_marker is None else null_marker.encode())
-    return LineReader(
-        parse_key=flag("parse.key"),
-        key_separator=separators["key.separator"],
-        parse_headers=flag("parse.headers"),
-        headers_delimiter=separators["headers.delimiter"],
-        headers_separator=separators["headers.separator"],
-        headers_key_separator=separators["headers.key.separator"],
-        null_marker=None if null_marker is None else null_marker.encode(),
-        ignore_error=flag("ignore.error"),
-    )
+    flags = {name: properties.get(name, "false").strip().lower() == "true" for name in _FLAGS}
+    separators = {name: unescape(properties.get(name, default)).encode() for name, default in _SEPARATORS.items()}
+    null_marker = properties["null.marker"].encode() if "null.marker" in properties else None
+    _refuse_equal(separators, null_marker)
+    fields: dict[str, Any] = {name.replace(".", "_"): value for name, value in {**flags, **separators}.items()}
+    return LineReader(**fields, null_marker=null_marker)
 
 
 def _refuse_equal(separators: Mapping[str, bytes], null_marker: bytes | None) -> None:

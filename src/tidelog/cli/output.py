@@ -35,6 +35,10 @@ def json_bytes(data: bytes | None) -> Any:
         return {"base64": base64.b64encode(data).decode("ascii")}
 
 
+def comma_separated(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
 def columns(
     header: Sequence[str],
     rows: Iterable[Sequence[object]],

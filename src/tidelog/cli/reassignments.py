@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions, raise_failures
-from tidelog.cli.output import print_lines
+from tidelog.cli.output import comma_separated, print_lines
 from tidelog.cli.partition_files import read_partition_file
 from tidelog.cli.session import CommandFailure
 from tidelog.client.admin import Admin, Reassignment
@@ -116,8 +116,8 @@ def show(moves: Mapping[TopicPartition, Reassignment], output: ClusterOptions) -
         for part, move in sorted(moves.items())
     ]
     lines = [
-        f"{part}: replicas: {_numbers(move.replicas)}. adding: {_numbers(move.adding)}. "
-        f"removing: {_numbers(move.removing)}."
+        f"{part}: replicas: {comma_separated(move.replicas)}. adding: {comma_separated(move.adding)}. "
+        f"removing: {comma_separated(move.removing)}."
         for part, move in sorted(moves.items())
     ]
     output.show(document, lines or ["No partition is being reassigned."])
@@ -135,7 +135,3 @@ async def _current_replicas(admin: Admin, targets: Targets) -> Targets:
 
 def _listed(partitions: Iterable[TopicPartition]) -> str:
     return ", ".join(map(str, sorted(partitions)))
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, numbers))

@@ -83,39 +83,30 @@ def _timestamp(record: ConsumerRecord) -> bytes:
     return f"{_TIMESTAMP_TYPES.get(record.timestamp_type, 'CreateTime')}:{record.timestamp_ms}".encode()
 
 
-def json_formatter(properties: Mapping[str, str]) -> Formatter:
+def _format_as_json(record: ConsumerRecord) -> bytes:
     """One JSON object a line, with everything that a record has."""
-
-    def format_record(record: ConsumerRecord) -> bytes:
-        return json_line(
-            {
-                "topic": record.topic,
-                "partition": record.partition,
-                "offset": record.offset,
-                "timestamp": record.timestamp_ms,
-                "timestampType": _TIMESTAMP_TYPES.get(record.timestamp_type, "CreateTime"),
-                "key": json_bytes(record.key),
-                "value": json_bytes(record.value),
-                "headers": [{"name": name, "value": json_bytes(value)} for name, value in record.headers],
-            }
-        )
-
-    return format_record
+    return json_line(
+        {
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp_ms,
+            "timestampType": _TIMESTAMP_TYPES.get(record.timestamp_type, "CreateTime"),
+            "key": json_bytes(record.key),
+            "value": json_bytes(record.value),
+            "headers": [{"name": name, "value": json_bytes(value)} for name, value in record.headers],
+        }
+    )
 
 
 def _of_coordinators(function: str) -> FormatterFactory:
     """Those need a good part of the protocol, which other records can be printed without."""
-
-    def factory(properties: Mapping[str, str]) -> Formatter:
-        made: FormatterFactory = getattr(import_module("tidelog.cli.formatters"), function)
-        return made(properties)
-
-    return factory
+    return lambda properties: getattr(import_module("tidelog.cli.formatters"), function)
 
 
 FORMATTERS: Mapping[str, FormatterFactory] = {
     "default": default_formatter,
-    "json": json_formatter,
+    "json": lambda properties: _format_as_json,
     "transaction-log": _of_coordinators("transaction_log_text"),
     "transaction-log-json": _of_coordinators("transaction_log_json"),
     "offsets": _of_coordinators("offsets_text"),

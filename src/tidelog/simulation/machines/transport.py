@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
@@ -86,9 +86,6 @@ class SimulatedTransport(asyncio.Transport):
     def is_closing(self) -> bool:
         return self._closing
 
-    def is_reading(self) -> bool:
-        return not self._reading_paused and not self._closing
-
     def pause_reading(self) -> None:
         self._reading_paused = True
 
@@ -105,22 +102,10 @@ class SimulatedTransport(asyncio.Transport):
         self._low_water = high // 4 if low is None else low
         self._pause_if_full()
 
-    def get_write_buffer_size(self) -> int:
-        return self._unsent_bytes
-
-    def get_write_buffer_limits(self) -> tuple[int, int]:
-        return self._low_water, self._high_water
-
-    def can_write_eof(self) -> bool:
-        return False
-
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         if not self._closing and len(data):
             # Copied now, as a kernel does: the writer may use its buffer for something else.
             self._send(bytes(data))
-
-    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview[Any]]) -> None:
-        self.write(b"".join(list_of_data))
 
     def close(self) -> None:
         """Send what is waiting, then end."""

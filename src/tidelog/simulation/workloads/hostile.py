@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tidelog.network.client_connection import (
@@ -73,62 +73,47 @@ def _commit(group: str, topic: str, offset: int = 5, retention_ms: int = -1) -> 
 def hostile_requests(name: str, topic: str) -> list[tuple[int, Message]]:
     """Requests that would do nothing unusual, each with the kind of coordinator that is asked."""
     pending = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
+    of_groups = [
+        _commit(name, topic, retention_ms=1000),
+        OffsetFetchRequest(group_id=name, topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[0])]),
+        JoinGroupRequest(
+            group_id=name,
+            session_timeout_ms=6_000,
+            rebalance_timeout_ms=6_000,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+        ),
+        SyncGroupRequest(group_id=name, generation_id=1, member_id="member"),
+        HeartbeatRequest(group_id=name, generation_id=1, member_id="member"),
+        ConsumerGroupHeartbeatRequest(
+            group_id=f"{name}-new",
+            member_id="member",
+            rebalance_timeout_ms=6_000,
+            subscribed_topic_names=[topic],
+            topic_partitions=[],
+        ),
+        TxnOffsetCommitRequest(
+            transactional_id=name,
+            group_id=name,
+            producer_id=1_000_000,
+            producer_epoch=0,
+            topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[pending])],
+        ),
+    ]
+    of_transactions = [
+        InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=3_000),
+        AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=name,
+            v3_and_below_producer_id=1_000_000,
+            v3_and_below_producer_epoch=0,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=[0])],
+        ),
+        AddOffsetsToTxnRequest(transactional_id=name, producer_id=1_000_000, producer_epoch=0, group_id=name),
+        EndTxnRequest(transactional_id=name, producer_id=1_000_000, producer_epoch=0, committed=True),
+    ]
     return [
-        (GROUP_KEY, _commit(name, topic, retention_ms=1000)),
-        (
-            GROUP_KEY,
-            OffsetFetchRequest(group_id=name, topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[0])]),
-        ),
-        (
-            GROUP_KEY,
-            JoinGroupRequest(
-                group_id=name,
-                session_timeout_ms=6_000,
-                rebalance_timeout_ms=6_000,
-                protocol_type="consumer",
-                protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
-            ),
-        ),
-        (GROUP_KEY, SyncGroupRequest(group_id=name, generation_id=1, member_id="member")),
-        (GROUP_KEY, HeartbeatRequest(group_id=name, generation_id=1, member_id="member")),
-        (
-            GROUP_KEY,
-            ConsumerGroupHeartbeatRequest(
-                group_id=f"{name}-new",
-                member_id="member",
-                rebalance_timeout_ms=6_000,
-                subscribed_topic_names=[topic],
-                topic_partitions=[],
-            ),
-        ),
-        (
-            GROUP_KEY,
-            TxnOffsetCommitRequest(
-                transactional_id=name,
-                group_id=name,
-                producer_id=1_000_000,
-                producer_epoch=0,
-                topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[pending])],
-            ),
-        ),
-        (TRANSACTION_KEY, InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=3_000)),
-        (
-            TRANSACTION_KEY,
-            AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id=name,
-                v3_and_below_producer_id=1_000_000,
-                v3_and_below_producer_epoch=0,
-                v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=[0])],
-            ),
-        ),
-        (
-            TRANSACTION_KEY,
-            AddOffsetsToTxnRequest(transactional_id=name, producer_id=1_000_000, producer_epoch=0, group_id=name),
-        ),
-        (
-            TRANSACTION_KEY,
-            EndTxnRequest(transactional_id=name, producer_id=1_000_000, producer_epoch=0, committed=True),
-        ),
+        *((GROUP_KEY, request) for request in of_groups),
+        *((TRANSACTION_KEY, request) for request in of_transactions),
     ]
 
 
@@ -166,7 +151,9 @@ class _CoordinatorClient(Work):
         coordinator = found.coordinators[0]
         return None if coordinator.error_code else await self._connect(coordinator.host, coordinator.port)
 
-    async def _ask(self, connection: ClientConnection, request: Message, version: int, what: str, note: _Note) -> bool:
+    async def _ask(
+        self, connection: ClientConnection, request: Message, version: int, *, what: str = "", group: str | None = None
+    ) -> bool:
         """Whether there was an answer, or may yet be: one that takes long is none that is missing."""
         expected = response_class(request.SCHEMA.api_key)
         codes: frozenset[int] | None = None
@@ -176,11 +163,9 @@ class _CoordinatorClient(Work):
             return False
         except ConnectionLost:
             pass
-        self.history.add(note(f"{type(request).__name__} {version}{what} to {connection.address}", codes))
+        asked = f"{type(request).__name__} {version}{what} to {connection.address}"
+        self.history.add(AnsweredRequest(self.loop.time(), self.name, asked, codes, group))
         return codes is not None
-
-
-_Note = Callable[[str, frozenset[int] | None], AnsweredRequest]
 
 
 class HostileClient(_CoordinatorClient):
@@ -199,13 +184,10 @@ class HostileClient(_CoordinatorClient):
                 smallest, *others, largest = extremes(width)
                 for number in (largest, self.chance.choice((smallest, *others))):
                     what = f" with {'.'.join(map(str, path))} = {number}"
-                    if not await self._ask(connection, replaced(request, path, number), version, what, self._note):
+                    if not await self._ask(connection, replaced(request, path, number), version, what=what):
                         return
         finally:
             connection.close()
-
-    def _note(self, request: str, codes: frozenset[int] | None) -> AnsweredRequest:
-        return AnsweredRequest(self.loop.time(), self.name, request, codes, None)
 
 
 @dataclass(eq=False, repr=False)
@@ -232,10 +214,5 @@ class BystanderClient(_CoordinatorClient):
                 return
             self._connections[group] = connection
         self._offset += 1
-        request = _commit(group, self.topic, self._offset)
-
-        def note(what: str, codes: frozenset[int] | None) -> AnsweredRequest:
-            return AnsweredRequest(self.loop.time(), self.name, what, codes, group)
-
-        if not await self._ask(connection, request, COMMIT_VERSION, "", note):
+        if not await self._ask(connection, _commit(group, self.topic, self._offset), COMMIT_VERSION, group=group):
             connection.close()
