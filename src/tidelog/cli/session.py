@@ -93,7 +93,3 @@ def split_properties(option: str, pairs: Iterable[str]) -> dict[str, str]:
             raise typer.BadParameter(f"{pair!r} is not of the form name=value", param_hint=option)
         properties[name.strip()] = value
     return properties
-
-
-def client_options(servers: str, command_config: Path | None) -> dict[str, str]:
-    return {**read_properties(command_config), "bootstrap.servers": servers}

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+import typer
+
+from tidelog.cli.output import comma_separated
 from tidelog.client.admin import ConfigEntry, PartitionDescription, TopicDescription
 from tidelog.config.definitions import ConfigSource
 from tidelog.model.ids import ZERO_UUID, format_uuid
@@ -14,11 +18,21 @@ from tidelog.model.ids import ZERO_UUID, format_uuid
 class PartitionReport:
     """Which partitions to show: all, or (any of these) those with a problem."""
 
-    under_replicated: bool = False
-    unavailable: bool = False
-    under_min_in_sync: bool = False
-    at_min_in_sync: bool = False
-    only_with_overrides: bool = False
+    under_replicated: Annotated[
+        bool, typer.Option("--under-replicated-partitions", help="Describe only under-replicated partitions.")
+    ] = False
+    unavailable: Annotated[
+        bool, typer.Option("--unavailable-partitions", help="Describe partitions without a leader.")
+    ] = False
+    under_min_in_sync: Annotated[
+        bool, typer.Option("--under-min-isr-partitions", help="Describe partitions below min.insync.replicas.")
+    ] = False
+    at_min_in_sync: Annotated[
+        bool, typer.Option("--at-min-isr-partitions", help="Describe partitions exactly at min.insync.replicas.")
+    ] = False
+    only_with_overrides: Annotated[
+        bool, typer.Option("--topics-with-overrides", help="Describe only topics with configuration overrides.")
+    ] = False
 
     @property
     def selects_partitions(self) -> bool:
@@ -68,7 +82,7 @@ def _partition_line(topic: str, partition: PartitionDescription) -> str:
 
 
 def _numbers(numbers: Sequence[int] | None) -> str:
-    return "N/A" if numbers is None else ",".join(map(str, numbers))
+    return "N/A" if numbers is None else comma_separated(numbers)
 
 
 def _min_in_sync(configs: Sequence[ConfigEntry]) -> int:

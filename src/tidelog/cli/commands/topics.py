@@ -50,22 +50,8 @@ def topics(
         bool, typer.Option("--if-not-exists", help="With --create: no error if the topic already exists.")
     ] = False,
     exclude_internal: Annotated[bool, typer.Option("--exclude-internal", help="Leave out internal topics.")] = False,
-    under_replicated: Annotated[
-        bool, typer.Option("--under-replicated-partitions", help="Describe only under-replicated partitions.")
-    ] = False,
-    unavailable: Annotated[
-        bool, typer.Option("--unavailable-partitions", help="Describe partitions without a leader.")
-    ] = False,
-    under_min_isr: Annotated[
-        bool, typer.Option("--under-min-isr-partitions", help="Describe partitions below min.insync.replicas.")
-    ] = False,
-    at_min_isr: Annotated[
-        bool, typer.Option("--at-min-isr-partitions", help="Describe partitions exactly at min.insync.replicas.")
-    ] = False,
-    with_overrides: Annotated[
-        bool, typer.Option("--topics-with-overrides", help="Describe only topics with configuration overrides.")
-    ] = False,
     *,
+    report: PartitionReport,
     cluster: ClusterOptions,
 ) -> None:
     """Create, list, describe, alter and delete topics, with the options of kafka-topics.
@@ -86,13 +72,6 @@ def topics(
     elif list_topics:
         run(_list(cluster, topic, exclude_internal))
     elif describe:
-        report = PartitionReport(
-            under_replicated=under_replicated,
-            unavailable=unavailable,
-            under_min_in_sync=under_min_isr,
-            at_min_in_sync=at_min_isr,
-            only_with_overrides=with_overrides,
-        )
         run(_describe(cluster, topic, exclude_internal, if_exists, report))
     elif alter:
         if config:
