@@ -1,4 +1,4 @@
-"""Writes the markers that end transactions: into partitions of this broker, and of others through a port.
+"""Writes the markers that end transactions: into partitions of this broker, and of others through `other_brokers`.
 
 A marker in `__consumer_offsets` also decides the offsets that were committed in the transaction, so the group
 coordinator learns of it in the same step.
