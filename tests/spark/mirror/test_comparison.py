@@ -10,10 +10,10 @@ from tidelog.spark.mirror.comparison import (
     LOOK_AHEAD,
     MOST_DIFFERENCES,
     Comparison,
-    LatestOfKeys,
     PartitionResult,
     RecordCounts,
     check_group,
+    compare_latest,
     describe,
 )
 
@@ -139,13 +139,16 @@ def test_any_change_is_found_however_records_arrive(seed: int) -> None:
 
 
 def test_compacted_partitions_are_equal_if_the_last_of_each_key_is() -> None:
-    latest = LatestOfKeys()
-    latest.add([record(0, b"old", key=b"a"), record(1, b"new", key=b"a")], [record(0, b"new", key=b"a")])
+    source = [
+        record(0, b"old", key=b"a"),
+        record(1, b"new", key=b"a"),
+        record(2, None, key=b"b"),
+        record(3, b"1", key=b"c"),
+    ]
     # A deleted key may be forgotten already.
-    latest.add([record(2, None, key=b"b")], [])
-    latest.add([record(3, b"1", key=b"c")], [record(3, b"2", key=b"c")])
+    target = [record(0, b"new", key=b"a"), record(3, b"2", key=b"c")]
     result = PartitionResult(partition=PARTITION)
-    latest.finish(result)
+    compare_latest(result, {one.key: one for one in source}, {one.key: one for one in target})
     assert result.equal == 2
     (difference,) = result.differences
     assert "the last record of key 'c' differs" in difference

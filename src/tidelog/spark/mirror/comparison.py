@@ -6,7 +6,7 @@ two sides are brought into step again by looking ahead, so that one missing reco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidelog.client.consumer.fetched import ConsumerRecord
@@ -15,6 +15,8 @@ from tidelog.model.ids import TopicPartition
 LOOK_AHEAD = 256
 MOST_DIFFERENCES = 20
 _SHOWN_BYTES = 40
+
+Latest = Mapping[bytes | None, ConsumerRecord]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,25 +136,14 @@ class Comparison:
             self._result.differs(f"the target has offset {record.offset}, which the source lacks ({_shown(record)})")
 
 
-class LatestOfKeys:
-    """What a compacted partition says: the last record of each key. Either side may have forgotten older ones."""
-
-    def __init__(self, *, timestamps: bool = True) -> None:
-        self._timestamps = timestamps
-        self._source: dict[bytes | None, ConsumerRecord] = {}
-        self._target: dict[bytes | None, ConsumerRecord] = {}
-
-    def add(self, source: Sequence[ConsumerRecord], target: Sequence[ConsumerRecord]) -> None:
-        self._source.update((record.key, record) for record in source)
-        self._target.update((record.key, record) for record in target)
-
-    def finish(self, result: PartitionResult) -> None:
-        for key in {**self._source, **self._target}:
-            one, other = self._source.get(key), self._target.get(key)
-            if _content(one, self._timestamps) == _content(other, self._timestamps):
-                result.equal += 1
-                continue
-            result.differs(f"the last record of key {_bytes(key)} differs ({_shown(one)} / {_shown(other)})")
+def compare_latest(result: PartitionResult, source: Latest, target: Latest, *, timestamps: bool = True) -> None:
+    """What compacted partitions say: the last record of each key. Either side may have forgotten older ones."""
+    for key in {**source, **target}:
+        one, other = source.get(key), target.get(key)
+        if _content(one, timestamps) == _content(other, timestamps):
+            result.equal += 1
+            continue
+        result.differs(f"the last record of key {_bytes(key)} differs ({_shown(one)} / {_shown(other)})")
 
 
 def check_group(

@@ -48,8 +48,6 @@ PATTERN = "mirrorPattern"
 TOPIC_PREFIX = "mirrorPrefix"
 _OWN = frozenset({NAME, TOPICS.lower(), PATTERN.lower(), TOPIC_PREFIX.lower()})
 
-Stretches = Mapping[TopicPartition, tuple[Stretch, ...]]
-
 
 def mirror_group(name: str) -> str:
     """The group at the target that holds the source offsets, and the transactional id."""
@@ -60,7 +58,7 @@ def mirror_group(name: str) -> str:
 class MirrorOutput(TaskOutput):
     """What a task has encoded, and which source offsets it is, by partition of the target."""
 
-    stretches: Stretches
+    stretches: Mapping[TopicPartition, tuple[Stretch, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import EARLIEST, LATEST
-from tidelog.spark.mirror.comparison import Comparison, LatestOfKeys, PartitionResult, RecordCounts, check_group
+from tidelog.spark.mirror.comparison import Comparison, PartitionResult, RecordCounts, check_group, compare_latest
 from tidelog.spark.mirror.groups import has_no_members
 from tidelog.spark.mirror.progress import MirrorRefused
 from tidelog.spark.mirror.topics import MirroredTopics, source_partitions
@@ -85,12 +85,7 @@ async def _compare(
     result = PartitionResult(partition=target.partition)
     keeps_time = timestamps != "LogAppendTime"
     if "compact" in cleanup:
-        latest = LatestOfKeys(timestamps=keeps_time)
-        async for records in _records(source):
-            latest.add(records, ())
-        async for records in _records(target):
-            latest.add((), records)
-        latest.finish(result)
+        compare_latest(result, await _latest(source), await _latest(target), timestamps=keeps_time)
         return result
     skip_here, skip_there = await _on_one_side(source, target)
     result.left_out = skip_here + skip_there
@@ -150,6 +145,11 @@ async def _records(side: Side) -> AsyncIterator[list[ConsumerRecord]]:
 
 async def _count(side: Side) -> int:
     return sum([len(records) async for records in _records(side)])
+
+
+async def _latest(side: Side) -> dict[bytes | None, ConsumerRecord]:
+    """The last record of each key."""
+    return {record.key: record async for records in _records(side) for record in records}
 
 
 async def _mirrored(

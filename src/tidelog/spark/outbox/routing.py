@@ -91,10 +91,9 @@ class Routing:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that have to be read, each once."""
-        wanted = [self.event_id, self.event_key, self.payload, self.route_by]
-        if self.timestamp is not None:
-            wanted.append(self.timestamp)
-        wanted += [field.column for field in self.additional]
+        timestamp = () if self.timestamp is None else (self.timestamp,)
+        additional = (field.column for field in self.additional)
+        wanted = (self.event_id, self.event_key, self.payload, self.route_by, *timestamp, *additional)
         return tuple(dict.fromkeys(wanted))
 
 

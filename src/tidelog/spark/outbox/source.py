@@ -224,16 +224,15 @@ def _as_arrow(messages: Sequence[OutboxMessage], routing: Routing) -> pa.RecordB
     import pyarrow as pa
 
     header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
-    headers = [[{"key": key, "value": value} for key, value in message.headers] for message in messages]
-    columns = {
-        "key": pa.array([message.key for message in messages], pa.binary()),
-        "value": pa.array([message.value for message in messages], pa.binary()),
-        "headers": pa.array(headers, pa.list_(pa.field("element", header))),
-        "topic": pa.array([message.topic for message in messages], pa.string()),
+    types = {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "headers": pa.list_(pa.field("element", header)),
+        "topic": pa.string(),
     }
     if _has_partition(routing):
-        columns["partition"] = pa.array([message.partition for message in messages], pa.int32())
+        types["partition"] = pa.int32()
     if routing.timestamp is not None:
-        moments = [message.timestamp for message in messages]
-        columns["timestamp"] = pa.array(moments, pa.timestamp("us", tz="UTC"))
-    return pa.RecordBatch.from_pydict(columns)
+        types["timestamp"] = pa.timestamp("us", tz="UTC")
+    columns = {name: [getattr(message, name) for message in messages] for name in types}
+    return pa.RecordBatch.from_pydict(columns, pa.schema(list(types.items())))

@@ -223,14 +223,10 @@ class SqliteOutbox:
     @contextmanager
     def _transaction(self, *, writes: bool = False) -> Iterator[sqlite3.Connection]:
         """Committed durably at its end, with everything that was committed before it."""
-        with database_errors(f"{self._path} cannot be used as an outbox"), closing(self._connect()) as connection:
+        errors = database_errors(f"{self._path} cannot be used as an outbox")
+        with errors, closing(self._connect()) as connection, connection:
             connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-            try:
-                yield connection
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
+            yield connection
 
     def _connect(self) -> sqlite3.Connection:
         if not self._path.parent.is_dir():
