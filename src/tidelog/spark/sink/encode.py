@@ -27,7 +27,7 @@ from tidelog.spark.sink.encode_columns import (
 from tidelog.spark.sink.errors import InvalidColumns, MessageTooLarge, UnknownTopic
 from tidelog.spark.sink.event_loop import run
 from tidelog.spark.sink.plan import SinkPlan, Volume
-from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain
+from tidelog.spark.sink.publish_errors import explained
 from tidelog.spark.sink.topics import partition_count
 
 # (topic, partition, number of rows, the batch)
@@ -171,10 +171,8 @@ class TaskEncoder:
         return count
 
     def _ask_broker(self, topic: str) -> int:
-        try:
+        with explained(f"looking up topic {topic!r}", self._options):
             return run(partition_count(self._options, topic))
-        except BROKER_ERRORS as error:
-            raise explain(f"looking up topic {topic!r}", self._options, error) from error
 
     def _check_size(self, size: int) -> None:
         """Only a row that is too large by itself makes a batch that is."""

@@ -102,7 +102,7 @@ def finish_batch(
             size += volume.bytes
     report = SinkReport(
         batch=batch,
-        rows=sum(task.written.rows for task in tasks),
+        rows=sum(task.written.digest.rows for task in tasks),
         bytes=size,
         topics=topics,
         skipped=skipped,

@@ -75,24 +75,20 @@ def read_note(offset: int, metadata: str) -> Note:
     """A note from what was committed. What cannot be read is not known, which is no reason to publish or to skip."""
     try:
         noted = json.loads(metadata)
-        content = noted.get("content")
+        content, reads = noted.get("content"), None
+        if "start" in noted and "end" in noted:
+            reads = Reads(start=str(noted["start"]), end=str(noted["end"]), until=str(noted.get("until", "")))
         return Note(
             batch=offset,
             tasks=int(noted["tasks"]),
             rows=int(noted["rows"]),
             content=None if content is None else str(content),
-            reads=_read_reads(noted),
+            reads=reads,
             division=str(noted.get("division", "")),
             run=str(noted.get("run", "")),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return Note(batch=offset)
-
-
-def _read_reads(noted: dict[str, Any]) -> Reads | None:
-    if "start" not in noted or "end" not in noted:
-        return None
-    return Reads(start=str(noted["start"]), end=str(noted["end"]), until=str(noted.get("until", "")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +285,13 @@ def decide_tasks(
     if planned.content is not None and planned.atomicity != "task":
         return _other_atomicity(planned)
     if not any_committed:
-        return _decide_tasks_anew(planned, current)
+        # Nothing of the micro-batch is visible: it may read more by now, but must begin at the same place.
+        begins = None if current.reads is None else current.reads.start
+        if planned.reads is not None and planned.reads.start != begins:
+            return Refuse(
+                problem=f"micro-batch {batch} began at another offset when it was planned before: {_OLD_CHECKPOINT}"
+            )
+        return Publish()
     if planned.reads is not None and current.reads is not None and planned.reads != current.reads:
         return Refuse(
             problem=f"tasks of micro-batch {batch} are already in the topics, but with other input: it was read up to "
@@ -309,16 +311,6 @@ def decide_tasks(
             f"rows (digest {current.division}), so that nobody can tell which rows are missing. With atomicity=task "
             "the same input must be divided the same way after a restart: the same number of cores, no shuffle and no "
             "adaptive execution before the sink. Start with the earlier settings, or use atomicity=batch"
-        )
-    return Publish()
-
-
-def _decide_tasks_anew(planned: Note, current: Note) -> Publish | Refuse:
-    """Nothing of the micro-batch is visible: it may read more by now, but must begin at the same place."""
-    begins = None if current.reads is None else current.reads.start
-    if planned.reads is not None and planned.reads.start != begins:
-        return Refuse(
-            problem=f"micro-batch {current.batch} began at another offset when it was planned before: {_OLD_CHECKPOINT}"
         )
     return Publish()
 

@@ -53,6 +53,9 @@ class TaskPlace:
     planned: PlannedBatch | None = None
     is_job: bool = False
 
+    def __str__(self) -> str:
+        return f"task {self.task} of micro-batch {self.batch}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenRows:
@@ -62,10 +65,6 @@ class WrittenRows:
     digest: ContentDigest
     # By topic.
     volumes: Mapping[str, Volume]
-
-    @property
-    def rows(self) -> int:
-        return self.digest.rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

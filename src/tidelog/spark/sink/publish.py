@@ -186,7 +186,7 @@ def _batches(outputs: Sequence[TaskOutput]) -> Iterator[tuple[str, int, Buffer]]
 
 
 def _timed_out(publication: Publication, last_problem: str = "") -> TransactionTimedOut:
-    rows = sum(output.written.rows for output in publication.outputs)
+    rows = sum(output.written.digest.rows for output in publication.outputs)
     size = sum(entry.size for output in publication.outputs for entry in output.entries)
     return TransactionTimedOut(
         f"publishing micro-batch {publication.batch} ({rows} rows, {size} bytes) takes longer than "

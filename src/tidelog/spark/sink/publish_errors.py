@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tidelog.client.errors import (
     ClientError,
     DeliveryFailed,
@@ -26,6 +29,15 @@ def may_be_repeated(error: Exception) -> bool:
     if isinstance(error, FatalError) or isinstance(cause, (RecordTooLarge, WrongUse)):
         return False
     return not isinstance(cause, ApiError) or cause.code.retriable
+
+
+@contextmanager
+def explained(what: str, options: SinkOptions) -> Iterator[None]:
+    """What goes wrong with a broker meanwhile is raised as a SinkError."""
+    try:
+        yield
+    except BROKER_ERRORS as error:
+        raise explain(what, options, error) from error
 
 
 def explain(what: str, options: SinkOptions, error: Exception) -> SinkError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import uvloop
@@ -14,7 +13,7 @@ from tidelog.client.producer.producer import Producer
 from tidelog.spark.sink.modes import Messages, SinkMode, encode_rows, finish_batch
 from tidelog.spark.sink.options import SinkOptions
 from tidelog.spark.sink.plan import SinkPlan, TaskMessage, TaskPlace
-from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain
+from tidelog.spark.sink.publish_errors import explained
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,9 +39,7 @@ class TaskProducer:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self.call(self.producer.close(flush=False))
         finally:
@@ -70,13 +67,9 @@ class AtLeastOnceMode(SinkMode):
     """Rows are stored when their task ends. What is run again, is stored again."""
 
     def run_task(self, plan: SinkPlan, place: TaskPlace, rows: Iterator[pa.RecordBatch]) -> TaskMessage:
-        options = plan.options
-        try:
-            with TaskProducer(options.without_transactions()) as sender:
-                written = encode_rows(plan, place, rows, sender.emit)
-                sender.call(sender.producer.flush())
-        except BROKER_ERRORS as error:
-            raise explain(f"task {place.task} of micro-batch {place.batch}", options, error) from error
+        with explained(str(place), plan.options), TaskProducer(plan.options.without_transactions()) as sender:
+            written = encode_rows(plan, place, rows, sender.emit)
+            sender.call(sender.producer.flush())
         return TaskMessage(written=written)
 
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:

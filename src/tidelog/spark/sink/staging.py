@@ -93,8 +93,7 @@ class StagingWriter:
             return position
         if self._stream is None:
             self._stream = self._open()
-            for earlier in self._pieces:
-                self._stream.write(earlier)
+            self._stream.write(b"".join(self._pieces))
             self._pieces.clear()
         self._stream.write(piece)
         return position

@@ -42,7 +42,7 @@ from tidelog.spark.sink.note import Refuse, decide_tasks, note_of
 from tidelog.spark.sink.note_store import ensure_note_topic, fetch_note, send_note
 from tidelog.spark.sink.options import MissingNote, SinkOptions
 from tidelog.spark.sink.plan import SinkPlan, TaskPlace, TaskTransaction
-from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain
+from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, explained
 from tidelog.spark.sink.sending import TaskProducer
 
 if TYPE_CHECKING:
@@ -59,25 +59,22 @@ class TaskMode(SinkMode):
         _refuse_speculation()
         options = plan.options
         name = _task_name(options.query_name(place.query_id), place.task)
-        try:
-            with TaskProducer({**options.client, "transactional.id": name}) as sender:
-                sender.call(ensure_note_topic(sender.producer.cluster, options))
-                sender.call(sender.producer.init_transactions())
-                note = sender.call(fetch_note(sender.producer.cluster, options, name))
-                if note is not None and note.batch > place.batch:
-                    raise CannotTellIfPublished(
-                        f"micro-batch {place.batch} is to be published, but task {place.task} of {note.batch} is "
-                        "already in the topics: the checkpoint is older than what was written"
-                    )
-                if note is not None and note.batch == place.batch:
-                    return TaskTransaction(written=encode_rows(plan, place, rows, discard), transaction=None)
-                sender.call(sender.producer.begin_transaction())
-                written = encode_rows(plan, place, rows, sender.emit)
-                sender.call(send_note(sender.producer, options, note_of(identity_of([written]), tasks=1), name))
-                transaction = sender.call(sender.producer.hand_over_transaction())
-                return TaskTransaction(written=written, transaction=transaction)
-        except BROKER_ERRORS as error:
-            raise explain(f"task {place.task} of micro-batch {place.batch}", options, error) from error
+        with explained(str(place), options), TaskProducer({**options.client, "transactional.id": name}) as sender:
+            sender.call(ensure_note_topic(sender.producer.cluster, options))
+            sender.call(sender.producer.init_transactions())
+            note = sender.call(fetch_note(sender.producer.cluster, options, name))
+            if note is not None and note.batch > place.batch:
+                raise CannotTellIfPublished(
+                    f"micro-batch {place.batch} is to be published, but task {place.task} of {note.batch} is "
+                    "already in the topics: the checkpoint is older than what was written"
+                )
+            if note is not None and note.batch == place.batch:
+                return TaskTransaction(written=encode_rows(plan, place, rows, discard), transaction=None)
+            sender.call(sender.producer.begin_transaction())
+            written = encode_rows(plan, place, rows, sender.emit)
+            sender.call(send_note(sender.producer, options, note_of(identity_of([written]), tasks=1), name))
+            transaction = sender.call(sender.producer.hand_over_transaction())
+            return TaskTransaction(written=written, transaction=transaction)
 
     def commit(self, options: SinkOptions, messages: Messages, batch: int) -> None:
         tasks = all_tasks(TaskTransaction, messages, batch)
@@ -86,8 +83,14 @@ class TaskMode(SinkMode):
         started = time.monotonic()
         try:
             run(_commit(options, options.query_name(place.query_id), batch, tasks))
+        except FencedError as error:
+            raise PublishFailed(
+                f"a task's transaction of micro-batch {batch} is no longer open: it took longer than "
+                f"kafka.transaction.timeout.ms={options.transaction_timeout_ms}, or the task has been run a second "
+                f"time. Start the query again: what is in the topics is not published a second time ({error})"
+            ) from error
         except BROKER_ERRORS as error:
-            raise _explained(options, batch, error) from error
+            raise explain(f"micro-batch {batch}", options, error) from error
         took_ms = 1000 * (time.monotonic() - started)
         skipped = all(task.transaction is None for task in tasks)
         finish_batch(batch, tasks, skipped=skipped, commit_ms=took_ms)
@@ -100,7 +103,7 @@ class TaskMode(SinkMode):
 
 
 async def _commit(options: SinkOptions, name: str, batch: int, tasks: Sequence[TaskTransaction]) -> None:
-    division = ";".join(f"{task.written.rows}:{task.written.digest}" for task in tasks)
+    division = ";".join(f"{task.written.digest.rows}:{task.written.digest}" for task in tasks)
     current = note_of(
         identity_of([task.written for task in tasks]),
         tasks=len(tasks),
@@ -158,16 +161,6 @@ async def _abort_all(options: SinkOptions, open_ones: Sequence[OpenTransaction])
                     await end_transaction(options.client, transaction, commit=False)
     except (*BROKER_ERRORS, TimeoutError) as error:
         logger.warning("open transactions are left to their timeout: %s", error)
-
-
-def _explained(options: SinkOptions, batch: int, error: Exception) -> Exception:
-    if isinstance(error, FencedError):
-        return PublishFailed(
-            f"a task's transaction of micro-batch {batch} is no longer open: it took longer than "
-            f"kafka.transaction.timeout.ms={options.transaction_timeout_ms}, or the task has been run a second time. "
-            f"Start the query again: what is in the topics is not published a second time ({error})"
-        )
-    return explain(f"micro-batch {batch}", options, error)
 
 
 def _refuse_speculation() -> None:

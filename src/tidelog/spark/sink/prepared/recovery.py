@@ -138,10 +138,9 @@ async def open_transactions(admin: Admin, query: str, besides: Collection[Slot] 
         return frozenset()
     found = set()
     for name, described in (await admin.describe_transactions(list(wanted))).items():
-        slot = wanted[name]
         # One that ends at this moment is somebody else's business.
         if isinstance(described, TransactionDescription) and described.state == _ONGOING:
-            found.add(Begun(slot, described.producer_id, described.producer_epoch))
+            found.add(Begun(wanted[name], described.producer_id, described.producer_epoch))
         elif isinstance(described, ApiError):
             logger.info("transaction %s is gone: %s", name, described)
     return frozenset(found)

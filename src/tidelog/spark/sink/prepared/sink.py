@@ -19,7 +19,6 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pyspark import TaskContext
@@ -58,7 +57,7 @@ from tidelog.spark.sink.prepared.decision import (
     write_parts,
 )
 from tidelog.spark.sink.prepared.recovery import abort_all, commit_all, open_transactions, recover_query
-from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, may_be_repeated
+from tidelog.spark.sink.publish_errors import BROKER_ERRORS, explain, explained, may_be_repeated
 from tidelog.spark.sink.sending import TaskProducer
 
 if TYPE_CHECKING:
@@ -97,12 +96,9 @@ class PreparedMode(SinkMode):
             )
         verifies_only = prepared.decided == place.batch
         transaction = _TaskTransaction(plan.options, prepared.query, place)
-        try:
-            with transaction:
-                written = encode_rows(plan, place, rows, discard if verifies_only else transaction.emit)
-                begun, holder = transaction.prepare()
-        except BROKER_ERRORS as error:
-            raise explain(f"task {place.task} of micro-batch {place.batch}", plan.options, error) from error
+        with explained(str(place), plan.options), transaction:
+            written = encode_rows(plan, place, rows, discard if verifies_only else transaction.emit)
+            begun, holder = transaction.prepare()
         crash_point("after-prepare", place.batch)
         return TaskPrepared(
             written=written, fence=prepared.fence, begun=begun, holder=holder, verified_only=verifies_only
@@ -143,10 +139,8 @@ class PreparedMode(SinkMode):
 
 async def plan_prepared(options: SinkOptions, query_id: str, batch: int | None) -> PreparedPlan:
     """For the driver, before tasks run. `batch` is the micro-batch that is planned, if that is known."""
-    try:
+    with explained("the plan of a micro-batch", options):
         return await recover_query(options, options.query_name(query_id), batch=batch)
-    except BROKER_ERRORS as error:
-        raise explain("the plan of a micro-batch", options, error) from error
 
 
 # The task's part
@@ -165,9 +159,7 @@ class _TaskTransaction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._sender is None:
             return
         if error is not None:
@@ -189,9 +181,9 @@ class _TaskTransaction:
         kept = self._sender.call(_keep(self._options, handed_over.transactional_id))
         if kept.begun_by != ProducerIdAndEpoch(handed_over.producer_id, handed_over.epoch):
             raise PublishFailed(
-                f"the transaction of task {self._place.task} of micro-batch {self._place.batch} is no longer open: "
-                f"writing took longer than kafka.transaction.timeout.ms={self._options.transaction_timeout_ms}, or "
-                "another driver runs the same query. Raise it, or make tasks smaller"
+                f"the transaction of {self._place} is no longer open: writing took longer than kafka.transaction."
+                f"timeout.ms={self._options.transaction_timeout_ms}, or another driver runs the same query. Raise it, "
+                "or make tasks smaller"
             )
         return Begun(self._slot, handed_over.producer_id, handed_over.epoch), kept.holder
 
