@@ -33,4 +33,6 @@ class Completions:
         """Something was replayed, or a shard is gone."""
         if self._waiting:
             for transactional_id in [each for each in self._waiting if not self._is_completing(each)]:
-                self._waiting.pop(transactional_id).set_result(None)
+                waiting = self._waiting.pop(transactional_id)
+                if not waiting.done():
+                    waiting.set_result(None)

@@ -298,7 +298,10 @@ class QuorumRuntime:
             waiting = self._waiting.get(reply.token)
             if waiting is not None and not waiting.done():
                 # Read now: the answer speaks of the log as this step has left it.
-                waiting.set_result(await patiently(partial(self.log.with_bytes, reply.answer)))
+                answer = await patiently(partial(self.log.with_bytes, reply.answer))
+                # Whoever asked may be gone by now.
+                if not waiting.done():
+                    waiting.set_result(answer)
         for request in effects.requests:
             self.talks.begin(request, self._events.put_nowait)
         self._set_timer(effects.deadline_ms)
