@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ from tidelog.protocol.messages.delete_records_request import (
     DeleteRecordsTopic,
 )
 from tidelog.records.record import encode_batch
+from tidelog.server.replicas.flusher import ReplicaFlusher
+from tidelog.server.replicas.replica import Replica
 from tidelog.storage.directories.checkpoints import read_offset_checkpoint
+from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 
 KEEPS_FETCHING = {"replica_fetch_wait_max_ms": "50"}
@@ -193,6 +197,34 @@ async def test_what_flush_messages_asks_for_is_on_the_device_before_the_leader_c
             for number in range(3):
                 assert (await client.produce("t", b"%d" % number)).error_code == 0
                 assert cluster.replica(2).log.recovery_point == number + 1
+
+
+async def test_a_flush_that_lacked_descriptors_is_repeated_before_the_leader_counts_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_short = True
+    failures = 0
+    flush = ReplicaFlusher.flush
+
+    async def scarce_flush(self: ReplicaFlusher, replica: Replica, *, everything: bool = True) -> None:
+        nonlocal failures
+        if is_short and replica is follower:
+            failures += 1
+            raise StorageFailure("log of t-0", OSError(errno.EMFILE, "Too many open files"))
+        await flush(self, replica, everything=everything)
+
+    async with replica_cluster(tmp_path, 2, **KEEPS_FETCHING) as cluster:
+        cluster.create_topic("t", [1, 2], flush_messages="1")
+        follower = cluster.replica(2)
+        monkeypatch.setattr(ReplicaFlusher, "flush", scarce_flush)
+        async with cluster.client(1) as client:
+            sent = asyncio.create_task(client.produce("t", b"a"))
+            await cluster.until(lambda: failures > 2, "flushes that are tried again")
+            assert follower.log.log_end_offset == 1
+            assert bounds(cluster, 1) == (0, 0, 1), "a power failure of the follower would lose a committed record"
+            is_short = False
+            assert (await sent).error_code == 0
+        assert follower.log.recovery_point == 1
 
 
 async def test_a_fetcher_ends_when_there_is_nobody_left_to_follow(tmp_path: Path) -> None:

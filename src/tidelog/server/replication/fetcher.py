@@ -66,6 +66,8 @@ class _Followed:
     leader_high_watermark: int | None = None
     # Under way because flush.messages asks for it: what is not on the device must not be reported as replicated.
     flush: asyncio.Task[None] | None = None
+    # The last one lacked descriptors or room: there has to be another one before the next fetch.
+    flush_failed: bool = False
 
 
 class _Asked(NamedTuple):
@@ -130,6 +132,9 @@ class LeaderFetcher:
         # What went wrong before has nothing to say about the new epoch; a flush that is under way still has.
         state.not_before_ms = 0.0
         state.failures = 0
+        if state.flush is None:
+            # A leader that becomes a follower may have appended what is not on the device yet.
+            self._flush_if_due(replica, state)
         self._changed.set()
 
     def remove(self, replica: Replica) -> None:
@@ -173,11 +178,15 @@ class LeaderFetcher:
 
     def _due(self) -> dict[Key, Replica]:
         now_ms = self._clock.monotonic_ms()
-        return {
-            (replica.topic_id, replica.topic_partition.partition): replica
-            for replica, state in self._followed.items()
-            if state.not_before_ms <= now_ms and state.flush is None and not self._throttled(replica, state)
-        }
+        due: dict[Key, Replica] = {}
+        for replica, state in self._followed.items():
+            if state.not_before_ms > now_ms:
+                continue
+            if state.flush_failed and state.flush is None:
+                self._flush_if_due(replica, state)
+            if state.flush is None and not self._throttled(replica, state):
+                due[replica.topic_id, replica.topic_partition.partition] = replica
+        return due
 
     def _throttled(self, replica: Replica, state: _Followed) -> bool:
         known = state.leader_high_watermark
@@ -320,8 +329,8 @@ class LeaderFetcher:
     # -- the device ----------------------------------------------------------------------------------------------
 
     def _flush_if_due(self, replica: Replica, state: _Followed) -> None:
-        log = replica.log
-        if log.log_end_offset - log.recovery_point >= log.config.flush_messages:
+        state.flush_failed = False
+        if replica.log.flushed_end_offset < replica.log.log_end_offset:
             state.flush = asyncio.get_running_loop().create_task(self._flush(replica, state))
 
     async def _flush(self, replica: Replica, state: _Followed) -> None:
@@ -329,6 +338,8 @@ class LeaderFetcher:
             await self._following.flusher.flush(replica)
         except StorageFailure as failure:
             self._replicas.storage_failed(replica, failure)
+            state.flush_failed = True
+            self._delay(state)
         finally:
             state.flush = None
             self._changed.set()
