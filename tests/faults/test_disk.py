@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.decoding import decode_all
 from support.raw_client import RawClient, raw_client
 
 from tidelog.config.broker import BrokerConfig
@@ -26,7 +27,7 @@ from tidelog.protocol.messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from tidelog.records.batch import Buffer
-from tidelog.records.record import decode_all, encode_batch
+from tidelog.records.record import encode_batch
 from tidelog.server.broker import single_node_properties
 from tidelog.server.failures import StartFailure
 from tidelog.server.startup import RunningNode, system_ports

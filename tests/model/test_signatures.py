@@ -34,7 +34,6 @@ EXCEPTIONS = {
     "storage.segments.batch_scan._refuse_old_format": _RANGE,
     "storage.segments.segments.Segments.containing": _RANGE,
     "storage.indexes.sparse_index.SparseIndex.append": _PAIR,
-    "storage.indexes.sparse_index.SparseIndex._search": _RANGE,
 }
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.decoding import decode_all
 
 from tidelog.records.batch import (
     HEADER_SIZE,
@@ -21,7 +22,6 @@ from tidelog.records.record import (
     NewRecord,
     Record,
     assemble_batch,
-    decode_all,
     decode_batch,
     decode_records,
     encode_batch,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.default_settings import rules_of_topic
+from support.whole_checks import check_produced
 
 from tidelog.model.errors import ErrorCode
 from tidelog.records import produce_rules
@@ -25,7 +26,7 @@ from tidelog.records.compression import Compression
 from tidelog.records.produce_rules import MAX_RECORD_ERRORS, CheckedBatches, ProduceRejection, ProduceRules
 from tidelog.records.produced_records import RecordsWork
 from tidelog.records.record import NewRecord, assemble_batch, decode_batch, encode_batch
-from tidelog.records.validation import begin_check, check_produced
+from tidelog.records.validation import begin_check
 
 NOW = 1_700_000_000_000
 HOUR = 3_600_000

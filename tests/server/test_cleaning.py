@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 from server.conftest import create_topic
+from support.decoding import decode_all
 from support.present import present
 from support.raw_client import RawClient, raw_client
 
@@ -30,7 +31,7 @@ from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopics,
 )
 from tidelog.records.batch import iterate_headers, parse_header
-from tidelog.records.record import decode_all, encode_batch
+from tidelog.records.record import encode_batch
 from tidelog.server.upkeep.cleaning import Throttle
 from tidelog.storage.log.log import Log
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.decoding import decode_all
 from support.raw_client import RawClient, raw_client
 
 import tidelog
@@ -18,7 +19,6 @@ from tidelog.protocol.messages.fetch_request import (
     ForgottenTopic,
     ReplicaState,
 )
-from tidelog.records.record import decode_all
 
 
 def fetch(topic_id: bytes, *partitions: FetchPartition, **fields: Any) -> FetchRequest:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.decoding import decode_all
 from support.eventually import eventually
 from support.present import present
 from support.raw_client import RawClient, raw_client
@@ -21,7 +22,6 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
-from tidelog.records.record import decode_all
 from tidelog.server.broker import single_node_properties
 from tidelog.server.startup import RunningNode, system_ports
 from tidelog.storage.files.filesystem import File

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from server.conftest import create_topic
+from support.decoding import decode_all
 from support.raw_client import RawClient, raw_client
 
 from tidelog.client.admin import Admin
@@ -23,7 +24,6 @@ from tidelog.protocol.messages.alter_replica_log_dirs_request import (
 )
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
-from tidelog.records.record import decode_all
 from tidelog.server.broker import single_node_properties
 from tidelog.server.startup import RunningNode
 from tidelog.storage.log.reader import read_records

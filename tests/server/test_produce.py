@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.decoding import decode_all
 from support.raw_client import RawClient, produce_request, raw_client
 
 import tidelog
@@ -17,7 +18,7 @@ from tidelog.protocol.messages.init_producer_id_request import InitProducerIdReq
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tidelog.records.batch import LOG_APPEND_TIME, parse_header
 from tidelog.records.compression import Compression
-from tidelog.records.record import Record, decode_all, encode_batch
+from tidelog.records.record import Record, encode_batch
 
 
 async def read(client: RawClient, topic_id: bytes, partition: int = 0) -> tuple[bytes, list[Record]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from server.conftest import create_topic
+from support.decoding import decode_all
 from support.default_settings import log_config
 from support.raw_client import RawClient, raw_client
 from support.raw_transactions import READ_COMMITTED, READ_UNCOMMITTED, RawProducer, end_offset, fetch, now_ms, read
@@ -50,7 +51,7 @@ from tidelog.protocol.messages.write_txn_markers_request import (
     WriteTxnMarkersRequest,
 )
 from tidelog.records.batch import iterate_headers, parse_header
-from tidelog.records.record import decode_all, encode_batch
+from tidelog.records.record import encode_batch
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.storage.log.appending import append_as_leader

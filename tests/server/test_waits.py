@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.decoding import decode_all
 from support.raw_client import RawClient, produce_request
 from support.raw_transactions import RawProducer
 from support.wire import Wire
@@ -26,7 +27,7 @@ from tidelog.protocol.messages.config_record import ConfigRecord
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.schema import Message
 from tidelog.records.batch import parse_header
-from tidelog.records.record import decode_all, encode_batch
+from tidelog.records.record import encode_batch
 from tidelog.server.quorum.runtime import QuorumRuntime
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.waits import FetchWait, OffsetWaits

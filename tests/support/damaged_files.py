@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.decoding import decode_all
 from support.present import present
 from support.raw_client import RawClient, raw_client
 
@@ -24,7 +25,6 @@ from tidelog.protocol.messages.delete_records_request import (
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.messages.fetch_response import PartitionData
 from tidelog.records.batch import BatchHeader, iterate_headers
-from tidelog.records.record import decode_all
 from tidelog.server.broker import EMBEDDED_PROPERTIES, single_node_properties
 from tidelog.server.ports import Ports
 from tidelog.server.startup import RunningNode, system_ports

@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 from typing import Any, Protocol
 
+from support.decoding import decode_all
 from support.present import present
 
 from tidelog.model.ids import TopicPartition, Uuid
@@ -15,7 +16,7 @@ from tidelog.partition.producer_entry import ProducerEntry
 from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.records.batch import Buffer, iterate_headers, parse_header
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker
-from tidelog.records.record import decode_all, encode_batch
+from tidelog.records.record import encode_batch
 from tidelog.storage.directories.log_directory import LoadReport, LogDirectory
 from tidelog.storage.files.filesystem import File, FileSystem, Lock
 from tidelog.storage.files.local_filesystem import LocalFile, LocalFileSystem

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from support.decoding import decode_all
 from support.processes import HANG_SECONDS, free_port
 from support.raw_client import RawClient, raw_client
 
@@ -46,7 +47,6 @@ from tidelog.protocol.messages.create_topics_request import (
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.schema import Message
-from tidelog.records.record import decode_all
 from tidelog.server.composition import compose_broker
 from tidelog.server.node import Node
 from tidelog.server.notice import Notice

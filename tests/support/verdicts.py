@@ -15,6 +15,7 @@ from pathlib import Path
 from support.default_settings import rules_of_topic
 from support.malformed_batches import TOPICS, WRITTEN_MS, Case, Draft, digest, make_record
 from support.raw_client import RawClient, raw_client
+from support.whole_checks import check_produced
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -22,7 +23,6 @@ from tidelog.protocol.messages.produce_request import PartitionProduceData, Prod
 from tidelog.records.batch import COMPRESSION_MASK, parse_header
 from tidelog.records.compression import Compression
 from tidelog.records.produce_rules import ProduceRejection
-from tidelog.records.validation import check_produced
 
 RECORDED = Path(__file__).parent / "apache_verdicts.json"
 CLOSED = -1000

@@ -116,11 +116,6 @@ class PartitionProgress:
         """Whether acks=all may be accepted."""
         return len(self.in_sync) >= self.effective_min_in_sync
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all replicas are in sync."""
-        return len(self.in_sync) >= len(self.replicas)
-
     def follower(self, broker_id: int) -> FollowerProgress | None:
         return self._followers.get(broker_id)
 

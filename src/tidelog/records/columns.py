@@ -11,13 +11,7 @@ from collections.abc import Iterable, Iterator
 from sys import byteorder
 from typing import Final, NamedTuple
 
-from tidelog.records.batch import (
-    CURRENT_MAGIC,
-    HEADER_SIZE,
-    BatchHeader,
-    Buffer,
-    CorruptBatch,
-)
+from tidelog.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, Buffer, CorruptBatch
 from tidelog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, compress
 from tidelog.records.content_digest import ContentDigest, RowStates
 from tidelog.records.decoding import SMALLEST_RECORD
@@ -219,9 +213,9 @@ class RowEncoder:
 
     def __init__(self, source: RowSource) -> None:
         self.count = count = source.row_count
-        self._keys, self._key_starts, self._key_lengths = _located(source.keys, count)
-        self._values, self._value_starts, self._value_lengths = _located(source.values, count)
-        self._headers, self._header_starts, self._header_sizes = _written_headers(source.headers, count)
+        self._keys = _located(source.keys, count)
+        self._values = _located(source.values, count)
+        self._headers = _written_headers(source.headers, count)
         if source.timestamps is None:
             self._timestamps = memoryview(source.now_ms.to_bytes(8, byteorder, signed=True) * count).cast("q")
         else:
@@ -249,18 +243,13 @@ class RowEncoder:
             raise ValueError(f"{len(partitions) // 4} partitions are too few for {self.count} rows")
         with memoryview(partitions).cast("i") as view:
             if keys is not None:
+                validity, offsets = _checked_rows(keys, self.count)
                 hashing.hash_rows(
-                    None if keys.validity is None else _view(keys.validity, "B"),
-                    _offsets(keys.offsets, keys.validity, keys.first, self.count),
-                    _view(keys.data, "B"),
-                    keys.first,
-                    self.count,
-                    partition_count,
-                    view,
+                    validity, offsets, _view(keys.data, "B"), keys.first, self.count, partition_count, view
                 )
             go_on = column_loops.spread_rows(
-                self._key_lengths,
-                self._value_lengths,
+                self._keys.lengths,
+                self._values.lengths,
                 self.count,
                 partition_count,
                 run_bytes,
@@ -272,9 +261,8 @@ class RowEncoder:
     def digest(self, *numbers: Buffer, seed: int) -> ContentDigest:
         """Of all rows: key, value, headers, and an int64 a row from each of `numbers`. Times are not part of it."""
         states = RowStates(self.count, seed)
-        states.mix_fields(self._key_starts, self._key_lengths, self._keys)
-        states.mix_fields(self._value_starts, self._value_lengths, self._values)
-        states.mix_fields(self._header_starts, self._header_sizes, self._headers)
+        for fields in (self._keys, self._values, self._headers):
+            states.mix_fields(*fields)
         for some in numbers:
             states.mix_numbers(some)
         return states.digest()
@@ -295,42 +283,36 @@ class RowEncoder:
         count = len(order)
         row = 0
         while row < count:
-            until, size = column_loops.measure_rows(
+            until, payload_bytes = column_loops.measure_rows(
                 order,
                 row,
                 count,
-                self._key_lengths,
-                self._value_lengths,
-                self._header_sizes,
+                self._keys.lengths,
+                self._values.lengths,
+                self._headers.lengths,
                 self._timestamps,
                 self.count,
                 batch_size - HEADER_SIZE,
                 self._sizes,
             )
-            payload = bytearray(size)
+            payload = bytearray(payload_bytes)
             max_timestamp = column_loops.write_rows(
                 payload,
                 order,
                 row,
                 until,
                 self._sizes,
-                self._key_starts,
-                self._key_lengths,
-                self._keys,
-                self._value_starts,
-                self._value_lengths,
-                self._values,
-                self._header_starts,
-                self._header_sizes,
-                self._headers,
+                *self._keys,
+                *self._values,
+                *self._headers,
                 self._timestamps,
             )
-            base_timestamp = self._timestamps[order[row]]
-            yield FinishedBatch(
-                _finish(payload, until - row, base_timestamp, max_timestamp, compression, level),
-                until - row,
-                max_timestamp,
+            taken, start_ms = until - row, self._timestamps[order[row]]
+            header = BatchHeader(
+                0, 0, -1, CURRENT_MAGIC, 0, int(compression), taken - 1, start_ms, max_timestamp, -1, -1, -1, taken
             )
+            packed = compress(compression, payload, level) if compression else payload
+            yield FinishedBatch(assemble_batch(header, packed), taken, max_timestamp)
             row = until
 
 
@@ -349,83 +331,62 @@ def rows_by_partition(partitions: Buffer, count: int, partition_count: int) -> l
     ]
 
 
-def column_digest(columns: Iterable[BinaryColumn], count: int, *, seed: int = 0) -> ContentDigest:
+def column_digest(columns: Iterable[BinaryColumn], count: int) -> ContentDigest:
     """Of `count` rows with these fields, in this order."""
-    states = RowStates(count, seed)
+    states = RowStates(count)
     for column in columns:
-        data, starts, lengths = _located(column, count)
-        states.mix_fields(starts, lengths, data)
+        states.mix_fields(*_located(column, count))
     return states.digest()
 
 
-def _located(column: BinaryColumn | None, count: int) -> tuple[memoryview, memoryview, memoryview]:
-    """(data, where each row begins in it, how long it is)."""
+class _LocatedRows(NamedTuple):
+    """Where each row begins in the data, and how many bytes it has; -1 is null."""
+
+    starts: memoryview
+    lengths: memoryview
+    data: memoryview
+
+
+def _located(column: BinaryColumn | None, count: int) -> _LocatedRows:
     starts = memoryview(bytearray(4 * count)).cast("i")
     if column is None:
-        return memoryview(b""), starts, memoryview(b"\xff" * (4 * count)).cast("i")
+        return _LocatedRows(starts, memoryview(b"\xff" * (4 * count)).cast("i"), memoryview(b""))
     lengths = memoryview(bytearray(4 * count)).cast("i")
-    validity = None if column.validity is None else _view(column.validity, "B")
     data = _view(column.data, "B")
-    offsets = _offsets(column.offsets, column.validity, column.first, count)
+    validity, offsets = _checked_rows(column, count)
     column_loops.lengths_of(validity, offsets, len(data), column.first, count, starts, lengths)
-    return data, starts, lengths
+    return _LocatedRows(starts, lengths, data)
 
 
-def _written_headers(column: HeadersColumn | None, count: int) -> tuple[memoryview, memoryview, memoryview]:
-    """(the headers of all rows as they stand in records, where each row's begin, how many bytes they are)."""
+def _written_headers(column: HeadersColumn | None, count: int) -> _LocatedRows:
+    """The headers of all rows as they stand in records."""
     starts = memoryview(bytearray(4 * count)).cast("i")
     if column is None:
         # The same zero byte, a count of none, for each row.
-        return memoryview(b"\x00"), starts, memoryview((1).to_bytes(4, byteorder) * count).cast("i")
+        return _LocatedRows(starts, memoryview((1).to_bytes(4, byteorder) * count).cast("i"), memoryview(b"\x00"))
     sizes = memoryview(bytearray(4 * count)).cast("i")
-    validity = None if column.validity is None else _view(column.validity, "B")
-    offsets = _offsets(column.offsets, column.validity, column.first, count)
+    validity, offsets = _checked_rows(column, count)
     single = offsets[column.first + count] if count else 0
-    keys, key_starts, key_lengths = _located(column.keys, single)
-    values, value_starts, value_lengths = _located(column.values, single)
+    keys = _located(column.keys, single)
+    values = _located(column.values, single)
     total = column_loops.measure_headers(
-        validity, offsets, column.first, count, single, key_lengths, value_lengths, starts, sizes
+        validity, offsets, column.first, count, single, keys.lengths, values.lengths, starts, sizes
     )
     target = bytearray(total)
-    column_loops.write_headers(
-        target,
-        validity,
-        offsets,
-        column.first,
-        count,
-        key_starts,
-        key_lengths,
-        keys,
-        value_starts,
-        value_lengths,
-        values,
-    )
-    return memoryview(target), starts, sizes
+    column_loops.write_headers(target, validity, offsets, column.first, count, *keys, *values)
+    return _LocatedRows(starts, sizes, memoryview(target))
 
 
-def _offsets(offsets: Buffer, validity: Buffer | None, first: int, count: int) -> memoryview:
-    """Compiled loops do not ask whether a row is there: so it is asked here."""
-    view = _view(offsets, "i")
-    bits = None if validity is None else 8 * len(_view(validity, "B"))
-    if first < 0 or first + count >= len(view) or (bits is not None and first + count > bits):
-        raise ValueError(f"a column with {len(view)} offsets has no {count} rows from {first} on")
-    return view
+def _checked_rows(column: BinaryColumn | HeadersColumn, count: int) -> tuple[memoryview | None, memoryview]:
+    """(validity, offsets). Compiled loops do not ask whether a row is there: so it is asked here."""
+    offsets = _view(column.offsets, "i")
+    validity = None if column.validity is None else _view(column.validity, "B")
+    end = column.first + count
+    if column.first < 0 or end >= len(offsets) or (validity is not None and end > 8 * len(validity)):
+        raise ValueError(f"a column with {len(offsets)} offsets has no {count} rows from {column.first} on")
+    return validity, offsets
 
 
 def _view(buffer: Buffer, kind: str) -> memoryview:
     view = memoryview(buffer)
     return view if view.format == kind else view.cast("B").cast(kind)  # type: ignore[call-overload]
-
-
-def _finish(
-    payload: bytearray,
-    count: int,
-    base_timestamp: int,
-    max_timestamp: int,
-    compression: Compression,
-    level: int | None,
-) -> bytes:
-    header = BatchHeader(
-        0, 0, -1, CURRENT_MAGIC, 0, int(compression), count - 1, base_timestamp, max_timestamp, -1, -1, -1, count
-    )
-    return assemble_batch(header, compress(compression, payload, level) if compression else payload)

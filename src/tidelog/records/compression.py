@@ -40,12 +40,8 @@ class Compression(IntEnum):
 
 COMPRESSION_NAMES: Final = {codec.name.lower(): codec for codec in Compression}
 
-# What Kafka's compression.*.level settings allow, and their defaults.
-GZIP_LEVELS: Final = range(1, 10)
+# Those of Kafka's compression.*.level settings.
 GZIP_DEFAULT_LEVEL: Final = 6
-LZ4_LEVELS: Final = range(1, 18)
-LZ4_DEFAULT_LEVEL: Final = 9
-ZSTD_LEVELS: Final = range(-131072, 23)
 ZSTD_DEFAULT_LEVEL: Final = 3
 
 

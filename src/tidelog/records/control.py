@@ -66,8 +66,8 @@ class UnknownControl:
 ControlRecord = EndTransactionMarker | QuorumControl | UnknownControl
 
 
-def encode_control_key(control_type: ControlType, version: int = _CURRENT_KEY_VERSION) -> bytes:
-    return _KEY.pack(version, control_type)
+def encode_control_key(control_type: ControlType) -> bytes:
+    return _KEY.pack(_CURRENT_KEY_VERSION, control_type)
 
 
 def encode_marker_value(marker: EndTransactionMarker) -> bytes:
@@ -93,14 +93,12 @@ def decode_control_record(key: bytes | None, value: bytes | None) -> ControlReco
     return UnknownControl(type=number, version=version)
 
 
-def read_end_transaction_marker(
-    batch: Buffer, *, max_decompressed_bytes: int = _MAX_CONTROL_BYTES
-) -> EndTransactionMarker | None:
+def read_end_transaction_marker(batch: Buffer) -> EndTransactionMarker | None:
     """The marker in a control batch of a producer; None if compaction has removed it and left the batch empty."""
     header = parse_header(batch)
     if header.record_count == 0:
         return None
-    records = decode_records(header, read_payload(header, batch, max_decompressed_bytes, check_crc=False))
+    records = decode_records(header, read_payload(header, batch, _MAX_CONTROL_BYTES, check_crc=False))
     control = decode_control_record(records[0].key, records[0].value)
     if not isinstance(control, EndTransactionMarker):
         raise CorruptBatch(HEADER_SIZE, f"a producer's control batch holds {control}, not a transaction marker")

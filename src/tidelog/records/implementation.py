@@ -50,9 +50,9 @@ def _read(spec: ModuleSpec, path: str) -> bytes:
 
 
 def _choose() -> tuple[dict[str, ModuleType], str]:
-    """The modules to use, and why some of them are not compiled; "" if all are."""
+    """The compiled modules to use, and why they are not all of them; "" if they are."""
     if os.environ.get(SWITCH, "") not in ("", "0"):
-        return {name: _plain(name) for name in MODULES}, f"{SWITCH} is set"
+        return {}, f"{SWITCH} is set"
     chosen: dict[str, ModuleType] = {}
     missing: list[str] = []
     stale: list[str] = []
@@ -63,33 +63,23 @@ def _choose() -> tuple[dict[str, ModuleType], str]:
         except ModuleNotFoundError:
             missing.append(name)
         except ImportError as error:
-            return {
-                name: _plain(name) for name in MODULES
-            }, f"the compiled codec cannot be loaded ({error}); {_REBUILD}"
+            return {}, f"the compiled codec cannot be loaded ({error}); {_REBUILD}"
         except (OSError, AttributeError) as error:
-            reason = f"the compiled codec cannot be compared with its source ({error}); {_REBUILD}"
-            return {name: _plain(name) for name in MODULES}, reason
+            return {}, f"the compiled codec cannot be compared with its source ({error}); {_REBUILD}"
         else:
             if is_fresh:
                 chosen[name] = twin
             else:
                 stale.append(name)
-    plain = {name: _plain(name) for name in MODULES if name not in chosen}
     if len(missing) == len(MODULES):
-        return plain, f"no compiled codec has been built; with a C compiler, {_REBUILD}"
-    if missing or stale:
-        return (
-            chosen | plain,
-            f"the compiled codec was made from another source ({', '.join(missing + stale)}); {_REBUILD}",
-        )
-    return chosen, ""
+        return {}, f"no compiled codec has been built; with a C compiler, {_REBUILD}"
+    unused = ", ".join(missing + stale)
+    reason = f"the compiled codec was made from another source ({unused}); {_REBUILD}" if unused else ""
+    return chosen, reason
 
 
-def _plain(name: str) -> ModuleType:
-    return import_module(f"tidelog.records.{name}")
-
-
-_chosen, REASON = _choose()
+_compiled, REASON = _choose()
+_chosen = {name: _compiled.get(name) or import_module(f"tidelog.records.{name}") for name in MODULES}
 COMPILED: Final = not REASON
 if not TYPE_CHECKING:
     checking = _chosen["checking"]

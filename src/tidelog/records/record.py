@@ -33,7 +33,6 @@ from tidelog.records.batch import (
     Buffer,
     CorruptBatch,
     compute_crc,
-    iterate_headers,
     parse_header,
 )
 from tidelog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, compress, decompress
@@ -68,25 +67,6 @@ def decode_batch(
     """The records of exactly one batch. Raises CorruptBatch, and nothing else, whatever the bytes are."""
     header = parse_header(batch)
     return decode_records(header, read_payload(header, batch, max_decompressed_bytes, check_crc=check_crc))
-
-
-def decode_all(
-    buffer: Buffer,
-    *,
-    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    check_crc: bool = True,
-) -> list[Record]:
-    """The records of all whole batches; control batches, which hold no records of users, are left out."""
-    view = memoryview(buffer)
-    records: list[Record] = []
-    for position, header in iterate_headers(buffer):
-        if not header.is_control:
-            records += decode_batch(
-                view[position : position + header.size],
-                max_decompressed_bytes=max_decompressed_bytes,
-                check_crc=check_crc,
-            )
-    return records
 
 
 def read_payload(

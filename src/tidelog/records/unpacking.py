@@ -27,8 +27,6 @@ PIECE_BYTES: Final = 64 * 1024
 # A block that unpacks to more than this is announced by an empty piece: who has little time can go on elsewhere.
 ANNOUNCED_BYTES: Final = 256 * 1024
 
-NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
-
 
 class UnpacksTooLarge(CorruptBatch):
     """The records would take more than the caller allows."""

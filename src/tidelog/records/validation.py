@@ -43,23 +43,6 @@ PROMPT_BYTES: Final = 256 * 1024
 _INT32 = Struct(">i")
 
 
-def check_produced(
-    data: Buffer | None,
-    rules: ProduceRules,
-    now_ms: int,
-    *,
-    produce_version: int = _LATEST_VERSION,
-    topic_partition: object = "",
-) -> CheckedBatches | ProduceRejection:
-    """Check the records that a Produce request has for one partition, however long it takes."""
-    outcome = begin_check(data, rules, now_ms, produce_version=produce_version, topic_partition=topic_partition)
-    if isinstance(outcome, RecordsWork):
-        finished = outcome.run()
-        assert finished is not None
-        return finished
-    return outcome
-
-
 def begin_check(
     data: Buffer | None,
     rules: ProduceRules,

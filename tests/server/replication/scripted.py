@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from support.decoding import decode_all
 from support.default_settings import MAX_LAG_MS, log_config, replica_settings
 from support.log_harness import NOW, PARTITION, TOPIC_ID, Harness, UnsyncedFileSystem
 from support.transcripts import Scripted
@@ -17,7 +18,6 @@ from tidelog.model.errors import ErrorCode
 from tidelog.partition.divergence import diverging_epoch, truncation_offset
 from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.records.batch import parse_header
-from tidelog.records.record import decode_all
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.log.reader import read_records
 from tidelog.storage.log.results import ReadResult

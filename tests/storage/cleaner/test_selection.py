@@ -134,4 +134,4 @@ def test_ratio_decides_whether_it_is_worth_it() -> None:
 def test_groups_stay_within_the_limits_of_one_segment(given: list[Numbers], expected: list[list[int]]) -> None:
     config = log_config(segment_bytes=1000, segment_index_bytes=100)
     groups = group_segments(given, config, given[-1].base_offset + 10)
-    assert [[segment.base_offset for segment in group] for group in groups] == expected
+    assert [[given[number].base_offset for number in group] for group in groups] == expected

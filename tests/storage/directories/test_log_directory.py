@@ -126,7 +126,7 @@ def test_deleted_log_gives_its_name_free_at_once(harness: MakeHarness) -> None:
     h.open()
     h.append(b"old")
     h.log.update_high_watermark(1)
-    removal = h.directory.delete_log(h.partition, h.now)
+    (removal,) = h.directory.delete_logs([h.partition], h.now)
     assert removal.due_ms == h.now + h.config.file_delete_delay_ms
     assert Path(removal.path).name.startswith("topic-0.")
     assert Path(removal.path).name.endswith("-delete")
@@ -141,7 +141,7 @@ def test_interrupted_deletion_is_finished_after_a_restart(harness: MakeHarness) 
     h = harness()
     h.open()
     h.append(b"old")
-    removal = h.directory.delete_log(h.partition, h.now)
+    (removal,) = h.directory.delete_logs([h.partition], h.now)
     h.crash()
     h.open()
     assert [found.path for found in h.report.removals] == [removal.path]

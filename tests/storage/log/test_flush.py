@@ -162,6 +162,6 @@ def test_a_log_that_is_deleted_during_a_flush_takes_nothing_offline(harness: Mak
     h.open()
     h.append(b"a")
     flush = h.start_flush(everything=True)
-    h.directory.delete_log(h.log.topic_partition, h.now)
+    h.directory.delete_logs([h.log.topic_partition], h.now)
     flush.run()
     assert h.directory.failure is None

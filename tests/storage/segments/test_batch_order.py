@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tidelog.records.batch import BatchHeader, CorruptBatch, parse_header
 from tidelog.records.record import encode_batch
 from tidelog.storage.segments.batch_order import in_order
+from tidelog.storage.segments.batch_scan import GoodBatch
 
 BATCH = encode_batch([(0, None, b"a", ()), (0, None, b"b", ())])
 
@@ -24,7 +25,7 @@ def check(*headers: BatchHeader, **options: object) -> tuple[list[int], int | No
     passed = []
     try:
         for _, header, _ in in_order(
-            [(number, header, memoryview(b"")) for number, header in enumerate(headers)],
+            [GoodBatch(number, header, memoryview(b"")) for number, header in enumerate(headers)],
             start_offset=0,
             **options,  # type: ignore[arg-type]
         ):
@@ -71,9 +72,9 @@ def test_what_follows_in_the_next_segment_counts() -> None:
 
 
 def test_batch_before_an_unreadable_one_is_passed_on() -> None:
-    def torn() -> Iterator[tuple[int, BatchHeader, memoryview]]:
-        yield 0, batch(0), memoryview(b"")
-        yield 1, batch(7, 3), memoryview(b"")
+    def torn() -> Iterator[GoodBatch]:
+        yield GoodBatch(0, batch(0), memoryview(b""))
+        yield GoodBatch(1, batch(7, 3), memoryview(b""))
         raise CorruptBatch(2, "torn")
 
     batches = in_order(torn(), start_offset=0)

@@ -26,7 +26,8 @@ from tidelog.records.control import (
 )
 from tidelog.records.record import decode_records, read_payload
 from tidelog.spark.source.batches import null_if_empty
-from tidelog.storage.segments.walk import BadStretch, GoodBatch
+from tidelog.storage.segments.batch_scan import GoodBatch
+from tidelog.storage.segments.walk import BadStretch
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import BatchHeader, CorruptBatch
 from tidelog.records.control import EndTransactionMarker, encode_end_transaction_marker, read_end_transaction_marker
-from tidelog.storage.segments.walk import BadStretch, GoodBatch
+from tidelog.storage.segments.batch_scan import GoodBatch
+from tidelog.storage.segments.walk import BadStretch
 
 COMMITTED = "committed"
 ABORTED = "aborted"

@@ -27,7 +27,8 @@ from tidelog.spark.log_files.segments import SegmentFile
 from tidelog.spark.source.batches import ROWS_PER_ARROW_BATCH, bounded_groups
 from tidelog.storage.files.file_names import DELETED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, offset_of_name
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
-from tidelog.storage.segments.walk import BadStretch, GoodBatch, WalkedSegment, walk_segment
+from tidelog.storage.segments.batch_scan import GoodBatch
+from tidelog.storage.segments.walk import BadStretch, WalkedSegment, walk_segment
 
 if TYPE_CHECKING:
     import pyarrow as pa

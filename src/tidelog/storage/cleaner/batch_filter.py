@@ -60,11 +60,11 @@ class FilteredBatch(NamedTuple):
     aborted: AbortedTransaction | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class BatchFilter:
-    def __init__(self, keys: KeyMap, transactions: PassedTransactions, rules: RetentionRules) -> None:
-        self._keys = keys
-        self._transactions = transactions
-        self._rules = rules
+    keys: KeyMap
+    transactions: PassedTransactions
+    rules: RetentionRules
 
     def filter(self, header: BatchHeader, batch: Buffer) -> Generator[int, None, FilteredBatch]:
         """Must be asked about all batches in order. Raises CorruptBatch."""
@@ -73,7 +73,7 @@ class BatchFilter:
                 # Not the end of a transaction, so none of our business.
                 return FilteredBatch(batch, header.record_count, header.record_count)
             return self._filter_marker(header, batch)
-        if self._transactions.pass_data(header):
+        if self.transactions.pass_data(header):
             return FilteredBatch(self._emptied(header), header.record_count, 0)
         payload = small_payload(header, batch)
         if payload is None:
@@ -83,7 +83,7 @@ class BatchFilter:
         if not kept:
             return FilteredBatch(self._emptied(header), count, 0)
         if tombstones and not header.has_delete_horizon:
-            horizon = self._rules.now_ms + self._rules.delete_retention_ms
+            horizon = self.rules.now_ms + self.rules.delete_retention_ms
             chosen = {header.base_offset + span[2] for span in kept}
             records = [record for record in decode_records(header, payload) if record.offset in chosen]
             return FilteredBatch(encode_retained(header, records, delete_horizon_ms=horizon), count, len(kept))
@@ -100,7 +100,7 @@ class BatchFilter:
         sets_horizon = found.tombstones and not header.has_delete_horizon
         if found.kept == count and not sets_horizon:
             return FilteredBatch(batch, count, count)
-        horizon = self._rules.now_ms + self._rules.delete_retention_ms if sets_horizon else None
+        horizon = self.rules.now_ms + self.rules.delete_retention_ms if sets_horizon else None
         rewritten = yield from rewrite(header, batch, stays, found, horizon)
         return FilteredBatch(rewritten, count, found.kept)
 
@@ -118,8 +118,8 @@ class BatchFilter:
         return kept, tombstones
 
     def _stays(self, header: BatchHeader) -> Callable[[RecordSpan], bool]:
-        rules = self._rules
-        last_offset_of = self._keys.get
+        rules = self.rules
+        last_offset_of = self.keys.get
         base_offset = header.base_offset
         mapped_up_to = rules.mapped_up_to
         keeps_tombstones = not header.has_delete_horizon or rules.now_ms < header.base_timestamp
@@ -134,8 +134,8 @@ class BatchFilter:
         return stays
 
     def _filter_marker(self, header: BatchHeader, batch: Buffer) -> FilteredBatch:
-        rules = self._rules
-        is_over, aborted = self._transactions.pass_marker(header, batch)
+        rules = self.rules
+        is_over, aborted = self.transactions.pass_marker(header, batch)
         count = header.record_count
         if not is_over:
             return FilteredBatch(batch, count, count, aborted)
@@ -148,12 +148,12 @@ class BatchFilter:
         return FilteredBatch(self._emptied(header), count, 0)
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
-        if header.next_offset == self._rules.end_offset or self._is_last_of_producer(header):
+        if header.next_offset == self.rules.end_offset or self._is_last_of_producer(header):
             return encode_retained(header, ())
         return None
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        last = self._rules.last_records.get(header.producer_id) if header.has_producer_id else None
+        last = self.rules.last_records.get(header.producer_id) if header.has_producer_id else None
         if last is None:
             return False
         if last.data_offset is None:

@@ -35,7 +35,7 @@ from tidelog.storage.files.file_names import CLEANED_SUFFIX, SWAP_SUFFIX
 from tidelog.storage.files.filesystem import FileSystem, sync_path
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.segments.batch_order import in_order
-from tidelog.storage.segments.batch_scan import scan_batches
+from tidelog.storage.segments.batch_scan import GoodBatch, scan_batches
 from tidelog.storage.segments.segment import AppendedBatch, Segment
 
 Work = Generator[int, None, None]
@@ -89,12 +89,6 @@ class FinishedGroup(NamedTuple):
     new: Segment
 
 
-class _ReadBatch(NamedTuple):
-    position: int
-    header: BatchHeader
-    data: memoryview
-
-
 class Compaction:
     def __init__(
         self,
@@ -123,10 +117,6 @@ class Compaction:
         self._filter: BatchFilter | None = None
         # Renaming the result must not cross with the log's decision that it is not wanted any more.
         self._lock = threading.Lock()
-
-    @property
-    def map_bytes(self) -> int:
-        return self._keys.memory_bytes
 
     def revoke(self, *, discard: bool = True) -> None:
         """The log changes: nothing of this compaction may be used from now on. Called by the owner of the log.
@@ -163,7 +153,7 @@ class Compaction:
                 yield header.size
             self.cleaned_up_to = task.end_of(number)
 
-    def _map_batch(self, number: int, batch: _ReadBatch) -> Generator[int, None, bool]:
+    def _map_batch(self, number: int, batch: GoodBatch) -> Generator[int, None, bool]:
         """Whether all of its keys found room."""
         keys = self._keys
         first_dirty_offset = self.task.first_dirty_offset
@@ -190,12 +180,7 @@ class Compaction:
         count = sum(1 for segment in self.task.segments if segment.base_offset < self.cleaned_up_to)
         if not count:
             return []
-        groups = []
-        first = 0
-        for group in group_segments(self.task.segments[:count], self.task.config, self.task.end_of(count - 1)):
-            groups.append(range(first, first + len(group)))
-            first += len(group)
-        return groups
+        return group_segments(self.task.segments[:count], self.task.config, self.task.end_of(count - 1))
 
     def write_group(self, group: range) -> Work:
         """Make one segment out of these and leave it in `finished`. Raises as `map_keys`."""
@@ -287,7 +272,7 @@ class Compaction:
 
     # Both
 
-    def _read(self, number: int) -> Iterator[_ReadBatch]:
+    def _read(self, number: int) -> Iterator[GoodBatch]:
         """All batches of a segment, each with its checksum and its place among the others verified."""
         segment = self.task.segments[number]
         end_offset = self.task.end_of(number)
@@ -299,22 +284,22 @@ class Compaction:
                 self.guard.check()
                 try:
                     with self.guard:
-                        placed = next(batches, None)
+                        batch = next(batches, None)
                 except CorruptBatch as problem:
                     raise self._damaged(number, position=problem.position, problem=problem) from problem
-                if placed is None:
+                if batch is None:
                     return
-                position, header, data = placed
+                header = batch.header
                 if header.next_offset > end_offset:
                     reason = f"offset {header.last_offset} belongs into the segment behind"
-                    raise DamagedSegment(segment.log_path, position, reason)
+                    raise DamagedSegment(segment.log_path, batch.position, reason)
                 epoch = self.task.epochs.epoch_for_offset(header.base_offset)
                 if 0 <= epoch != header.partition_leader_epoch >= 0:
                     reason = (
                         f"offset {header.base_offset} is of leader epoch {epoch}, not {header.partition_leader_epoch}"
                     )
-                    raise DamagedSegment(segment.log_path, position, reason)
-                yield _ReadBatch(position, header, data)
+                    raise DamagedSegment(segment.log_path, batch.position, reason)
+                yield batch
         finally:
             file.close()
 

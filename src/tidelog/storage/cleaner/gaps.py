@@ -27,28 +27,24 @@ class KnownGaps:
 
     __slots__ = ("_filesystem", "_path", "end_offset")
 
-    def __init__(self, filesystem: FileSystem, directory: str, end_offset: int = 0) -> None:
+    def __init__(self, filesystem: FileSystem, directory: str) -> None:
         self._filesystem = filesystem
         self._path = f"{directory}/{GAPS_FILE}"
         # Segments that begin at or below it may have a gap before them.
-        self.end_offset = end_offset
+        self.end_offset = self._read()
 
-    @classmethod
-    def read(cls, filesystem: FileSystem, directory: str) -> KnownGaps:
+    def _read(self) -> int:
         """If the file is damaged, every gap counts as one of the cleaner: taking it for a loss would cut the log."""
-        gaps = cls(filesystem, directory)
         try:
-            checksum, _, text = read_whole(filesystem, gaps._path).partition(b"\n")
-        except FileNotFoundError:
-            return gaps
-        try:
+            checksum, _, text = read_whole(self._filesystem, self._path).partition(b"\n")
             if int(checksum, 16) != zlib.crc32(text):
                 raise ValueError("its checksum does not match")
-            gaps.end_offset = int(text)
+            return int(text)
+        except FileNotFoundError:
+            return 0
         except ValueError as problem:
-            logger.warning("ignoring %s: %s", gaps._path, problem)
-            gaps.end_offset = MAX_LONG
-        return gaps
+            logger.warning("ignoring %s: %s", self._path, problem)
+            return MAX_LONG
 
     def allow_below(self, offset: int) -> None:
         """On the device when this returns. Raises OSError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.segments.segment import MAX_RELATIVE_OFFSET
@@ -22,19 +22,17 @@ class SizedSegment(Protocol):
         ...
 
 
-S = TypeVar("S", bound=SizedSegment)
-
-
-def group_segments(segments: Sequence[S], config: LogConfig, end_offset: int) -> list[list[S]]:
-    """Split `segments`, which end at `end_offset`, into runs that stay within the limits of one segment each.
+def group_segments(segments: Sequence[SizedSegment], config: LogConfig, end_offset: int) -> list[range]:
+    """Split `segments`, which end at `end_offset`, into runs, by their numbers, that stay within the limits of one
+    segment each.
 
     Sizes are those from before the compaction, so the results are at most as large. One segment is never split, even
     if it is over the limit by itself.
     """
-    groups: list[list[S]] = []
+    groups: list[range] = []
     size = offset_index_size = time_index_size = 0
     ends = [segment.base_offset for segment in segments[1:]] + [end_offset]
-    for segment, end in zip(segments, ends, strict=True):
+    for number, (segment, end) in enumerate(zip(segments, ends, strict=True)):
         index_sizes = segment.index_sizes
         size += segment.size
         offset_index_size += index_sizes[0]
@@ -43,11 +41,11 @@ def group_segments(segments: Sequence[S], config: LogConfig, end_offset: int) ->
             groups
             and size <= config.segment_bytes
             and max(offset_index_size, time_index_size) <= config.segment_index_bytes
-            and end - 1 - groups[-1][0].base_offset <= MAX_RELATIVE_OFFSET
+            and end - 1 - segments[groups[-1].start].base_offset <= MAX_RELATIVE_OFFSET
         ):
-            groups[-1].append(segment)
+            groups[-1] = range(groups[-1].start, number + 1)
         else:
-            groups.append([segment])
+            groups.append(range(number, number + 1))
             size = segment.size
             offset_index_size, time_index_size = index_sizes
     return groups

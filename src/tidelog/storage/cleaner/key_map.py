@@ -40,10 +40,6 @@ class KeyMap:
     def full(self) -> bool:
         return self.size >= self.capacity
 
-    @property
-    def memory_bytes(self) -> int:
-        return len(self._table)
-
     def put(self, key: bytes, offset: int) -> None:
         """Remember a later offset of a key. The caller looks at `full` first."""
         table = self._table

@@ -10,10 +10,13 @@ Each is replaced as a whole: written beside, synced, renamed, and the directory 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from tidelog.model.ids import TopicPartition
 from tidelog.storage.files.filesystem import FileSystem, read_whole, replace_file
+
+T = TypeVar("T")
 
 _VERSION = 0
 
@@ -27,66 +30,57 @@ class CorruptCheckpoint(Exception):
         self.reason = reason
 
 
-def write_offset_checkpoint(
-    filesystem: FileSystem, path: str, offsets: Mapping[TopicPartition, int], *, sync: bool = True
-) -> None:
-    lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
-    _write(filesystem, path, lines, sync=sync)
+def write_offset_checkpoint(filesystem: FileSystem, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    _write(filesystem, path, [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()])
 
 
 def read_offset_checkpoint(filesystem: FileSystem, path: str) -> dict[TopicPartition, int]:
     """Empty if there is no such file. Raises CorruptCheckpoint."""
-    offsets = {}
-    for fields in _read(filesystem, path, fields_per_line=3):
-        try:
-            offsets[TopicPartition(fields[0], int(fields[1]))] = int(fields[2])
-        except ValueError as error:
-            raise CorruptCheckpoint(path, f"{' '.join(fields)!r} is not an entry") from error
-    return offsets
+
+    def parse(line: str) -> tuple[TopicPartition, int]:
+        topic, partition, offset = line.split()
+        return TopicPartition(topic, int(partition)), int(offset)
+
+    return dict(_read(filesystem, path, parse))
 
 
-def write_leader_epoch_checkpoint(
-    filesystem: FileSystem, path: str, entries: Iterable[tuple[int, int]], *, sync: bool = True
-) -> None:
-    _write(filesystem, path, [f"{epoch} {start_offset}" for epoch, start_offset in entries], sync=sync)
+def write_leader_epoch_checkpoint(filesystem: FileSystem, path: str, entries: Iterable[tuple[int, int]]) -> None:
+    _write(filesystem, path, [f"{epoch} {start_offset}" for epoch, start_offset in entries])
 
 
 def read_leader_epoch_checkpoint(filesystem: FileSystem, path: str) -> list[tuple[int, int]]:
     """Empty if there is no such file. Raises CorruptCheckpoint."""
-    entries = []
-    for fields in _read(filesystem, path, fields_per_line=2):
-        try:
-            entries.append((int(fields[0]), int(fields[1])))
-        except ValueError as error:
-            raise CorruptCheckpoint(path, f"{' '.join(fields)!r} is not an entry") from error
-    return entries
+
+    def parse(line: str) -> tuple[int, int]:
+        epoch, start_offset = line.split()
+        return int(epoch), int(start_offset)
+
+    return _read(filesystem, path, parse)
 
 
-def _write(filesystem: FileSystem, path: str, lines: Sequence[str], *, sync: bool) -> None:
+def _write(filesystem: FileSystem, path: str, lines: Sequence[str]) -> None:
     text = "\n".join([str(_VERSION), str(len(lines)), *lines, ""])
-    replace_file(filesystem, path, text.encode(), sync=sync)
+    replace_file(filesystem, path, text.encode())
 
 
-def _read(filesystem: FileSystem, path: str, *, fields_per_line: int) -> list[list[str]]:
+def _read(filesystem: FileSystem, path: str, parse: Callable[[str], T]) -> list[T]:
     try:
-        content = read_whole(filesystem, path)
+        lines = read_whole(filesystem, path).decode().splitlines()
     except FileNotFoundError:
         return []
-    try:
-        lines = content.decode().splitlines()
     except UnicodeDecodeError as error:
         raise CorruptCheckpoint(path, "it is not text") from error
+    if lines and lines[0] != str(_VERSION):
+        raise CorruptCheckpoint(path, f"version {lines[0]!r} is unknown")
     # Kafka creates the file before it has something to say.
     if len(lines) < 2:
-        if lines and lines[0] != str(_VERSION):
-            raise CorruptCheckpoint(path, f"version {lines[0]!r} is unknown")
         return []
-    if lines[0] != str(_VERSION):
-        raise CorruptCheckpoint(path, f"version {lines[0]!r} is unknown")
-    entries = [line.split() for line in lines[2:]]
-    if lines[1] != str(len(entries)):
-        raise CorruptCheckpoint(path, f"it declares {lines[1]!r} entries but has {len(entries)}")
-    for fields in entries:
-        if len(fields) != fields_per_line:
-            raise CorruptCheckpoint(path, f"{' '.join(fields)!r} is not an entry")
+    if lines[1] != str(len(lines) - 2):
+        raise CorruptCheckpoint(path, f"it declares {lines[1]!r} entries but has {len(lines) - 2}")
+    entries = []
+    for line in lines[2:]:
+        try:
+            entries.append(parse(line))
+        except ValueError as error:
+            raise CorruptCheckpoint(path, f"{line!r} is not an entry") from error
     return entries

@@ -77,7 +77,7 @@ class DirectoryCheckpoints:
 
     def lower_high_watermark(self, log: Log, offset: int) -> None:
         """Everything below the checkpoint counts as stored, so it must not say more than the log will hold."""
-        log.high_watermark = min(log.high_watermark, max(offset, log.log_start_offset))
+        log.update_high_watermark(min(log.high_watermark, offset))
         written = self._written.get(HIGH_WATERMARK_CHECKPOINT, self._last_high_watermarks)
         if written.get(log.topic_partition, 0) > min(log.high_watermark, log.stored_end_offset):
             self.write_high_watermarks()

@@ -14,16 +14,15 @@ can be refused as a whole, which says so by its guard.
 from __future__ import annotations
 
 import errno
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES, DiskFull, StorageFailure, means_full
 
 
+@dataclass(slots=True, eq=False)
 class DiskHealth:
-    __slots__ = ("failure",)
-
-    def __init__(self) -> None:
-        self.failure: StorageFailure | None = None
+    failure: StorageFailure | None = None
 
     def fail(self, action: str, cause: OSError) -> StorageFailure:
         """Take the directory offline; returns the failure to raise."""
@@ -33,24 +32,22 @@ class DiskHealth:
         return failure
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class DiskGuard:
     """`with guard:` around file work: refused on a failed disk, and an OSError becomes a StorageFailure."""
 
-    __slots__ = ("_growing", "_health", "_must_finish", "_subject")
-
-    def __init__(self, health: DiskHealth, subject: str, *, growing: bool = False, must_finish: bool = False) -> None:
-        """`growing` is work that only adds to what is there: without room it has done nothing, and can be tried again.
-        Then DiskFull is raised, and the directory stays in use. `must_finish` is work that leaves a log in pieces if it
-        stops half way, for whatever reason."""
-        self._health = health
-        self._subject = subject
-        self._growing = growing
-        self._must_finish = must_finish
+    health: DiskHealth
+    subject: str
+    # Work that only adds to what is there: without room it has done nothing, and can be tried again. Then DiskFull is
+    # raised, and the directory stays in use.
+    growing: bool = field(default=False, kw_only=True)
+    # Work that leaves a log in pieces if it stops half way, for whatever reason.
+    must_finish: bool = field(default=False, kw_only=True)
 
     def __enter__(self) -> None:
-        failure = self._health.failure
+        failure = self.health.failure
         if failure is not None:
-            raise StorageFailure(f"{self._subject} is offline after a failure ({failure.action})", failure.cause)
+            raise StorageFailure(f"{self.subject} is offline after a failure ({failure.action})", failure.cause)
 
     def __exit__(
         self,
@@ -60,10 +57,10 @@ class DiskGuard:
     ) -> None:
         if isinstance(error, OSError):
             if error.errno in TOO_MANY_OPEN_FILES:
-                if self._must_finish:
+                if self.must_finish:
                     half_way = OSError(errno.EIO, f"stopped half way: {error.strerror}")
-                    raise self._health.fail(self._subject, half_way) from error
-                raise StorageFailure(self._subject, error) from error
-            if self._growing and means_full(error):
-                raise DiskFull(self._subject, error) from error
-            raise self._health.fail(self._subject, error) from error
+                    raise self.health.fail(self.subject, half_way) from error
+                raise StorageFailure(self.subject, error) from error
+            if self.growing and means_full(error):
+                raise DiskFull(self.subject, error) from error
+            raise self.health.fail(self.subject, error) from error

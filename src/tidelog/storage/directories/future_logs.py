@@ -6,12 +6,7 @@ from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.storage.directories.disk_health import DiskGuard
 from tidelog.storage.directories.new_logs import create_log_directory
 from tidelog.storage.directories.removal import DirectoryRemoval
-from tidelog.storage.files.file_names import (
-    DELETE_DIRECTORY_SUFFIX,
-    FUTURE_DIRECTORY_SUFFIX,
-    marked_directory,
-    partition_directory,
-)
+from tidelog.storage.files.file_names import DELETE_DIRECTORY_SUFFIX, FUTURE_DIRECTORY_SUFFIX, partition_directory
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.environment import LogEnvironment
 from tidelog.storage.log.log import Log
@@ -30,7 +25,7 @@ class FutureLogs:
 
     def create(self, topic_partition: TopicPartition, topic_id: Uuid, config: LogConfig, now_ms: int) -> Log:
         """An empty copy, to be filled."""
-        directory = self._marked(topic_partition, FUTURE_DIRECTORY_SUFFIX)
+        directory = self._environment.marked_path(topic_partition, FUTURE_DIRECTORY_SUFFIX)
         with self._guard:
             create_log_directory(self._filesystem, directory, topic_id, now_ms)
             self._filesystem.sync_directory(self._environment.path)
@@ -59,7 +54,7 @@ class FutureLogs:
         """The copy is not wanted any more."""
         future = self._logs.pop(topic_partition)
         future.abandon()
-        path = self._marked(topic_partition, DELETE_DIRECTORY_SUFFIX)
+        path = self._environment.marked_path(topic_partition, DELETE_DIRECTORY_SUFFIX)
         self._rename(future, path)
         return DirectoryRemoval(path=path, due_ms=now_ms)
 
@@ -67,7 +62,3 @@ class FutureLogs:
         with self._guard:
             self._filesystem.rename(log.directory, directory)
             self._filesystem.sync_directory(self._environment.path)
-
-    def _marked(self, topic_partition: TopicPartition, suffix: str) -> str:
-        unique_id = self._environment.randomness.random_bytes(16).hex()
-        return f"{self._environment.path}/{marked_directory(topic_partition, unique_id, suffix)}"

@@ -29,7 +29,6 @@ from tidelog.storage.files.file_names import (
     LOCK_FILE,
     STRAY_DIRECTORY_SUFFIX,
     directory_mark,
-    marked_directory,
     parse_partition_directory,
     partition_directory,
 )
@@ -242,14 +241,7 @@ class LogDirectory:
         )
         return self._loaded_log(topic_partition, config, request, now_ms)
 
-    def open_log(
-        self,
-        topic_partition: TopicPartition,
-        topic_id: Uuid | None,
-        config: LogConfig,
-        now_ms: int,
-        progress: Callable[[RecoveryProgress], None] | None = None,
-    ) -> Log:
+    def open_log(self, topic_partition: TopicPartition, topic_id: Uuid | None, config: LogConfig, now_ms: int) -> Log:
         """The log of a partition: the one that is open, the one on disk, or a new one. `load` must have been called.
 
         Raises StorageFailure, DamagedLog; CorruptCheckpoint if it is there with another topic's id.
@@ -263,7 +255,7 @@ class LogDirectory:
                 with self._growth_guard:
                     if self._create_directory(topic_partition, topic_id, now_ms):
                         self._filesystem.sync_directory(self.path)
-            log = self._load(topic_partition, config, now_ms, progress)
+            log = self._load(topic_partition, config, now_ms)
             if is_metadata:
                 # From here on it is written to. What was found out about the other logs is kept until they are loaded.
                 self._take()
@@ -317,7 +309,7 @@ class LogDirectory:
         topic_partition: TopicPartition,
         config: LogConfig,
         now_ms: int,
-        progress: Callable[[RecoveryProgress], None] | None,
+        progress: Callable[[RecoveryProgress], None] | None = None,
     ) -> Log:
         if topic_partition in self._fresh:
             # In what has just been made there is nothing to recover.
@@ -378,9 +370,6 @@ class LogDirectory:
         self.logs[topic_partition] = self.futures.take(topic_partition)
         self.checkpoints.write_all()
 
-    def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
-        return self.delete_logs([topic_partition], now_ms)[0]
-
     def delete_logs(self, topic_partitions: Iterable[TopicPartition], now_ms: int) -> list[DirectoryRemoval]:
         """Take logs out of use. Their directories are renamed, so that the same names can be used again at once."""
         removals = []
@@ -406,8 +395,7 @@ class LogDirectory:
     def _retire(self, topic_partition: TopicPartition, suffix: str) -> str:
         log = self.logs.pop(topic_partition)
         log.abandon()
-        unique_id = self._environment.randomness.random_bytes(16).hex()
-        path = f"{self.path}/{marked_directory(topic_partition, unique_id, suffix)}"
+        path = self._environment.marked_path(topic_partition, suffix)
         with self._guard:
             self._filesystem.rename(log.directory, path)
         return path

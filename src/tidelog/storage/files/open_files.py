@@ -17,6 +17,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES
@@ -28,18 +29,16 @@ _CLOSED_AT_ONCE = 8
 SPARE_DESCRIPTORS = 8
 
 
+@dataclass(slots=True, eq=False)
 class OpenFile:
     """One file that somebody holds open, with or without a descriptor."""
 
-    __slots__ = ("descriptor", "is_dirty", "is_pinned", "path", "users")
-
-    def __init__(self, path: str, descriptor: int) -> None:
-        self.path = path
-        self.descriptor = descriptor
-        self.users = 0
-        self.is_dirty = False
-        # Whether its path does not lead to it any more, so that it could not be opened again.
-        self.is_pinned = False
+    path: str
+    descriptor: int
+    users: int = 0
+    is_dirty: bool = False
+    # Whether its path does not lead to it any more, so that it could not be opened again.
+    is_pinned: bool = False
 
 
 class OpenFiles:

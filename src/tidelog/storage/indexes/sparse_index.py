@@ -48,8 +48,14 @@ class SparseIndex(EntryFile):
 
     def floor(self, target: int, *, field: Field = 0) -> Entry | None:
         """The last entry whose `field` is not above `target`."""
-        count = self.count_up_to(target, field=field)
-        return self.entry_at(count - 1) if count else None
+        count = self._search(self._pending, target, field)
+        if count:
+            return self.entry_at(self._written + count - 1)
+        if not self._written:
+            return None
+        with closing(self._filesystem.open(self.path)) as file:
+            count = self._search_file(file, target, field)
+            return self._read_entry(file, count - 1) if count else None
 
     def ceiling(self, target: int, *, field: Field) -> Entry | None:
         """The first entry whose `field` is not below `target`."""
@@ -58,11 +64,9 @@ class SparseIndex(EntryFile):
 
     def count_up_to(self, target: int, *, field: Field = 0) -> int:
         """How many entries, from the first on, have a `field` not above `target`."""
-        pending = self._pending
-        if pending and self.entry.unpack_from(pending)[field] <= target:
-            return self._written + self._search(pending, 0, len(pending) // self.entry.size, target, field)
-        if self._written == 0:
-            return 0
+        count = self._search(self._pending, target, field)
+        if count or not self._written:
+            return self._written + count
         with closing(self._filesystem.open(self.path)) as file:
             return self._search_file(file, target, field)
 
@@ -110,11 +114,13 @@ class SparseIndex(EntryFile):
         block = file.read(low * size, (high - low) * size)
         if len(block) < (high - low) * size:
             raise CorruptIndex(f"{self.path} ends before entry {high - 1}")
-        return low + self._search(block, 0, high - low, target, field)
+        return low + self._search(block, target, field)
 
-    def _search(self, block: Buffer, low: int, high: int, target: int, field: Field) -> int:
+    def _search(self, block: Buffer, target: int, field: Field) -> int:
+        """How many of the entries in `block` have a `field` not above `target`."""
         unpack_from = self.entry.unpack_from
         size = self.entry.size
+        low, high = 0, len(block) // size
         while low < high:
             middle = (low + high) // 2
             if unpack_from(block, middle * size)[field] <= target:

@@ -53,10 +53,6 @@ def decode_snapshot(content: bytes) -> list[SnapshotEntry]:
     return [SnapshotEntry._make(fields) for fields in _ENTRY.iter_unpack(body[_COUNT.size :])]
 
 
-def write_snapshot(filesystem: FileSystem, path: str, entries: Iterable[SnapshotEntry], *, sync: bool) -> None:
-    replace_file(filesystem, path, encode_snapshot(entries), sync=sync)
-
-
 def read_snapshot(filesystem: FileSystem, path: str) -> list[SnapshotEntry]:
     """Raises CorruptProducerSnapshot."""
     return decode_snapshot(read_whole(filesystem, path))
@@ -80,7 +76,7 @@ class ProducerSnapshotFiles:
         return f"{self._directory}/{segment_prefix(offset)}{SNAPSHOT_SUFFIX}"
 
     def write(self, offset: int, entries: Iterable[SnapshotEntry], *, sync: bool) -> None:
-        write_snapshot(self._filesystem, self.path(offset), entries, sync=sync)
+        replace_file(self._filesystem, self.path(offset), encode_snapshot(entries), sync=sync)
         if offset not in self._offsets:
             insort(self._offsets, offset)
 

@@ -12,6 +12,7 @@ Each step can be repeated, so a crash in here is harmless.
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 
 from tidelog.records.batch import CorruptBatch
 from tidelog.storage.files.file_names import (
@@ -95,13 +96,11 @@ def _finish_swap(filesystem: FileSystem, directory: str, names: list[str], swaps
 
 def _next_offset(filesystem: FileSystem, path: str, base_offset: int) -> int:
     next_offset = base_offset
-    file = filesystem.open(path)
-    try:
-        for _, header in scan_headers(file, 0, file.size()):
-            next_offset = header.next_offset
-    except CorruptBatch as problem:
-        # It was synced before it got this name, so only a failing disk can do this; recovery will cut it.
-        logger.error("%s, which is about to replace other segments, is damaged: %s", path, problem)
-    finally:
-        file.close()
+    with closing(filesystem.open(path)) as file:
+        try:
+            for _, header in scan_headers(file, 0, file.size()):
+                next_offset = header.next_offset
+        except CorruptBatch as problem:
+            # It was synced before it got this name, so only a failing disk can do this; recovery will cut it.
+            logger.error("%s, which is about to replace other segments, is damaged: %s", path, problem)
     return next_offset

@@ -88,7 +88,7 @@ class _Loader:
         self._topic_partition = topic_partition
         self._config = config
         self._request = request
-        self._gaps = KnownGaps.read(filesystem, directory)
+        self._gaps = KnownGaps(filesystem, directory)
         # Only the cleaner makes gaps, so where it never was, a gap is damage.
         self._gapless = not config.compact and request.cleaned_up_to is None and not self._gaps.end_offset
         self._now_ms = now_ms

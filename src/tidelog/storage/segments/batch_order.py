@@ -10,27 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidelog.records.batch import BatchHeader, CorruptBatch
-
-PlacedBatch = tuple[int, BatchHeader, memoryview]
+from tidelog.storage.segments.batch_scan import GoodBatch
 
 # Of batches whose leader knew no epochs.
 _NO_EPOCH = -1
 
 
 def in_order(
-    batches: Iterable[PlacedBatch],
+    batches: Iterable[GoodBatch],
     *,
     start_offset: int,
     start_epoch: int = _NO_EPOCH,
     gapless: bool = False,
     following: BatchHeader | None = None,
-) -> Iterator[PlacedBatch]:
+) -> Iterator[GoodBatch]:
     """Pass batches on, each with its position in the file. Raises CorruptBatch for the first that is out of place.
 
     `start_offset` and `start_epoch` are the least that may come, `following` the batch behind the last one. A log that
     no cleaner has touched is `gapless`.
     """
-    held: PlacedBatch | None = None
+    held: GoodBatch | None = None
     # Where the batches before the held one have come to.
     offset, epoch = start_offset, start_epoch
     try:

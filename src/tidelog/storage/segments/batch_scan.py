@@ -50,6 +50,13 @@ class BatchPosition(NamedTuple):
     last_offset: int
 
 
+class GoodBatch(NamedTuple):
+    position: int
+    header: BatchHeader
+    # The whole batch.
+    data: memoryview
+
+
 def find_batch(file: Readable, position: int, end: int, offset: int) -> BatchPosition | None:
     """The first batch from `position` on whose last offset is not below `offset`. Raises CorruptBatch."""
     unpack_from = _OFFSET_LENGTH_DELTA.unpack_from
@@ -128,10 +135,8 @@ def _is_valid_batch(file: Readable, position: int, *, end: int, least_offset: in
     return len(batch) == header.size and compute_crc(batch) == header.crc
 
 
-def scan_batches(
-    file: Readable, position: int, end: int, *, largest: int = _LARGEST_BATCH
-) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """(position, header, bytes) of each batch, with its checksum verified. Raises CorruptBatch at the first bad one.
+def scan_batches(file: Readable, position: int, end: int, *, largest: int = _LARGEST_BATCH) -> Iterator[GoodBatch]:
+    """Each batch, with its checksum verified. Raises CorruptBatch at the first bad one.
 
     The bytes are valid until the next step. A batch of more than `largest` bytes is a bad one, and is not read.
     """
@@ -154,7 +159,7 @@ def scan_batches(
         batch = block[at : at + size]
         if compute_crc(batch) != header.crc:
             raise CorruptBatch(position, "the checksum does not match")
-        yield position, header, batch
+        yield GoodBatch(position, header, batch)
         position += size
 
 

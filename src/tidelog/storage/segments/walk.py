@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tidelog.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
 from tidelog.storage.files.filesystem import Readable
-from tidelog.storage.segments.batch_scan import UnsupportedFormat, scan_batches, valid_batch_behind
+from tidelog.storage.segments.batch_scan import GoodBatch, UnsupportedFormat, scan_batches, valid_batch_behind
 
 # Offsets of a segment are kept in its index as 32-bit numbers.
 _MAX_OFFSETS = (1 << 31) - 1
@@ -27,13 +27,6 @@ class WalkedSegment(NamedTuple):
     size: int
     # The first offset of the next segment; None for the last one, which may end in the middle of a write.
     following: int | None
-
-
-class GoodBatch(NamedTuple):
-    position: int
-    header: BatchHeader
-    # The whole batch.
-    data: memoryview
 
 
 class BadStretch(NamedTuple):
@@ -101,15 +94,15 @@ def _walk_bytes(segment: WalkedSegment, largest_batch: int) -> Iterator[GoodBatc
     position = 0
     while position < size:
         try:
-            for at, header, data in scan_batches(file, position, size, largest=largest_batch):
-                yield GoodBatch(at, header, data)
-                position = at + header.size
+            for batch in scan_batches(file, position, size, largest=largest_batch):
+                yield batch
+                position = batch.position + batch.header.size
             return
         except UnsupportedFormat as problem:
             reason, claimed = str(problem), None
         except CorruptBatch as problem:
             position, reason = problem.position, problem.reason
-            claimed = _believable_header(segment, position)
+            claimed = believable_header(file, position, size=size, base_offset=segment.base_offset)
         if claimed is not None:
             yield BadStretch(position, claimed.size, reason, claimed)
             position += claimed.size
@@ -124,9 +117,8 @@ def _walk_bytes(segment: WalkedSegment, largest_batch: int) -> Iterator[GoodBatc
         position = until
 
 
-def _believable_header(segment: WalkedSegment, position: int) -> BatchHeader | None:
+def believable_header(file: Readable, position: int, *, size: int, base_offset: int) -> BatchHeader | None:
     """The header of a bad batch, if what it says of its length is right: there is another batch behind, or the end."""
-    file, base_offset, size, _ = segment
     start = file.read(position, min(HEADER_SIZE, size - position))
     if len(start) < HEADER_SIZE:
         return None

@@ -12,22 +12,22 @@ from tidelog.storage.directories.meta_properties import read_meta_properties
 from tidelog.storage.files.file_names import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOG_START_CHECKPOINT,
     LOG_SUFFIX,
     META_PROPERTIES,
+    METADATA_SNAPSHOT_SUFFIX,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
+    SEGMENT_SUFFIXES,
     parse_partition_directory,
     partition_directory,
 )
 from tidelog.storage.files.filesystem import FileSystem
-from tidelog.storage.recovery.evidence import Evidence, read_evidence
+from tidelog.storage.recovery.evidence import OFFSET_CHECKPOINTS, Evidence, read_evidence
 from tidelog.storage.verification.findings import Report
 from tidelog.storage.verification.partition import Expectations, PartitionCheck
 
 _ALWAYS_COMPACTED = (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC)
-_SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".checkpoint")
+_SEGMENT_ENDINGS = (*SEGMENT_SUFFIXES, METADATA_SNAPSHOT_SUFFIX)
 
 
 class NothingToVerify(Exception):
@@ -69,12 +69,7 @@ def verify(filesystem: FileSystem, path: str, report: Report) -> None:
         _check_meta(filesystem, path, report)
     checkpoints = {
         name: _read_checkpoint(filesystem, f"{log_directory}/{name}", report, reported=log_directory == path)
-        for name in (
-            RECOVERY_POINT_CHECKPOINT,
-            HIGH_WATERMARK_CHECKPOINT,
-            LOG_START_CHECKPOINT,
-            CLEANER_CHECKPOINT,
-        )
+        for name in OFFSET_CHECKPOINTS
     }
     is_closed = filesystem.exists(f"{log_directory}/{CLEAN_SHUTDOWN_FILE}")
     evidence = _check_recorded(filesystem, path, report) if log_directory == path else Evidence()

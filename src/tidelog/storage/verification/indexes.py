@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
+from typing import ClassVar
 
 from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader
@@ -16,8 +17,6 @@ from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.storage.verification.findings import Report
-
-Entry = tuple[int, int]
 
 
 def read_entries(
@@ -42,8 +41,10 @@ def read_entries(
     return entries
 
 
-class OffsetIndexCheck:
-    """Each entry names the last offset of a batch and the position where it begins."""
+class _SparseIndexCheck:
+    """Walks through the entries of an index, one after the other."""
+
+    entry: ClassVar[Struct]
 
     def __init__(self, path: str, base_offset: int, entries: Sequence[tuple[int, ...]], report: Report) -> None:
         self._path = path
@@ -51,6 +52,15 @@ class OffsetIndexCheck:
         self._entries = entries
         self._report = report
         self._next = 0
+
+    def _tell(self, reason: str) -> None:
+        self._report.add(self._path, self._next * self.entry.size, reason)
+
+
+class OffsetIndexCheck(_SparseIndexCheck):
+    """Each entry names the last offset of a batch and the position where it begins."""
+
+    entry = OFFSET_ENTRY
 
     def passed(self, position: int, header: BatchHeader) -> None:
         while self._next < len(self._entries) and self._entries[self._next][1] <= position:
@@ -69,21 +79,13 @@ class OffsetIndexCheck:
             self._tell(f"position {self._entries[self._next][1]} is not the beginning of a batch")
             self._next += 1
 
-    def _tell(self, reason: str) -> None:
-        self._report.add(self._path, self._next * OFFSET_ENTRY.size, reason)
 
-
-class TimeIndexCheck:
+class TimeIndexCheck(_SparseIndexCheck):
     """Each entry names the largest timestamp so far and the batch it is in, by its last offset. The last entry of a
     closed segment is about all of it."""
 
-    def __init__(self, path: str, base_offset: int, entries: Sequence[tuple[int, ...]], report: Report) -> None:
-        self._path = path
-        self._base_offset = base_offset
-        self._entries = entries
-        self._report = report
-        self._next = 0
-        self._largest = NO_TIMESTAMP
+    entry = TIME_ENTRY
+    _largest = NO_TIMESTAMP
 
     def passed(self, header: BatchHeader) -> None:
         self._largest = max(self._largest, header.max_timestamp)
@@ -110,9 +112,6 @@ class TimeIndexCheck:
                 None,
                 f"the last entry has timestamp {last}, but there are records as late as {self._largest}",
             )
-
-    def _tell(self, reason: str) -> None:
-        self._report.add(self._path, self._next * TIME_ENTRY.size, reason)
 
 
 class TransactionIndexCheck:

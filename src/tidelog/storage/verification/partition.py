@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from struct import Struct
 
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
-from tidelog.records.batch import (
-    CURRENT_MAGIC,
-    HEADER_SIZE,
-    LOG_OVERHEAD,
-    BatchHeader,
-    CorruptBatch,
-    parse_header,
-)
+from tidelog.records.batch import HEADER_SIZE, BatchHeader, CorruptBatch
 from tidelog.records.control import decode_control_record
 from tidelog.records.record import Record, decode_batch
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint, read_leader_epoch_checkpoint
@@ -39,7 +33,8 @@ from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
 from tidelog.storage.indexes.transaction_index import TRANSACTION_ENTRY
 from tidelog.storage.log.producer_snapshot import CorruptProducerSnapshot, read_snapshot
-from tidelog.storage.segments.batch_scan import UnsupportedFormat, scan_batches
+from tidelog.storage.segments.batch_scan import GoodBatch, UnsupportedFormat, scan_batches
+from tidelog.storage.segments.walk import believable_header
 from tidelog.storage.verification.findings import Report
 from tidelog.storage.verification.indexes import (
     OffsetIndexCheck,
@@ -159,13 +154,10 @@ class PartitionCheck:
 
     def _check_metadata_snapshot(self, name: str) -> None:
         path = f"{self._directory}/{name}"
-        file = self._filesystem.open(path)
-        try:
-            for _, header, _ in self._batches(file, path, file.size(), is_closed=True):
+        with closing(self._filesystem.open(path)) as file:
+            for _, header, _ in self._batches(file, path, 0, is_closed=True):
                 self._report.batches += 1
                 self._report.read(header.size)
-        finally:
-            file.close()
 
     # Segments
 
@@ -176,29 +168,26 @@ class PartitionCheck:
         for suffix in REQUIRED_INDEX_SUFFIXES:
             if f"{segment_prefix(base_offset)}{suffix}" not in names:
                 self._report.add(prefix + suffix, None, "the index is missing; the next start rebuilds it")
+
+        def entries(suffix: str, entry: Struct) -> list[tuple[int, ...]]:
+            return read_entries(self._filesystem, prefix + suffix, entry, self._report, is_closed=is_closed)
+
         offsets = OffsetIndexCheck(
-            prefix + OFFSET_INDEX_SUFFIX,
-            base_offset,
-            self._entries(prefix + OFFSET_INDEX_SUFFIX, OFFSET_ENTRY, is_closed),
-            self._report,
+            prefix + OFFSET_INDEX_SUFFIX, base_offset, entries(OFFSET_INDEX_SUFFIX, OFFSET_ENTRY), self._report
         )
         times = TimeIndexCheck(
-            prefix + TIME_INDEX_SUFFIX,
-            base_offset,
-            self._entries(prefix + TIME_INDEX_SUFFIX, TIME_ENTRY, is_closed),
-            self._report,
+            prefix + TIME_INDEX_SUFFIX, base_offset, entries(TIME_INDEX_SUFFIX, TIME_ENTRY), self._report
         )
         transactions = TransactionIndexCheck(
             prefix + TRANSACTION_INDEX_SUFFIX,
-            self._entries(prefix + TRANSACTION_INDEX_SUFFIX, TRANSACTION_ENTRY, is_closed),
+            entries(TRANSACTION_INDEX_SUFFIX, TRANSACTION_ENTRY),
             self._report,
             is_exact=self._expectations.gapless and self._knows_start,
         )
         self._report.segments += 1
         self._begin_segment(path, base_offset)
-        file = self._filesystem.open(path)
-        try:
-            for position, header, batch in self._batches(file, path, file.size(), is_closed=is_closed):
+        with closing(self._filesystem.open(path)) as file:
+            for position, header, batch in self._batches(file, path, base_offset, is_closed=is_closed):
                 self._report.batches += 1
                 self._report.read(header.size)
                 self._check_place(path, position, header, following)
@@ -207,14 +196,9 @@ class PartitionCheck:
                 times.passed(header)
                 if header.has_producer_id and records is not None:
                     self._follow_producer(path, position, header, batch, records, transactions)
-        finally:
-            file.close()
         offsets.ended()
         times.ended(is_closed=is_closed)
         transactions.ended()
-
-    def _entries(self, path: str, entry: Struct, is_closed: bool) -> list[tuple[int, ...]]:
-        return read_entries(self._filesystem, path, entry, self._report, is_closed=is_closed)
 
     def _begin_segment(self, path: str, base_offset: int) -> None:
         expected = self._place.expected
@@ -227,23 +211,23 @@ class PartitionCheck:
                 self._report.add(path, None, f"offsets {expected} to {base_offset - 1} are missing before it")
         self._place.expected = base_offset
 
-    def _batches(
-        self, file: File, path: str, size: int, *, is_closed: bool
-    ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    def _batches(self, file: File, path: str, base_offset: int, *, is_closed: bool) -> Iterator[GoodBatch]:
         """The good batches; bad ones are reported, and skipped where the next one can be found."""
         position = 0
+        size = file.size()
         while position < size:
             try:
-                for placed in scan_batches(file, position, size):
-                    yield placed
-                    position = placed[0] + placed[1].size
+                for batch in scan_batches(file, position, size):
+                    yield batch
+                    position = batch.position + batch.header.size
                 return
             except UnsupportedFormat as problem:
                 self._report.add(path, position, str(problem), is_note=True)
                 self._report.read(size - position)
                 return
             except CorruptBatch as problem:
-                resume = self._resume(file, problem.position, size=size)
+                claimed = believable_header(file, problem.position, size=size, base_offset=base_offset)
+                resume = None if claimed is None else problem.position + claimed.size
                 # What was written last before a crash is not damage: the next start cuts it off.
                 torn = resume is None and not is_closed and self._end_offset >= self._expectations.recovery_point
                 reason = f"{problem.reason} (not synced, the next start cuts it off)" if torn else problem.reason
@@ -257,22 +241,6 @@ class PartitionCheck:
                     return
                 self._report.read(resume - problem.position)
                 position = resume
-
-    def _resume(self, file: File, position: int, *, size: int) -> int | None:
-        """Behind a batch whose header looks right, if something looks like a batch there, too."""
-        try:
-            header = parse_header(file.read(position, HEADER_SIZE))
-        except CorruptBatch:
-            return None
-        behind = position + header.batch_length + LOG_OVERHEAD
-        if header.magic != CURRENT_MAGIC or not position + HEADER_SIZE <= behind <= size:
-            return None
-        if behind == size:
-            return behind
-        following = file.read(behind, HEADER_SIZE)
-        if len(following) < HEADER_SIZE or parse_header(following).magic != CURRENT_MAGIC:
-            return None
-        return behind
 
     def _check_place(self, path: str, position: int, header: BatchHeader, following: int | None) -> None:
         place = self._place
