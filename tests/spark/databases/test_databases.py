@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from support.database_rows import query
 from support.processes import wait_until
+from support.spark_models.database_model import progress_of
 
 from tidelog.records.content_digest import ContentDigest
 from tidelog.spark.databases import postgresql
@@ -91,7 +92,7 @@ def test_rows_arrive_with_their_batch_and_offsets(database_url: str) -> None:
     assert apply(database, [first, second], 0) is ProgressVerdict.APPLY
     assert table(database_url) == [(1, "a"), (2, None), (3, ""), (4, 'q",\n\\')]
     state = database.stored_state()
-    assert state.progress == pipeline_batch([first, second], 0).progress()
+    assert state.progress == progress_of(pipeline_batch([first, second], 0))
     assert state.next_offsets == {("t", 0): 6, ("t", 1): 8}
     assert first.spans == (Span("t", 0, 0, 5),)
 
@@ -147,7 +148,7 @@ def test_tables_of_an_earlier_version_are_upgraded(database_url: str) -> None:
         apply(database, [stage(database, rows((1, "a", 0)))], 3)
     staged = [stage(database, rows((1, "a", 0)))]
     assert apply(database, staged, 4) is ProgressVerdict.APPLY
-    assert database.stored_state().progress == pipeline_batch(staged, 4).progress()
+    assert database.stored_state().progress == progress_of(pipeline_batch(staged, 4))
     assert query(database_url, "SELECT rows, batch_rows FROM tidelog_progress") == [(71, 1)]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.spark_models.database_model import progress_of
 
 from tidelog.spark.databases.progress import (
     BatchRefused,
@@ -35,7 +36,7 @@ def coming(query_id: str, batch: int, takes_over: str | None = None, **changed: 
 
 
 def known(query_id: str, batch: int, **changed: Any) -> Progress:
-    return replace(coming(query_id, batch).progress(), run="before", **changed)
+    return replace(progress_of(coming(query_id, batch)), run="before", **changed)
 
 
 EARLIER_VERSION = Progress(query_id="a", batch=4)
@@ -108,7 +109,7 @@ def test_no_batch_of_a_query_is_ever_applied_twice(attempts: list[tuple[str, int
             continue
         if verdict is ProgressVerdict.APPLY:
             applied.append((query_id, batch))
-            stored = one.progress()
+            stored = progress_of(one)
     changes = [one for number, one in enumerate(applied) if number == 0 or applied[number - 1][0] != one[0]]
     # Within one reign of a query its batches only grow, and each reign begins with a new checkpoint.
     assert all(batch == 0 for _, batch in changes)

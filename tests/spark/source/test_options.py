@@ -14,7 +14,7 @@ from tidelog.spark.source.options import (
     Partitions,
     TopicPattern,
     batch_options,
-    includes_headers,
+    check_options,
     parse_duration_ms,
     stream_options,
 )
@@ -197,9 +197,9 @@ def test_a_batch_may_end_at_the_latest_offset_of_a_partition() -> None:
     assert batch_options({**LEAST, **given}).ending == AtOffsets(offsets={TopicPartition("orders", 0): -1})
 
 
-def test_headers_are_asked_for_before_the_rest_is_known() -> None:
-    assert includes_headers({"INCLUDEHEADERS": "TRUE"}) is True
-    assert includes_headers({}) is False
+def test_headers_are_read_where_they_are_asked_for() -> None:
+    assert check_options({**LEAST, "INCLUDEHEADERS": "TRUE"}).include_headers is True
+    assert check_options(LEAST).include_headers is False
 
 
 @pytest.mark.parametrize(

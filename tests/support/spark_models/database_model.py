@@ -128,7 +128,7 @@ class DatabaseModel(SparkModel[DatabaseState]):
 
     def progress(self, driver: Driver) -> Progress:
         """What is noted beside the offsets."""
-        return self._coming(driver).progress()
+        return progress_of(self._coming(driver))
 
     def _coming(self, driver: Driver) -> PipelineBatch:
         assert isinstance(driver.seen, tuple)
@@ -143,6 +143,20 @@ class DatabaseModel(SparkModel[DatabaseState]):
             reads_known=True,
         )
         return PipelineBatch(pipeline="p", query_id=str(driver.query), identity=identity, takes_over=driver.seen[0])
+
+
+def progress_of(coming: PipelineBatch) -> Progress:
+    """What the database knows once the batch is written."""
+    one = coming.identity
+    return Progress(
+        query_id=coming.query_id,
+        batch=one.batch,
+        rows=one.rows,
+        content=one.content,
+        reads=one.reads,
+        run=one.run,
+        starting=coming.starting,
+    )
 
 
 def spans_of(driver: Driver) -> list[Span]:

@@ -60,19 +60,6 @@ class PipelineBatch:
     def batch(self) -> int:
         return self.identity.batch
 
-    def progress(self) -> Progress:
-        """What the database knows once it is written."""
-        one = self.identity
-        return Progress(
-            query_id=self.query_id,
-            batch=one.batch,
-            rows=one.rows,
-            content=one.content,
-            reads=one.reads,
-            run=one.run,
-            starting=self.starting,
-        )
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:

@@ -130,15 +130,12 @@ class Demonstration:
     @contextmanager
     def _rows(self, way: Way) -> Iterator[Callable[[], None]]:
         """Shows how many rows of the output can be seen, whenever it is called."""
-        from tidelog.spark.demo.topics import VisibleRows
+        from tidelog.spark.demo.topics import topic_options, visible_rows
+        from tidelog.spark.source.cluster import SourceCluster
 
-        visible = VisibleRows(self._servers, way.target)
-        try:
-            with self._bar("rows out") as show:
-                # Offsets of transaction markers are no rows, and rows that came twice do not make a job more than done.
-                yield lambda: show(min(visible.count(), self._orders))
-        finally:
-            visible.close()
+        with SourceCluster(topic_options(self._servers, way.target)) as cluster, self._bar("rows out") as show:
+            # Offsets of transaction markers are no rows, and rows that came twice do not make a job more than done.
+            yield lambda: show(min(visible_rows(cluster), self._orders))
 
     @contextmanager
     def _bar(self, label: str) -> Iterator[Callable[[int], None]]:

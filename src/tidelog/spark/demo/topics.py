@@ -10,7 +10,7 @@ from tidelog.client.producer.producer import Producer
 from tidelog.spark.demo.comparison import Values
 from tidelog.spark.demo.orders import make_orders
 from tidelog.spark.source.cluster import SourceCluster
-from tidelog.spark.source.options import batch_options
+from tidelog.spark.source.options import SourceOptions, batch_options
 from tidelog.spark.source.readers import BatchReader
 
 _TELL_EVERY = 1000
@@ -35,7 +35,7 @@ async def write_orders(servers: str, topic: str, count: int, written: Callable[[
 
 def read_values(servers: str, topic: str) -> Values:
     """All committed values of a topic, read as Spark's workers read them."""
-    reader = BatchReader(batch_options(_options(servers, topic)))
+    reader = BatchReader(topic_options(servers, topic))
     values: dict[int, list[bytes]] = defaultdict(list)
     for partition in reader.partitions():
         for batch in reader.read(partition):
@@ -44,18 +44,10 @@ def read_values(servers: str, topic: str) -> Values:
     return values
 
 
-class VisibleRows:
-    """How many offsets of a topic a reader of committed records can see by now."""
-
-    def __init__(self, servers: str, topic: str) -> None:
-        self._cluster = SourceCluster(batch_options(_options(servers, topic)))
-
-    def count(self) -> int:
-        return sum(self._cluster.latest(self._cluster.select().partitions).values())
-
-    def close(self) -> None:
-        self._cluster.close()
+def topic_options(servers: str, topic: str) -> SourceOptions:
+    return batch_options({"kafka.bootstrap.servers": servers, "subscribe": topic})
 
 
-def _options(servers: str, topic: str) -> dict[str, str]:
-    return {"kafka.bootstrap.servers": servers, "subscribe": topic}
+def visible_rows(cluster: SourceCluster) -> int:
+    """How many offsets of the topic a reader of committed records can see by now."""
+    return sum(cluster.latest(cluster.select().partitions).values())

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.client.arrow import columns_to_arrow
-from tidelog.records.batch import SEQUENCE_MODULUS, BatchHeader, CorruptBatch
+from tidelog.records.batch import SEQUENCE_MODULUS, BatchHeader
 from tidelog.records.columns import decode_columns
 from tidelog.records.compression import Compression
 from tidelog.records.control import (
@@ -25,6 +25,7 @@ from tidelog.records.control import (
     read_end_transaction_marker,
 )
 from tidelog.records.record import decode_records, read_payload
+from tidelog.spark.log_files.segments import SegmentFile
 from tidelog.spark.source.batches import null_if_empty
 from tidelog.storage.segments.batch_scan import GoodBatch
 from tidelog.storage.segments.walk import BadStretch
@@ -64,14 +65,6 @@ _OF_MARKERS: Final = ("controlType", "coordinatorEpoch")
 _OF_RECORDS: Final = ("offset", "timestamp", "timestampType", "key", "value", "headers")
 
 
-class SegmentName(NamedTuple):
-    """What is the same for all rows of a segment."""
-
-    topic: str
-    partition: int
-    segment: str
-
-
 class StatedBatch(NamedTuple):
     batch: GoodBatch
     # Of its transaction.
@@ -87,16 +80,17 @@ def spark_columns() -> StructType:
 class RowMaker:
     """Makes rows of the wanted columns, in the order in which they are wanted."""
 
-    def __init__(self, name: SegmentName, wanted: Sequence[str], max_batch_bytes: int) -> None:
-        self._name = name
+    def __init__(self, place: SegmentFile, wanted: Sequence[str], max_batch_bytes: int) -> None:
+        topic, partition = place.topic_partition
+        self._same_for_all = {"topic": topic, "partition": partition, "segment": place.name}
+        self._partition = place.topic_partition
         self._wanted = tuple(wanted)
         self._max_batch_bytes = max_batch_bytes
 
     def records(self, batches: Sequence[StatedBatch]) -> pa.RecordBatch:
         """The records of batches, markers included. Raises CorruptBatch if one cannot be decoded."""
         decoded = columns_to_arrow(
-            self._name.topic,
-            self._name.partition,
+            *self._partition,
             decode_columns(
                 [(one.batch.header, one.batch.data) for one in batches],
                 with_headers="headers" in self._wanted,
@@ -161,22 +155,15 @@ class RowMaker:
         return self._assemble(arrays, len(rows))
 
     def _assemble(self, arrays: dict[str, pa.Array], count: int) -> pa.RecordBatch:
-        fixed = {"topic": self._name.topic, "partition": self._name.partition, "segment": self._name.segment}
         columns = []
         for name in self._wanted:
             kind = ARROW_TYPES[name]
-            if name in fixed:
-                columns.append(pa.repeat(pa.scalar(fixed[name], kind), count))
+            if name in self._same_for_all:
+                columns.append(pa.repeat(pa.scalar(self._same_for_all[name], kind), count))
             else:
                 columns.append(arrays[name] if name in arrays else pa.nulls(count, kind))
         schema = pa.schema([pa.field(name, ARROW_TYPES[name]) for name in self._wanted])
         return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def describe_undecodable(stretch: GoodBatch, problem: CorruptBatch) -> BadStretch:
-    """A batch whose checksum is right and whose records cannot be read all the same."""
-    reason = f"its records cannot be read: {problem.reason}"
-    return BadStretch(stretch.position, stretch.header.size, reason, stretch.header)
 
 
 def _known(number: int) -> int | None:

@@ -18,9 +18,7 @@ from tidelog.records.batch import CorruptBatch
 from tidelog.spark.log_files.columns import (
     TRANSACTION_STATE,
     RowMaker,
-    SegmentName,
     StatedBatch,
-    describe_undecodable,
 )
 from tidelog.spark.log_files.outcomes import TransactionOutcomes
 from tidelog.spark.log_files.segments import SegmentFile
@@ -68,8 +66,7 @@ class ReadOnlyFile:
 
 def read_segment(place: SegmentFile, wanted: Sequence[str], max_batch_bytes: int) -> Iterator[pa.RecordBatch]:
     """All rows of a segment, in the order of the file."""
-    topic, partition = place.topic_partition
-    rows = RowMaker(SegmentName(topic, partition, place.name), wanted, max_batch_bytes)
+    rows = RowMaker(place, wanted, max_batch_bytes)
     if place.problem is not None:
         yield rows.problem(place.problem)
         return
@@ -128,8 +125,10 @@ def _records(rows: RowMaker, group: Sequence[StatedBatch]) -> Iterator[pa.Record
             for one in group:
                 yield from _records(rows, [one])
             return
-        reason = problem if isinstance(problem, CorruptBatch) else CorruptBatch(0, str(problem))
-        made = rows.errors([describe_undecodable(group[0].batch, reason)])
+        # The checksum of the batch is right, and its records cannot be read all the same.
+        position, header, _ = group[0].batch
+        reason = problem.reason if isinstance(problem, CorruptBatch) else str(problem)
+        made = rows.errors([BadStretch(position, header.size, f"its records cannot be read: {reason}", header)])
     if made.num_rows:
         yield made
 

@@ -57,18 +57,8 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java | None:
     program = str(Path(home, "bin", "java")) if home else shutil.which("java", path=environment.get("PATH"))
     if program is None:
         return None
-    try:
-        done = subprocess.run(
-            (program, "-version"),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_VERSION_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    version = parse_java_version(done.stdout.decode(errors="replace"))
+    done = _run((program, "-version"), _VERSION_TIMEOUT_SECONDS)
+    version = None if done is None else parse_java_version(done.stdout)
     return None if version is None else Java(program=program, version=version)
 
 
@@ -107,26 +97,30 @@ def require_or_install_java(tell: Callable[[str], None]) -> Java:
 
 def _install_with_apt() -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    _run(("apt-get", "update", "-q"), environment)
+    _run(("apt-get", "update", "-q"), _INSTALL_TIMEOUT_SECONDS, environment)
     for command in _INSTALL_COMMANDS["apt-get"]:
-        if _run(command, environment):
+        done = _run(command, _INSTALL_TIMEOUT_SECONDS, environment)
+        if done is not None and done.returncode == 0:
             return
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> bool:
+def _run(
+    command: Sequence[str], timeout: float, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | None:
+    """None if it could not be started, or did not end in time."""
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command,
-            env=dict(environment),
+            env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=_INSTALL_TIMEOUT_SECONDS,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            errors="replace",
+            timeout=timeout,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+        return None
 
 
 def _is_root() -> bool:

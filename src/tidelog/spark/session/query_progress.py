@@ -54,12 +54,9 @@ def with_metrics(document: Mapping[str, Any], reports: Mapping[int, SinkReport])
     report = reports.get(int(document["batchId"]))
     sink = document.get("sink")
     if sink is not None and report is not None and str(sink.get("description", "")).startswith(_PYTHON):
-        filled["sink"] = {**sink, "description": describe_sink(report), "metrics": report.metrics()}
+        described = f"tidelog[{', '.join(sorted(report.topics))}]"
+        filled["sink"] = {**sink, "description": described, "metrics": report.metrics()}
     return filled
-
-
-def describe_sink(report: SinkReport) -> str:
-    return f"tidelog[{', '.join(sorted(report.topics))}]"
 
 
 def report_metrics(spark: SparkSession) -> None:
@@ -83,14 +80,10 @@ class _Filling:
         self._types = jvm.org.apache.spark.sql.streaming
         self._new_map = jvm.java.util.HashMap
 
-    def onQueryStarted(self, event: Any) -> None:
-        """Nothing is known yet."""
+    def _ignore(self, event: Any) -> None:
+        """There is no new progress in it."""
 
-    def onQueryIdle(self, event: Any) -> None:
-        """Nothing has changed."""
-
-    def onQueryTerminated(self, event: Any) -> None:
-        """There is no progress in it."""
+    onQueryStarted = onQueryIdle = onQueryTerminated = _ignore
 
     def onQueryProgress(self, event: Any) -> None:
         try:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
@@ -136,9 +136,7 @@ class SourceCluster:
                 for partition in sorted(partitions):
                     if partition.topic not in found.missing and partition not in found.partitions:
                         raise SourceProblem(f"assign names partition {partition}, which does not exist")
-                return Selected(
-                    partitions=partitions & found.partitions, topic_ids=found.topic_ids, missing=found.missing
-                )
+                return replace(found, partitions=partitions & found.partitions)
             case TopicPattern(pattern=pattern):
                 matches = re.compile(pattern).fullmatch
                 metadata = await self._metadata(None)

@@ -145,9 +145,9 @@ class InvalidSourceOptions(InvalidConfig):
         return "; ".join(self.problems)
 
 
-def check_options(given: Mapping[str, str]) -> None:
+def check_options(given: Mapping[str, str]) -> SourceOptions:
     """All that is wrong for batches and streams alike: at `load()` nobody knows yet which of them it will be."""
-    _OptionReading(given).finish(default_start=Latest())
+    return _OptionReading(given).finish(default_start=Latest())
 
 
 def stream_options(given: Mapping[str, str]) -> SourceOptions:
@@ -167,15 +167,6 @@ def batch_options(given: Mapping[str, str]) -> SourceOptions:
     if problems:
         raise InvalidSourceOptions(*problems)
     return options
-
-
-def includes_headers(given: Mapping[str, str]) -> bool:
-    """Read apart from the rest: it decides on the columns before it is known whether a batch or a stream is read."""
-    reading = _OptionReading(given)
-    include = reading.boolean("includeHeaders", default=False)
-    if reading.problems:
-        raise InvalidSourceOptions(*reading.problems)
-    return include
 
 
 def parse_duration_ms(text: str) -> int:

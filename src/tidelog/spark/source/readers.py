@@ -16,7 +16,7 @@ from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.spark.source.cluster import Selected, SourceCluster, SourceProblem
 from tidelog.spark.source.fetch import INSTRUCTION, DataLost, read_range
 from tidelog.spark.source.offsets import PartitionOffsets, offsets_from_json, offsets_to_json
-from tidelog.spark.source.options import SourceOptions, batch_options, includes_headers, stream_options
+from tidelog.spark.source.options import SourceOptions, batch_options, stream_options
 from tidelog.spark.source.ranges import OffsetRange, limit_offsets, new_offsets, plan_ranges, split_ranges
 from tidelog.spark.source.schema import source_columns
 from tidelog.spark.source.self_limited import for_this_spark
@@ -42,21 +42,20 @@ SparkOffset = dict[str, dict[str, int]]
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> BatchReader:
-    _refuse_other_schema(options, schema)
-    return BatchReader(batch_options(options))
+    return BatchReader(_with_fixed_columns(batch_options(options), schema))
 
 
 def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
-    _refuse_other_schema(options, schema)
-    return for_this_spark(StreamReader(stream_options(options)))
+    return for_this_spark(StreamReader(_with_fixed_columns(stream_options(options), schema)))
 
 
-def _refuse_other_schema(options: Mapping[str, str], schema: StructType) -> None:
-    if schema.names != source_columns(include_headers=includes_headers(options)).names:
+def _with_fixed_columns(options: SourceOptions, schema: StructType) -> SourceOptions:
+    if schema.names != source_columns(include_headers=options.include_headers).names:
         raise SourceProblem(
             "the tidelog source has fixed columns and takes no schema. Leave out `.schema(...)`, and decode key and "
             "value with DataFrame operations"
         )
+    return options
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tidelog.spark.source.options import check_options, includes_headers
+from tidelog.spark.source.options import check_options
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def source_schema(options: Mapping[str, str]) -> StructType:
     """Spark asks for it at `load()`, which is the first moment at which options can be refused."""
-    check_options(options)
-    return source_columns(include_headers=includes_headers(options))
+    return source_columns(include_headers=check_options(options).include_headers)
 
 
 def source_columns(*, include_headers: bool) -> StructType:
