@@ -24,10 +24,10 @@ class DefaultSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        from tidelog.spark.log_files.source import check_log_files
+        from tidelog.spark.log_files.segments import find_segments, log_files_options
 
         # Spark calls this in `load()`; what is wrong is said there, and not when the first row is wanted.
-        check_log_files(options)
+        find_segments(log_files_options(options))
 
     @classmethod
     def name(cls) -> str:

@@ -75,7 +75,10 @@ def parse_sink_options(options: Mapping[str, str]) -> DatabaseSinkOptions:
     missing = [name for name in ("url", "table", "pipeline") if not options.get(name)]
     if missing:
         raise InvalidDatabaseOption(f"the database sink needs the options {', '.join(missing)}")
-    mode = _mode(options.get("mode", Mode.APPEND.value))
+    chosen = options.get("mode", Mode.APPEND.value)
+    if chosen.lower() not in [one.value for one in Mode]:
+        raise InvalidDatabaseOption(f"mode must be append or upsert, but is {chosen}")
+    mode = Mode(chosen.lower())
     keys = tuple(part.strip() for part in options.get("keys", "").split(",") if part.strip())
     if mode is Mode.UPSERT and not keys:
         raise InvalidDatabaseOption("mode=upsert needs keys: the columns that identify the row to replace, such as id")
@@ -117,13 +120,6 @@ def split_table(table: str) -> tuple[str, ...]:
     if not 1 <= len(parts) <= 2 or not all(parts):
         raise InvalidDatabaseOption(f"{table!r} is not a table; use table or schema.table")
     return parts
-
-
-def _mode(text: str) -> Mode:
-    try:
-        return Mode(text.lower())
-    except ValueError:
-        raise InvalidDatabaseOption(f"mode must be append or upsert, but is {text}") from None
 
 
 def _without_password(text: str) -> str:

@@ -50,7 +50,7 @@ _BATCH_ROWS = "tidelog_batch_rows"
 _ROWS = f"pg_temp.{_BATCH_ROWS}"
 _STAGING_PREFIX = "tidelog_staging"
 
-_BESIDE_TYPES = {TOPIC: "text", PARTITION: "integer", OFFSET: "bigint", EVENT: "text", DELETE: "boolean"}
+_BESIDE = {TOPIC: "text", PARTITION: "integer", OFFSET: "bigint", EVENT: "text", DELETE: "boolean"}
 
 
 class PostgresqlDatabase:
@@ -77,9 +77,7 @@ class PostgresqlDatabase:
     def stage(self, batches: Iterator[pa.RecordBatch], names: Sequence[str], batch: int) -> StagedRows:
         name = f"{self._staging_prefix}_{batch}_{uuid.uuid4().hex[:16]}"
         counter = SpanCounter()
-        fields = [
-            f"NULL::{_BESIDE_TYPES[one]} AS {quoted(one)}" if one in _BESIDE_TYPES else quoted(one) for one in names
-        ]
+        fields = [f"NULL::{_BESIDE[one]} AS {quoted(one)}" if one in _BESIDE else quoted(one) for one in names]
         staging = self._tables.own(name)
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute(

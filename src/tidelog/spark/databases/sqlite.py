@@ -216,12 +216,8 @@ def _converted(rows: pa.Table, name: str) -> list[Any]:
     return values if convert is None else [None if one is None else convert(one) for one in values]
 
 
-def _as_iso(moment: datetime.datetime) -> str:
-    return moment.isoformat(sep=" ", timespec="microseconds")
-
-
 _CONVERSIONS: dict[type, Callable[[Any], Any]] = {
-    datetime.datetime: _as_iso,
+    datetime.datetime: lambda moment: moment.isoformat(sep=" ", timespec="microseconds"),
     datetime.date: datetime.date.isoformat,
     decimal.Decimal: str,
 }

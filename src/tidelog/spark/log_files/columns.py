@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +32,8 @@ from tidelog.storage.segments.walk import BadStretch
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+T = TypeVar("T")
 
 _HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 
@@ -170,22 +172,9 @@ def _known(number: int) -> int | None:
     return number if number >= 0 else None
 
 
-def _marker(one: StatedBatch) -> EndTransactionMarker | None:
-    return read_end_transaction_marker(one.batch.data) if one.batch.header.is_control else None
-
-
-def _control_type(one: StatedBatch) -> str | None:
-    marker = _marker(one)
-    return None if marker is None else _control_name(marker)
-
-
-def _coordinator_epoch(one: StatedBatch) -> int | None:
-    marker = _marker(one)
-    return None if marker is None else marker.coordinator_epoch
-
-
-def _codec(one: StatedBatch) -> str:
-    return Compression(one.batch.header.compression).name.lower()
+def _of_marker(one: StatedBatch, read: Callable[[EndTransactionMarker], T]) -> T | None:
+    marker = read_end_transaction_marker(one.batch.data) if one.batch.header.is_control else None
+    return None if marker is None else read(marker)
 
 
 _OF_BATCH: Final[dict[str, Callable[[StatedBatch], Any]]] = {
@@ -193,9 +182,9 @@ _OF_BATCH: Final[dict[str, Callable[[StatedBatch], Any]]] = {
     "producerEpoch": lambda one: _known(one.batch.header.producer_epoch),
     "leaderEpoch": lambda one: _known(one.batch.header.partition_leader_epoch),
     TRANSACTION_STATE: lambda one: one.state,
-    "controlType": _control_type,
-    "coordinatorEpoch": _coordinator_epoch,
-    "compression": _codec,
+    "controlType": lambda one: _of_marker(one, _control_name),
+    "coordinatorEpoch": lambda one: _of_marker(one, lambda marker: marker.coordinator_epoch),
+    "compression": lambda one: Compression(one.batch.header.compression).name.lower(),
     "batchBaseOffset": lambda one: one.batch.header.base_offset,
     "batchPosition": lambda one: one.batch.position,
     "batchSize": lambda one: one.batch.header.size,

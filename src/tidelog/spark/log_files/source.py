@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def check_log_files(options: Mapping[str, str]) -> None:
-    """Raises InvalidLogFiles for what would fail later."""
-    find_segments(log_files_options(options))
-
-
 def log_files_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
     return LogFilesReader(log_files_options(options), _wanted_columns(schema))
 

@@ -185,11 +185,7 @@ class PipelineHealth:
             Gauge, "last_progress_timestamp_seconds", "When a batch was completed or the source had nothing new"
         )
         self._lag = made(
-            Gauge,
-            "lag_records",
-            "Records that wait in a partition, at the end of the last batch",
-            "topic",
-            "partition",
+            Gauge, "lag_records", "Records that wait in a partition, at the end of the last batch", "topic", "partition"
         )
         self._errors = made(
             Gauge, "last_error_timestamp_seconds", "When the last failure happened, with its reason", "reason"

@@ -61,6 +61,8 @@ def read_report(progress: Mapping[str, Any]) -> BatchReport:
     durations = progress.get("durationMs") or {}
     lags = [known for source in progress.get("sources") or () if (known := source_lag(source)) is not None]
     behind = {partition: number for known in lags for partition, number in known.items()}
+    # What the sink says in its metrics (`tidelog.spark.session.query_progress`).
+    written = str(((progress.get("sink") or {}).get("metrics") or {}).get("bytes"))
     return BatchReport(
         batch=int(progress["batchId"]),
         rows=int(progress.get("numInputRows") or 0),
@@ -69,7 +71,7 @@ def read_report(progress: Mapping[str, Any]) -> BatchReport:
         write_seconds=_number(durations.get("addBatch")) / 1000,
         lag=sum(behind.values()) if lags else None,
         partition_lag=behind,
-        bytes_written=_bytes_written(progress.get("sink")),
+        bytes_written=int(written) if written.isdigit() else None,
     )
 
 
@@ -131,10 +133,3 @@ def _number(value: Any) -> float:
     except (TypeError, ValueError):
         return 0.0
     return number if math.isfinite(number) else 0.0
-
-
-def _bytes_written(sink: Any) -> int | None:
-    """What the sink says in its metrics (`tidelog.spark.session.query_progress`)."""
-    metrics = sink.get("metrics") if isinstance(sink, Mapping) else None
-    text = metrics.get("bytes") if isinstance(metrics, Mapping) else None
-    return int(text) if isinstance(text, str) and text.isdigit() else None

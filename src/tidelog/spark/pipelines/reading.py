@@ -7,10 +7,10 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from tidelog.config.definitions import nearest_name
 from tidelog.spark.pipelines.durations import Duration, parse_duration
 from tidelog.spark.pipelines.settings import PIPELINES, InvalidSettings, Pipeline
 
@@ -73,10 +73,9 @@ def pipeline_from(
         given = tables.get(name, {})
         if isinstance(given, Mapping):
             tables[name] = {**given, **settings}
-    made = _read_table(PIPELINES[kind], tables, "", problems)
+    pipeline: Pipeline = _read_table(PIPELINES[kind], tables, "", problems)
     if problems:
         raise InvalidSettings(*problems)
-    pipeline: Pipeline = made
     return pipeline
 
 
@@ -88,8 +87,8 @@ def _read_table(cls: type[Any], content: Mapping[str, Any], place: str, problems
     for written, value in content.items():
         name = written.replace("-", "_")
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else f"; known names: {', '.join(known)}"
+            nearest = nearest_name(name, known)
+            hint = f"; did you mean {nearest}?" if nearest else f"; known names: {', '.join(known)}"
             problems.append(f"{place}{written} is not a setting{hint}")
             continue
         values[name] = _read_value(hints[name], value, f"{place}{name}", problems)

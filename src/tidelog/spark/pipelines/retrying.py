@@ -11,7 +11,7 @@ refusal anywhere in the chain decides; else something that is away does; what no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidelog.client.cluster.backoff import Backoff
@@ -219,15 +219,15 @@ def causes_of(error: BaseException) -> list[FailureCause]:
 
 
 def judge(causes: Sequence[FailureCause]) -> RetryVerdict:
-    refusal = _last(cause for cause in causes if cause.kind in REFUSALS)
-    if refusal is not None:
-        return RetryVerdict(again=False, reason=refusal.message)
-    away = _last(cause for cause in causes if is_away(cause))
-    if away is None:
+    refusals = [cause for cause in causes if cause.kind in REFUSALS]
+    if refusals:
+        return RetryVerdict(again=False, reason=refusals[-1].message)
+    away = [cause for cause in causes if is_away(cause)]
+    if not away:
         return RetryVerdict(again=False)
     # Ours says more than what it is made from: which broker, which database.
-    ours = _last(cause for cause in causes if cause.ours and cause.message)
-    return RetryVerdict(again=True, reason=(ours or away).message or away.kind)
+    ours = [cause for cause in causes if cause.ours and cause.message]
+    return RetryVerdict(again=True, reason=(ours or away)[-1].message or away[-1].kind)
 
 
 def is_away(cause: FailureCause) -> bool:
@@ -268,7 +268,3 @@ class Retries:
         pause = self._backoff.pause_ms(self._failures, self._randomness) / 1000
         # The last try is at the bound, not behind it.
         return TryAgain(pause_seconds=min(pause, left), number=self._failures)
-
-
-def _last(causes: Iterable[FailureCause]) -> FailureCause | None:
-    return next(reversed(list(causes)), None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -46,10 +46,9 @@ class Run:
     # How long to wait for a broker or database that is away, since the last progress. 0 is not at all.
     retry_for: Duration = TEN_MINUTES
 
-    def problems(self) -> list[str]:
+    def problems(self) -> Iterator[str]:
         if not _NAME.fullmatch(self.name):
-            return [f"name = {self.name!r} must be up to 100 letters, digits, '.', '_' and '-'"]
-        return []
+            yield f"name = {self.name!r} must be up to 100 letters, digits, '.', '_' and '-'"
 
     @property
     def checkpoint_location(self) -> str:
@@ -71,13 +70,11 @@ class Source:
     max_records_per_batch: int = 1_000_000
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def problems(self) -> list[str]:
-        found = []
+    def problems(self) -> Iterator[str]:
         if bool(self.topics) == bool(self.topic_pattern):
-            found.append("set either topics or topic_pattern")
+            yield "set either topics or topic_pattern"
         if self.max_records_per_batch < 1:
-            found.append(f"max_records_per_batch = {self.max_records_per_batch} must be above 0")
-        return found
+            yield f"max_records_per_batch = {self.max_records_per_batch} must be above 0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +94,11 @@ class Value:
     schema: str = ""
     malformed: Literal["fail", "skip"] = "fail"
 
-    def problems(self) -> list[str]:
+    def problems(self) -> Iterator[str]:
         if self.format == "json" and not self.schema:
-            return ['format = "json" needs a schema, such as "id BIGINT, amount DECIMAL(10,2), at TIMESTAMP"']
+            yield 'format = "json" needs a schema, such as "id BIGINT, amount DECIMAL(10,2), at TIMESTAMP"'
         if self.format == "raw" and self.schema:
-            return ['a schema has no effect with format = "raw"; did you mean format = "json"?']
-        return []
+            yield 'a schema has no effect with format = "raw"; did you mean format = "json"?'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +115,13 @@ class Query:
     # Where the state of aggregations is kept while the query runs; Spark's default is memory.
     state_store: Literal["memory", "rocksdb"] = "memory"
 
-    def problems(self) -> list[str]:
+    def problems(self) -> Iterator[str]:
         if self.watermark and not _WATERMARK.fullmatch(self.watermark):
-            return [f'watermark = {self.watermark!r} is not a column and a delay, such as "at 10 minutes"']
+            yield f'watermark = {self.watermark!r} is not a column and a delay, such as "at 10 minutes"'
         if bool(self.sql) == bool(self.function):
-            return ['give either sql ("SELECT key, value FROM records") or function ("module:function")']
-        if self.function and not re.fullmatch(r"[\w.]+:[\w.]+", self.function):
-            return [f"function = {self.function!r} is not module:function"]
-        return []
+            yield 'give either sql ("SELECT key, value FROM records") or function ("module:function")'
+        elif self.function and not re.fullmatch(r"[\w.]+:[\w.]+", self.function):
+            yield f"function = {self.function!r} is not module:function"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,15 +141,13 @@ class TargetTable:
     # Add columns that the rows have and the table has not.
     evolve_table: bool = False
 
-    def problems(self) -> list[str]:
-        found = []
+    def problems(self) -> Iterator[str]:
         if self.mode == "upsert" and not self.keys:
-            found.append('mode = "upsert" needs keys: the columns that identify the row to replace')
+            yield 'mode = "upsert" needs keys: the columns that identify the row to replace'
         if self.mode == "append" and self.keys:
-            found.append('keys have no effect with mode = "append"; did you mean mode = "upsert"?')
+            yield 'keys have no effect with mode = "append"; did you mean mode = "upsert"?'
         if self.delete_when and self.mode != "upsert":
-            found.append('delete_when needs mode = "upsert" and keys')
-        return found
+            yield 'delete_when needs mode = "upsert" and keys'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,18 +169,16 @@ class OutboxSection:
     topic_partitions: int = -1
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def problems(self) -> list[str]:
-        found = []
+    def problems(self) -> Iterator[str]:
         if self.mode == "poll" and (self.slot or self.publication):
-            found.append('slot and publication have no effect with mode = "poll"; did you mean mode = "log"?')
+            yield 'slot and publication have no effect with mode = "poll"; did you mean mode = "log"?'
         if self.mode == "log" and self.delete_relayed:
-            found.append(
+            yield (
                 'delete_relayed has no effect with mode = "log": rows may be deleted at any time, even in the '
                 "transaction that inserts them"
             )
         if self.slot and not _SLOT.fullmatch(self.slot):
-            found.append(f"slot = {self.slot!r} must be up to 63 lower case letters, digits and '_'")
-        return found
+            yield f"slot = {self.slot!r} must be up to 63 lower case letters, digits and '_'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,10 +198,9 @@ class Service:
     # Without a finished batch for longer than this, /healthz says so.
     stalled_after: Duration = TEN_MINUTES
 
-    def problems(self) -> list[str]:
+    def problems(self) -> Iterator[str]:
         if not NO_PORT <= self.port <= 65535:
-            return [f"port = {self.port} must be a port from 1 to 65535, or 0 for any free one"]
-        return []
+            yield f"port = {self.port} must be a port from 1 to 65535, or 0 for any free one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,14 +237,11 @@ class Mirror(_Settings):
     target: Target
     mirror: MirrorRules = MirrorRules()
 
-    def problems(self) -> list[str]:
+    def problems(self) -> Iterator[str]:
         if self.target.topic:
-            return ["target.topic: a mirror keeps the names of topics; use mirror.topic_prefix to tell them apart"]
+            yield "target.topic: a mirror keeps the names of topics; use mirror.topic_prefix to tell them apart"
         if self.target.bootstrap_servers == self.source.bootstrap_servers and not self.mirror.topic_prefix:
-            return [
-                "source and target are the same cluster: records would be mirrored endlessly. Set mirror.topic_prefix"
-            ]
-        return []
+            yield "source and target are the same cluster: records would be mirrored endlessly. Set mirror.topic_prefix"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,10 +251,9 @@ class Outbox(_Settings):
     outbox: OutboxSection
     target: Target
 
-    def problems(self) -> list[str]:
+    def problems(self) -> Iterator[str]:
         if self.target.topic:
-            return ["target.topic: events say where they go; set route.topic.replacement to change it"]
-        return []
+            yield "target.topic: events say where they go; set route.topic.replacement to change it"
 
     @property
     def slot(self) -> str:

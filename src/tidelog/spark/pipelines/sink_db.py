@@ -41,8 +41,8 @@ def plan_sink_db(session: SparkSession, pipeline: SinkDatabase) -> Job:
     records = parse_values(read_topics(session, pipeline.source, starting), pipeline.value)
     chosen = choose_columns(records, pipeline.database)
     fields = [field for field in chosen.schema if field.name not in BESIDE]
+    columns = [Column(name=field.name, type=field.dataType.simpleString()) for field in fields]
     with database_errors(f"table {pipeline.database.table} cannot be prepared"):
-        columns = [Column(name=field.name, type=field.dataType.simpleString()) for field in fields]
         database.prepare(columns, evolve=pipeline.database.evolve_table)
     session.dataSource.register(DatabaseSink)
     return Job(start=lambda: start_query(_flattened(chosen), FORMAT, pipeline.run, options))

@@ -111,6 +111,7 @@ class _Client:
     """A cluster and a loop that runs when it is asked to."""
 
     def __init__(self, consumer: Mapping[str, str]) -> None:
+        self.consumer = consumer
         self.config = consumer_config(consumer)
         self._runner = asyncio.Runner()
         self.cluster = self._runner.run(self._start())
@@ -268,23 +269,21 @@ class _RangeReading:
         )
 
 
-_client: tuple[Mapping[str, str], _Client] | None = None
+_client: _Client | None = None
 
 
 def _client_for(consumer: Mapping[str, str]) -> _Client:
     global _client
-    if _client is not None:
-        if _client[0] == consumer:
-            return _client[1]
+    if _client is None or _client.consumer != consumer:
         _forget_client()
-    _client = (consumer, _Client(consumer))
-    return _client[1]
+        _client = _Client(consumer)
+    return _client
 
 
 def _forget_client() -> None:
     global _client
     if _client is not None:
-        client, _client = _client[1], None
+        client, _client = _client, None
         client.close()
 
 

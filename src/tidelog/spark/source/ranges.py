@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tidelog.model.ids import TopicPartition
 from tidelog.spark.source.offsets import PartitionOffsets
@@ -127,8 +128,5 @@ def lag(read: PartitionOffsets, latest: PartitionOffsets) -> Mapping[TopicPartit
 
 
 def _cut(whole: OffsetRange, count: int) -> Iterable[OffsetRange]:
-    begin = whole.start
-    for index in range(1, count + 1):
-        end = whole.start + whole.size * index // count
-        yield OffsetRange(partition=whole.partition, start=begin, end=end)
-        begin = end
+    edges = (whole.start + whole.size * index // count for index in range(count + 1))
+    return (OffsetRange(partition=whole.partition, start=begin, end=end) for begin, end in pairwise(edges))
