@@ -234,8 +234,9 @@ def test_what_does_not_exist_is_named(broker: BrokerThread, topics: FilledTopics
 def test_a_schema_of_ones_own_is_refused(broker: BrokerThread) -> None:
     from pyspark.sql.types import StringType, StructField, StructType
 
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "orders"}
     with pytest.raises(SourceProblem, match="fixed columns"):
-        batch_reader({}, StructType([StructField("name", StringType())]))
+        batch_reader(options, StructType([StructField("name", StringType())]))
 
 
 # -- streaming -------------------------------------------------------------------------------------------------------

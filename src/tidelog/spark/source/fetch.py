@@ -18,7 +18,7 @@ from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import LEADER_MOVED
 from tidelog.client.config import consumer_config
 from tidelog.client.consumer.fetched import FetchedPartition
-from tidelog.client.errors import ClientError, api_error, is_retriable
+from tidelog.client.errors import ClientError, api_error
 from tidelog.client.offsets.listing import list_offsets
 from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
@@ -156,14 +156,10 @@ class _RangeReading:
         deadline = clock.monotonic_ms() + self._options.poll_timeout_ms
         failures = empty = 0
         while True:
-            problem: Exception | None
+            problem: Exception | None = None
             try:
                 answer = await self._fetch(position)
-                code = answer.error_code
-                problem = None if code == ErrorCode.NONE else api_error(code, f"partition {self._partition}")
             except (ConnectionProblem, ApiError, ClientError) as error:
-                if isinstance(error, ApiError) and not is_retriable(error):
-                    raise
                 problem = error
             if problem is None:
                 if answer.records:
@@ -172,16 +168,17 @@ class _RangeReading:
                 if self._bound(answer) >= self._end and empty >= _EMPTY_REPLIES_THAT_MEAN_A_GAP:
                     return None
             else:
-                if isinstance(problem, ApiError) and problem.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                code = problem.code if isinstance(problem, ApiError) else None
+                if code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     moved = await self._out_of_range(position)
                     if moved is not None:
                         return moved
-                elif isinstance(problem, ApiError) and problem.code not in LEADER_MOVED | _GONE:
+                elif code is not None and code not in LEADER_MOVED | _GONE:
                     raise problem
                 self._cluster.mark_stale()
                 failures += 1
                 await asyncio.sleep(self._cluster.retry_pause_ms(failures) / 1000)
-                if isinstance(problem, ApiError) and problem.code in _GONE and await self._topic_is_gone():
+                if code in _GONE and await self._topic_is_gone():
                     self._lost(f"topic {self._partition.topic!r} was deleted or recreated")
                     return None
             if clock.monotonic_ms() > deadline:
@@ -189,17 +186,17 @@ class _RangeReading:
 
     async def _fetch(self, position: int) -> PartitionData:
         cluster, partition = self._cluster, self._partition
+        where = f"partition {partition}"
         cluster.watch((partition.topic,))
         if cluster.metadata.leader_of(partition) is None:
             cluster.mark_stale()
         await cluster.refresh_if_stale()
         leader = cluster.metadata.leader_of(partition)
         if leader is None:
-            code = cluster.metadata.topic_errors.get(partition.topic, ErrorCode.LEADER_NOT_AVAILABLE)
-            return PartitionData(partition_index=partition.partition, error_code=code)
+            raise api_error(cluster.metadata.topic_errors.get(partition.topic, ErrorCode.LEADER_NOT_AVAILABLE), where)
         known_id = cluster.metadata.topics[partition.topic].topic_id
         if known_id != self._topic_id:
-            return PartitionData(partition_index=partition.partition, error_code=ErrorCode.INCONSISTENT_TOPIC_ID)
+            raise api_error(ErrorCode.INCONSISTENT_TOPIC_ID, where)
         request = FetchRequest(
             max_wait_ms=self._config.fetch_max_wait_ms,
             min_bytes=self._config.fetch_min_bytes,
@@ -229,12 +226,11 @@ class _RangeReading:
             at_most=_NAMED_TOPICS if known_id == ZERO_UUID else None,
             timeout_ms=self._config.request_timeout_ms + self._config.fetch_max_wait_ms,
         )
-        if reply.error_code != ErrorCode.NONE:
-            return PartitionData(partition_index=partition.partition, error_code=reply.error_code)
-        for topic in reply.responses:
-            for answer in topic.partitions:
-                return answer
-        return PartitionData(partition_index=partition.partition, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+        answers = [answer for topic in reply.responses for answer in topic.partitions]
+        code = reply.error_code or (answers[0].error_code if answers else ErrorCode.UNKNOWN_TOPIC_ID)
+        if code != ErrorCode.NONE:
+            raise api_error(code, where)
+        return answers[0]
 
     def _bound(self, answer: PartitionData) -> int:
         return answer.last_stable_offset if self._config.read_committed else answer.high_watermark
