@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tidelog.config.definitions import InvalidConfig
 from tidelog.spark.pipelines.durations import Duration
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -22,13 +23,8 @@ NO_PORT = -1
 TEN_MINUTES = Duration(600.0)
 
 
-class InvalidSettings(ValueError):
+class InvalidSettings(InvalidConfig):
     """Settings that cannot work; `problems` holds all of them, each with a remedy."""
-
-    def __init__(self, *problems: str) -> None:
-        # As they are, so that the error can be pickled: unpickling calls this with `args`.
-        super().__init__(*problems)
-        self.problems = problems
 
     def __str__(self) -> str:
         return "; ".join(self.problems)
