@@ -293,7 +293,7 @@ GROWN = TopicState(2, (("retention.ms", "1"),))
         (None, True, GROWN, {"I9"}),
         (GROWN, True, TopicState(1, GROWN.configs), {"I9"}),
         (GROWN, True, TopicState(2, ()), {"I9"}),
-        # Nobody was told anything.
+        # Nobody got an answer.
         (GROWN, False, None, set()),
     ],
 )

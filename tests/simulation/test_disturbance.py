@@ -12,25 +12,25 @@ from tidelog.simulation.workloads.extremes import integer_fields
 from tidelog.simulation.workloads.hostile import hostile_requests
 
 
-def told(*codes: ErrorCode, group: str | None = "b") -> AnsweredRequest:
+def answered(*codes: ErrorCode, group: str | None = "b") -> AnsweredRequest:
     return AnsweredRequest(1.0, "client", "OffsetCommitRequest 2", frozenset(codes), group)
 
 
 CLOSED = AnsweredRequest(1.0, "client", "OffsetCommitRequest 2", None, "b")
-FAILED = told(ErrorCode.UNKNOWN_SERVER_ERROR, group=None)
+FAILED = answered(ErrorCode.UNKNOWN_SERVER_ERROR, group=None)
 
 
 @pytest.mark.parametrize(
     ("events", "calm", "said"),
     [
-        ([told(), told()], True, ""),
+        ([answered(), answered()], True, ""),
         # Its coordinator was not there yet.
-        ([told(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), told()], True, ""),
-        ([told(), told(ErrorCode.NOT_COORDINATOR)], True, "refused with NOT_COORDINATOR"),
-        ([told(), told(ErrorCode.NOT_COORDINATOR)], False, ""),
-        ([told(), told(ErrorCode.NOT_COORDINATOR, group="c")], True, ""),
+        ([answered(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), answered()], True, ""),
+        ([answered(), answered(ErrorCode.NOT_COORDINATOR)], True, "refused with NOT_COORDINATOR"),
+        ([answered(), answered(ErrorCode.NOT_COORDINATOR)], False, ""),
+        ([answered(), answered(ErrorCode.NOT_COORDINATOR, group="c")], True, ""),
         # Whoever asks for nonsense may be refused.
-        ([told(), told(ErrorCode.ILLEGAL_GENERATION, group=None)], True, ""),
+        ([answered(), answered(ErrorCode.ILLEGAL_GENERATION, group=None)], True, ""),
         ([FAILED], True, "unknown server error"),
         ([FAILED], False, "unknown server error"),
         ([CLOSED], True, "is not answered"),

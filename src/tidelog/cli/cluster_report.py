@@ -1,4 +1,4 @@
-"""What `tidelog cluster` tells about a cluster: nodes, quorum and partitions, as lines and as JSON. No I/O."""
+"""What `tidelog cluster` shows of a cluster: nodes, quorum and partitions, as lines and as JSON. No I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMED_PARTITIONS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterReport:
-    """One picture of a cluster. `quorum` is None where the brokers cannot tell."""
+    """One picture of a cluster. `quorum` is None where the brokers do not report it."""
 
     cluster: ClusterDescription
     quorum: QuorumInfo | None

@@ -54,7 +54,7 @@ def read_reassignment_file(path: Path) -> Targets:
 
 
 async def begin(admin: Admin, targets: Targets, output: ClusterOptions) -> None:
-    """Ask for the moves, and tell how to undo them."""
+    """Ask for the moves, and show how to undo them."""
     before = await _current_replicas(admin, targets)
     raise_failures(await admin.alter_partition_reassignments(targets))
     undo = {

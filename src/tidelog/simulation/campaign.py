@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,7 +90,9 @@ def run_campaign(campaign: Campaign) -> Iterator[RunReport]:
     """Reports as they come; with several jobs that is not the order of the seeds."""
     seeds = range(campaign.first_seed, campaign.first_seed + campaign.seeds)
     if campaign.jobs <= 1:
-        yield from _run_here(campaign, seeds)
+        _prepare()
+        for seed in seeds:
+            yield run_seed(campaign, seed)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(campaign.jobs, mp_context=context, initializer=_prepare) as pool:
@@ -101,12 +103,6 @@ def run_campaign(campaign: Campaign) -> Iterator[RunReport]:
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _run_here(campaign: Campaign, seeds: Iterable[int]) -> Iterator[RunReport]:
-    _prepare()
-    for seed in seeds:
-        yield run_seed(campaign, seed)
 
 
 def _prepare() -> None:

@@ -1,4 +1,4 @@
-"""`tidelog tour` and `make tour`: a broker at work, told in a page of text.
+"""`tidelog tour` and `make tour`: a broker at work, in a page of text.
 
 Starts a broker in this process, produces some thousands of records, reads them back in a group of two members, and
 looks at offsets and files. Fails if what was read is not exactly what was sent.

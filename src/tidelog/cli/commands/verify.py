@@ -1,4 +1,4 @@
-"""`tidelog verify`: reads a log directory, or a partition's, and tells exactly where something is damaged."""
+"""`tidelog verify`: reads a log directory, or a partition's, and says exactly where something is damaged."""
 
 from __future__ import annotations
 

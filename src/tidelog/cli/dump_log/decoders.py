@@ -190,7 +190,7 @@ def _decode_versioned(kind: type[Message], data: bytes) -> str:
 
 
 def _replace_embedded(document: JsonObject, field: str, kind: type[Message], data: bytes) -> None:
-    """Consumers embed messages of their own in what they tell the group; what cannot be read stays as it is."""
+    """Consumers embed messages of their own in what they send to the group; what cannot be read stays as it is."""
     try:
         version: int = _INT16.unpack_from(data)[0]
         if covers(kind.SCHEMA.valid, version):

@@ -72,7 +72,7 @@ class Fabric:
         self._listeners: dict[tuple[str, int], _SimulatedListening] = {}
         # In the order in which they were made: sets of objects have another order in each run.
         self._connections: dict[SimulatedTransport, None] = {}
-        # Sides whose peer lost power: nobody tells them, until the machine is back and does not know them.
+        # Sides whose peer lost power: nothing reaches them, until the machine is back and does not know them.
         self._orphans: dict[SimulatedTransport, str] = {}
         self._unreachable: set[str] = set()
         self._next_port = FIRST_EPHEMERAL_PORT
