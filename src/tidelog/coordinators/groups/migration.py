@@ -24,7 +24,7 @@ from tidelog.coordinators.consumer_groups.member import (
 from tidelog.coordinators.consumer_groups.requests import GroupRefusal
 from tidelog.coordinators.consumer_groups.state import ConsumerGroups
 from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
-from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, Topics, metadata_hash
+from tidelog.coordinators.consumer_groups.topics import Topics, metadata_hash
 from tidelog.coordinators.decision import CoordinatorRecord, Moment, ShardDraft
 from tidelog.coordinators.groups.embedded_protocol import (
     MalformedProtocol,
@@ -147,14 +147,12 @@ def downgrade_if_due(state: GroupTable, group_id: str, draft: ShardDraft) -> Non
     remaining = afterwards.groups[group_id] = copied(group)
     for record in draft.records:
         afterwards.replay(record)
-    downgrade(state, remaining, draft)
-
-
-def downgrade(state: GroupTable, group: ConsumerGroup, draft: ShardDraft) -> None:
-    """Make a classic group of a consumer group that only has classic members, if that is allowed. It rebalances."""
     may_downgrade = state.settings.consumer.group_consumer_migration_policy.may_downgrade
-    if not (group.only_classic_members and may_downgrade and len(group.members) <= state.settings.group_max_size):
-        return
+    if remaining.only_classic_members and may_downgrade and len(remaining.members) <= state.settings.group_max_size:
+        _downgrade(state, remaining, draft)
+
+
+def _downgrade(state: GroupTable, group: ConsumerGroup, draft: ShardDraft) -> None:
     classic = ClassicGroup(group.group_id, since_ms=draft.now.wall_ms)
     for member in group.members.values():
         classic.add(_classic_member(member), CONSUMER_PROTOCOL_TYPE)
@@ -194,5 +192,4 @@ def _classic_member(member: ConsumerMember) -> Member:
 
 def _assignment_of(consumer: ConsumerMember, member: Member, group: ClassicGroup, topics: Topics) -> bytes:
     metadata = member.metadata_for(group.protocol_name) or member.protocols[0].metadata
-    owned: list[TopicIdPartition] = list(consumer.current.assigned)
-    return write_assignment(owned, topics, metadata)
+    return write_assignment(consumer.current.assigned, topics, metadata)

@@ -155,7 +155,7 @@ class GroupShard:
     def on_loaded(self, now: Moment) -> ShardDecision:
         """From now on members are expected to be heard from."""
         state = self._state
-        self._begin({**state.groups, **state.consumer.groups})
+        self._begin(state.groups)
         draft = ShardDraft(now)
         for group in state.groups.values():
             for member in group.members.values():
@@ -164,8 +164,6 @@ class GroupShard:
             if group.was_downgraded or len(group.members) > state.settings.group_max_size:
                 prepare_rebalance(state, group, draft)
         state.consumer.on_loaded(now)
-        for consumer_group in state.consumer.groups.values():
-            migration.downgrade(state, consumer_group, draft)
         offset_expiry.schedule_expiry(state, now)
         return draft.finish()
 
