@@ -5,7 +5,6 @@ How frames come off a socket lives in `tidelog.network`.
 
 from __future__ import annotations
 
-from itertools import groupby
 from struct import Struct
 from struct import error as StructError
 
@@ -91,10 +90,16 @@ def request_frame(
 
 def coalesce(pieces: list[Buffer]) -> list[Buffer]:
     """Join neighbouring small pieces; leave large ones alone, so that records are not copied."""
-    if max(map(len, pieces)) < COALESCE_BELOW:
-        return [b"".join(pieces)]
     joined: list[Buffer] = []
-    for is_small, group in groupby(pieces, key=lambda piece: len(piece) < COALESCE_BELOW):
-        run = list(group)
-        joined += [b"".join(run)] if is_small else run
+    small: list[Buffer] = []
+    for piece in pieces:
+        if len(piece) < COALESCE_BELOW:
+            small.append(piece)
+            continue
+        if small:
+            joined.append(b"".join(small))
+            small = []
+        joined.append(piece)
+    if small:
+        joined.append(b"".join(small))
     return joined

@@ -126,6 +126,8 @@ def _understood(code: ErrorCode, version: int) -> ErrorCode:
 def _finish(outcome: Message, unknown: Sequence[TxnOffsetCommitResponseTopic], version: int) -> TxnOffsetCommitResponse:
     assert isinstance(outcome, TxnOffsetCommitResponse)
     topics = outcome.topics
+    if not unknown and version >= _KNOWS_LOADING_FROM:
+        return outcome
     if version < _KNOWS_LOADING_FROM:
         topics = [replaced(topic, partitions=_in_older_words(topic.partitions, version)) for topic in topics]
     return TxnOffsetCommitResponse(topics=[*topics, *unknown])
