@@ -78,7 +78,6 @@ class _Filling:
 
     def __init__(self, jvm: Any) -> None:
         self._types = jvm.org.apache.spark.sql.streaming
-        self._new_map = jvm.java.util.HashMap
 
     def _ignore(self, event: Any) -> None:
         """There is no new progress in it."""
@@ -104,7 +103,7 @@ class _Filling:
             field = progress.getClass().getDeclaredField("sink")
             field.setAccessible(True)
             after, rows = filled["sink"], progress.sink().numOutputRows()
-            field.set(progress, self._types.SinkProgress(after["description"], rows, self._map(after["metrics"])))
+            field.set(progress, self._types.SinkProgress(after["description"], rows, after["metrics"]))
 
     def _source(self, before: Any, after: Mapping[str, Any]) -> Any:
         return self._types.SourceProgress(
@@ -115,14 +114,8 @@ class _Filling:
             before.numInputRows(),
             before.inputRowsPerSecond(),
             before.processedRowsPerSecond(),
-            self._map(after["metrics"]),
+            after["metrics"],
         )
-
-    def _map(self, metrics: Mapping[str, str]) -> Any:
-        filled = self._new_map()
-        for name, value in metrics.items():
-            filled.put(name, value)
-        return filled
 
     class Java:
         """Which interface of Spark's this is, for its Python gateway."""
