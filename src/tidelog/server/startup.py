@@ -331,9 +331,7 @@ async def serve(config: BrokerConfig, announce: Callable[[RunningNode], None]) -
             logger.info("stopped before the start was complete")
             return
         announce(running)
-        failing = asyncio.create_task(running.failed.wait())
-        await _comes_first(stop, failing)
-        failing.cancel()
+        await until_its_end(stop, running)
         if running.failure is not None:
             await running.abandon()
             raise NodeFailure(f"the node cannot follow the cluster's metadata: {running.failure}") from running.failure
@@ -356,6 +354,13 @@ async def start_unless(stop: asyncio.Event, running: RunningNode) -> bool:
         await starting
         await running.stop()
     return False
+
+
+async def until_its_end(stop: asyncio.Event, running: RunningNode) -> None:
+    """Until somebody stops it or it has failed."""
+    failing = asyncio.create_task(running.failed.wait())
+    await _comes_first(stop, failing)
+    failing.cancel()
 
 
 async def _comes_first(stop: asyncio.Event, other: asyncio.Task[Any]) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.metadata.image import NO_LEADER, PartitionImage
+from tidelog.metadata.image import LOST_DIRECTORY, NO_LEADER, PartitionImage
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import iterate_headers
 from tidelog.records.record import decode_batch
@@ -185,9 +185,8 @@ def _known_topics(end: Finish, node: SimulatedNode) -> dict[str, TopicState]:
 def _went_with_its_disk(end: Finish, partition: PartitionImage) -> bool:
     """Whether it was created with one replica, on a broker whose disk was out and that nobody missed yet: nothing is in
     it, but only an operator can say so."""
-    return (
-        len(partition.replicas) == 1 and partition.directory_of(partition.replicas[0]) in end.world.replaced_directories
-    )
+    lost = {LOST_DIRECTORY, *end.world.replaced_directories} if end.world.replaced_directories else set()
+    return len(partition.replicas) == 1 and partition.directory_of(partition.replicas[0]) in lost
 
 
 async def _everything_led(end: Finish) -> None:

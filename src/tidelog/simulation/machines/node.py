@@ -10,7 +10,7 @@ from typing import Protocol
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.ids import Uuid
 from tidelog.server.ports import Ports
-from tidelog.server.startup import RunningNode, start_unless
+from tidelog.server.startup import RunningNode, start_unless, until_its_end
 from tidelog.simulation.checks.invariants import InvariantWatch
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.clock import SeededRandomness, SimulatedClock, draw_from
@@ -174,7 +174,14 @@ class SimulatedNode:
             return
         self.running = running
         self._world.trace.event(self._world.loop.time(), "node-started", process.name)
-        await stop.wait()
+        await until_its_end(stop, running)
+        if running.failure is not None:
+            # The process ends by itself, and whoever watches over it starts it again.
+            self._world.trace.event(self._world.loop.time(), "node-failed", f"{process.name}: {running.failure}")
+            await running.abandon()
+            self._end(process)
+            self._world.loop.call_later(RETRY_START_SECONDS, self.start, context=self._outside)
+            return
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 await running.stop()

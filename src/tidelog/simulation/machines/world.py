@@ -133,7 +133,9 @@ class World:
         """End all faults, and start what is down. Brokers take their time after that."""
         for task in self._faults:
             task.cancel()
-        await asyncio.gather(*self._faults, return_exceptions=True)
+        for outcome in await asyncio.gather(*self._faults, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
         self._faults = []
         self.trace.event(self.loop.time(), "healed")
         self.fabric.heal()
@@ -323,6 +325,8 @@ class World:
         assert node.running is not None
         self.replaced_directories.update(node.running.node.image.brokers[node.node_id].directories)
         node.kill()
+        # Whatever was wrong with the old disks, or lacked the process that is gone, is not wrong with the new ones.
+        node.disk.heal()
         node.replace_disks()
         self._unnoticed = node
         try:
