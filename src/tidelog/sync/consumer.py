@@ -169,7 +169,6 @@ class Consumer(Client[AsyncConsumer]):
         return positions
 
     metrics = on_loop(AsyncConsumer.metrics)
-    check_invariants = on_loop(AsyncConsumer.check_invariants)
     committed = blocking(AsyncConsumer.committed)
     group_metadata = on_loop(AsyncConsumer.group_metadata)
 

@@ -338,7 +338,7 @@ class Consumer(PartitionQuestions):
         """What this consumer has measured of itself, by Kafka's names: see `tidelog.client.consumer.metrics`."""
         return self._metrics.snapshot()
 
-    def check_invariants(self) -> None:
+    def _check_invariants(self) -> None:
         """For simulations: raises InvariantBroken if what this consumer holds in memory cannot be right."""
         self._fetcher.check_invariants()
 

@@ -153,7 +153,7 @@ class ReadingClient(Work):
                     self._note_read(record, self.isolation)
                     # At once: if anything fails from here on, it has been read nevertheless.
                     self.positions[record.topic_partition] = record.offset + 1
-                consumer.check_invariants()
+                consumer._check_invariants()
                 for partition in self.positions:
                     self.positions[partition] = await consumer.position(partition)
 
@@ -184,7 +184,7 @@ class GroupClient(Work):
             consumer.subscribe([self.topic], on_partitions_assigned=self._assigned)
             while not self.stop.is_set():
                 records = await consumer.poll(timeout_ms=POLL_MS)
-                consumer.check_invariants()
+                consumer._check_invariants()
                 for record in records:
                     self._note_read(record, self.isolation)
                 if records:
