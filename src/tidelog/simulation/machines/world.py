@@ -215,6 +215,9 @@ class World:
             return
         node.stop()
         await gone.wait()
+        if node.process is not None:
+            # Another fault has waited for the same end, and started it again.
+            return
         flipped = flip_byte(node.disk, fault.choice)
         if flipped is not None:
             self.trace.event(self.loop.time(), "damage", f"{node.host}: {flipped}")
