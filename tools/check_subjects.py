@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 LONGEST = 120
-AREA = r"[a-z][a-z0-9_./-]*"
+# One word, or two for a part of something: "spark source".
+AREA = r"[a-z][a-z0-9_./-]*( [a-z][a-z0-9_./-]*)?"
 SUBJECT = re.compile(rf"(Revert \"|{AREA}((, | and ){AREA})*: \S)")
 
 

@@ -20,6 +20,7 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "check_subjects.py"
         "fetch: sessions",
         "client, spark, cli: one class for each name",
         "storage and others: x",
+        "spark source, cli: options",
         'Revert "fetch: sessions"',
     ],
 )
@@ -28,7 +29,16 @@ def test_subjects_that_begin_with_their_area(subject: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "subject", ["Add things", "fetch sessions", "fetch:", "Fetch: sessions", "fetch: it ends.", f"fetch: {'x' * 120}"]
+    "subject",
+    [
+        "Add things",
+        "three words before: x",
+        "fetch sessions",
+        "fetch:",
+        "Fetch: sessions",
+        "fetch: it ends.",
+        f"fetch: {'x' * 120}",
+    ],
 )
 def test_subjects_that_do_not(subject: str) -> None:
     assert problem_of(subject) is not None
