@@ -44,14 +44,12 @@ class Peers:
 
     async def connect(self, node_id: int) -> ClientConnection:
         """The connection that there is, or a new one where that has ended. Raises ConnectionProblem."""
-        address = self.address_of(node_id)
-        if address is None:
-            raise CannotConnect(f"node {node_id} is not registered with an address for other nodes")
-        connection = self._usable(node_id, address)
+        connection = self._usable(node_id, self._address(node_id))
         if connection is not None:
             return connection
         async with self._opening.setdefault(node_id, asyncio.Lock()):
-            # Somebody else may have opened it while this waited.
+            # While this waited, somebody else may have opened it, or the node may have moved.
+            address = self._address(node_id)
             connection = self._usable(node_id, address)
             if connection is None:
                 if node_id in self._connections:
@@ -62,6 +60,12 @@ class Peers:
                 self._connections[node_id] = (address, connection)
                 connection.ended.add_done_callback(lambda _: self.lost(node_id))
             return connection
+
+    def _address(self, node_id: int) -> HostPort | Endpoint:
+        address = self.address_of(node_id)
+        if address is None:
+            raise CannotConnect(f"node {node_id} is not registered with an address for other nodes")
+        return address
 
     def _usable(self, node_id: int, address: HostPort | Endpoint) -> ClientConnection | None:
         known = self._connections.get(node_id)
