@@ -149,6 +149,26 @@ async def test_offsets_are_fenced_by_epoch(properties: dict[str, str]) -> None:
         assert await fetch(3) == (ErrorCode.STALE_MEMBER_EPOCH, [])
 
 
+async def test_a_commit_is_answered_with_one_entry_per_topic(properties: dict[str, str]) -> None:
+    async with tidelog.Broker(properties=properties) as broker, raw_client(broker.bootstrap_servers) as client:
+        topic_id = await prepare(client)
+
+        def topic(*numbers: int, **named: Any) -> OffsetCommitRequestTopic:
+            partitions = [OffsetCommitRequestPartition(partition_index=each, committed_offset=7) for each in numbers]
+            return OffsetCommitRequestTopic(partitions=partitions, **named)
+
+        async def commit(version: int, *topics: OffsetCommitRequestTopic) -> list[dict[int, int]]:
+            request = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=list(topics))
+            reply = await client.ask(request, version)
+            return [{each.partition_index: each.error_code for each in topic.partitions} for topic in reply.topics]
+
+        expected = {0: 0, 1: 0, 9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert await commit(10, topic(0, 9, 1, topic_id=topic_id)) == [expected]
+        assert await commit(9, topic(0, 9, 1, name="orders")) == [expected]
+        # The same topic twice: none of its partitions is left out.
+        assert await commit(9, topic(0, name="orders"), topic(1, 9, name="orders")) == [expected]
+
+
 async def test_a_restarted_broker_knows_its_members(properties: dict[str, str], tmp_path: Path) -> None:
     async with (
         tidelog.Broker(properties=properties, data_dir=str(tmp_path)) as broker,

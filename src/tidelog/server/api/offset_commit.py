@@ -43,12 +43,13 @@ def handle(
         image = None if name is None else metadata.image.topics.get(name)
         if name is None or image is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(_refused(topic, topic.partitions, code))
+            refused.append(_refused(topic, topic.name, topic.partitions, code))
             continue
         there = [each for each in topic.partitions if each.partition_index in image.partitions]
         if len(there) < len(topic.partitions):
             missing = [each for each in topic.partitions if each.partition_index not in image.partitions]
-            refused.append(_refused(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            # By its name, also if it was asked for by its id: so the coordinator answers for the other partitions.
+            refused.append(_refused(topic, name, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         if there:
             known.append(OffsetCommitRequestTopic(name=name, topic_id=topic.topic_id, partitions=there))
     if request.topics and not known:
@@ -72,8 +73,8 @@ def handle(
 
 def _joined(reply: Message, refused: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:
     assert isinstance(reply, OffsetCommitResponse)
-    topics = {(topic.name, topic.topic_id): list(topic.partitions) for topic in reply.topics}
-    for topic in refused:
+    topics: dict[tuple[str, bytes], list[OffsetCommitResponsePartition]] = {}
+    for topic in (*reply.topics, *refused):
         topics.setdefault((topic.name, topic.topic_id), []).extend(topic.partitions)
     return OffsetCommitResponse(
         topics=[
@@ -84,10 +85,10 @@ def _joined(reply: Message, refused: list[OffsetCommitResponseTopic]) -> OffsetC
 
 
 def _refused(
-    topic: OffsetCommitRequestTopic, partitions: Sequence[OffsetCommitRequestPartition], code: ErrorCode
+    topic: OffsetCommitRequestTopic, name: str, partitions: Sequence[OffsetCommitRequestPartition], code: ErrorCode
 ) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
-        name=topic.name,
+        name=name,
         topic_id=topic.topic_id,
         partitions=[
             OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
