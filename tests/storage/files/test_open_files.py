@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from support.descriptors import exhaust_descriptors
 
 from tidelog.storage.files.filesystem import File
 from tidelog.storage.files.local_filesystem import LocalFileSystem
@@ -80,16 +81,9 @@ def test_a_file_is_synced_before_it_loses_its_descriptor(
 
 
 def test_without_any_descriptor_left_the_reserve_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the first file; after that one file gives its descriptor to the next."""
     filesystem = LocalFileSystem(100)
-    real_open = os.open
-
-    def limited(path: str, flags: int, mode: int = 0o777, **options: object) -> int:
-        if len(os.listdir("/proc/self/fd")) - 1 > limit:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return real_open(path, flags, mode)
-
-    limit = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr("tidelog.storage.files.open_files.os.open", limited)
+    exhaust_descriptors(monkeypatch)
     held = [filesystem.open(f"{tmp_path}/{number}", create=True) for number in range(20)]
     for number, file in enumerate(held):
         file.write(0, b"%d" % number)

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from support.default_settings import log_config
+from support.descriptors import exhaust_descriptors
 from support.log_harness import Harness, MakeHarness
 
 from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.storage.log.results import AppendResult
 from tidelog.storage.log.retention import delete_old_segments
 from tidelog.storage.log.timestamp_lookup import at_once, seek_max
@@ -24,7 +26,10 @@ SMALL = log_config(segment_bytes=600, index_interval_bytes=100)
 @pytest.fixture
 def filled(harness: MakeHarness) -> Harness:
     """Twenty batches of two records from one producer, five per segment, two per epoch; timestamps grow."""
-    h = harness(SMALL)
+    return fill(harness(SMALL))
+
+
+def fill(h: Harness) -> Harness:
     h.open()
     for number in range(20):
         h.append(
@@ -165,6 +170,39 @@ def test_a_disk_that_fails_on_the_way_leaves_a_log_with_segments(
             h.crash_and_reopen()
     assert outcomes == ({"refused", "offline", "done"} if number == errno.EMFILE else {"offline", "done"})
     assert (h.log.log_start_offset, h.log.log_end_offset) == (offset, offset)
+
+
+@pytest.mark.parametrize("in_reserve", [0, 1])
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("offset", [0, 11, 25, 39, None])
+def test_without_descriptors_a_cut_is_refused_or_comes_to_its_end(
+    harness: MakeHarness, monkeypatch: pytest.MonkeyPatch, in_reserve: int, compacted: bool, offset: int | None
+) -> None:
+    """It needs no more than one at a time, and looks for that before it changes anything."""
+    monkeypatch.setattr("tidelog.storage.files.open_files.SPARE_DESCRIPTORS", in_reserve)
+    h = fill(harness(SMALL, filesystem=LocalFileSystem()))
+    if compacted:
+        h.log.note_gaps()
+    for segment in h.log.segments:
+        segment.release()
+    exhaust_descriptors(monkeypatch)
+
+    def cut() -> None:
+        if offset is None:
+            truncate_fully_and_start_at(h.log, 1000, now_ms=h.now)
+        else:
+            truncate_to(h.log, offset, now_ms=h.now)
+
+    if in_reserve:
+        cut()
+    else:
+        with pytest.raises(StorageFailure, match="Too many open files"):
+            cut()
+    monkeypatch.undo()
+    assert h.directory.failure is None
+    end = 40 if not in_reserve else 1000 if offset is None else offset
+    assert h.log.log_end_offset == end
+    h.log.check_invariants()
 
 
 def test_cutting_below_the_first_segment_starts_anew_there(filled: Harness) -> None:

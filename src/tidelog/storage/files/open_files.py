@@ -79,11 +79,16 @@ class OpenFiles:
             if error.errno not in TOO_MANY_OPEN_FILES:
                 raise
             with self._lock:
-                if not self._close_idle(_CLOSED_AT_ONCE):
-                    if not self._spares:
-                        raise
+                closed = self._close_idle(_CLOSED_AT_ONCE)
+                # Also if idle files were closed: a reserve that was not full has taken their descriptors.
+                if self._spares:
                     os.close(self._spares.pop())
-                return os.open(path, flags | os.O_CLOEXEC, 0o644)
+                elif not closed:
+                    raise
+                try:
+                    return os.open(path, flags | os.O_CLOEXEC, 0o644)
+                finally:
+                    self._fill_reserve()
 
     def close_descriptor(self, descriptor: int) -> None:
         """One that `descriptor_of` gave."""
