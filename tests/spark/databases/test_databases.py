@@ -219,6 +219,19 @@ def test_upsert_deletes_what_is_marked_in_the_order_of_the_topic(database_url: s
     assert table(database_url) == [(3, "c")]
 
 
+@pytest.mark.parametrize("name", ["last", "gone", "excluded", "known", "order", 'an "odd" %s {name}'])
+def test_tables_and_columns_may_have_any_name(database_url: str, name: str) -> None:
+    database = connect(database_url, table=name, mode="upsert", keys=name)
+    database.prepare([Column(name=name, type="bigint"), Column(name="name", type="string")])
+    names = (name, "name", TOPIC, PARTITION, OFFSET, EVENT, DELETE)
+    some = rows(
+        (1, "a", 0), (2, "b", 1), (1, None, 2), events=["x", "y", "z"], deletes=[False, False, True]
+    ).rename_columns(list(names))
+    apply(database, [stage(database, some)], 0, names)
+    quoted = '"' + name.replace('"', '""') + '"'
+    assert query(database_url, f"SELECT {quoted}, name FROM {quoted}") == [(2, "b")]
+
+
 def test_events_are_taken_once_by_their_id(database_url: str) -> None:
     database = connect(database_url)
     database.prepare(COLUMNS)

@@ -168,18 +168,21 @@ class PostgresqlDatabase:
         )
 
     def _upsert(self, connection: Connection, columns: tuple[str, ...], *, deletes: bool) -> None:
-        """Of several rows with the same key the last one of the topic counts."""
+        """Of several rows with the same key the last one of the topic counts.
+
+        The user's table has another name in the statements: its own may be `last` or `excluded`.
+        """
         table, delete = self._tables.users, quoted(DELETE)
         keys, listed = quoted_list(self._options.keys), quoted_list(columns)
         order = ", ".join(f"{quoted(one)} DESC" for one in (OFFSET, PARTITION))
         last = f"(SELECT DISTINCT ON ({keys}) * FROM {_ROWS} ORDER BY {keys}, {order}) AS last"
         if deletes:
-            same_key = " AND ".join(f"{table}.{quoted(key)} = last.{quoted(key)}" for key in self._options.keys)
-            connection.execute(f"DELETE FROM {table} USING {last} WHERE last.{delete} AND {same_key}")
+            same_key = " AND ".join(f"present.{quoted(key)} = last.{quoted(key)}" for key in self._options.keys)
+            connection.execute(f"DELETE FROM {table} AS present USING {last} WHERE last.{delete} AND {same_key}")
         changes = [f"{quoted(one)} = EXCLUDED.{quoted(one)}" for one in columns if one not in self._options.keys]
         action = f"UPDATE SET {', '.join(changes)}" if changes else "NOTHING"
         connection.execute(
-            f"INSERT INTO {table} ({listed}) SELECT {listed} FROM {last}"
+            f"INSERT INTO {table} AS present ({listed}) SELECT {listed} FROM {last}"
             f" WHERE {delete if deletes else 'false'} IS NOT TRUE ON CONFLICT ({keys}) DO {action}"
         )
 
