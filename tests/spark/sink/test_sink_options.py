@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.spark.sink.errors import InvalidSinkOptions
+from tidelog.spark.sink.foreach_batch import exactly_once_batch
 from tidelog.spark.sink.options import Atomicity, DeliveryGuarantee, MissingNote, sink_options
 
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
@@ -95,3 +96,9 @@ def test_all_problems_are_told_at_once() -> None:
 
     for part in ("atomicity", "kafka.acks", "bootstrap.servers is missing"):
         assert part in str(refused.value)
+
+
+def test_function_for_foreach_batch_can_be_hashed() -> None:
+    options = {**SERVERS, "topic": "orders"}
+
+    assert len({exactly_once_batch(options), exactly_once_batch(options)}) == 2

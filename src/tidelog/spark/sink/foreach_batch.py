@@ -50,7 +50,7 @@ def exactly_once_batch(options: Mapping[str, str] | None = None, /, **named: str
     return ExactlyOnceBatch(chosen)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExactlyOnceBatch:
     """What `foreachBatch` takes. Spark Connect pickles it and calls it in a process beside the server."""
 
