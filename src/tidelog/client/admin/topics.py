@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import known
@@ -223,15 +223,15 @@ class TopicAdmin:
             for topic in reply.topics:
                 if topic.name is None:
                     continue
+                before = described.get(topic.name)
+                earlier = before.partitions if isinstance(before, TopicDescription) else ()
+                partitions = sorted((*earlier, *map(_described, topic.partitions)), key=lambda part: part.partition)
                 page = TopicDescription(
                     name=topic.name,
                     topic_id=Uuid(topic.topic_id),
                     internal=topic.is_internal,
-                    partitions=tuple(map(_described, topic.partitions)),
+                    partitions=tuple(partitions),
                 )
-                before = described.get(topic.name)
-                if isinstance(before, TopicDescription):
-                    page = replace(page, partitions=before.partitions + page.partitions)
                 described[topic.name] = outcome(topic.error_code, f"topic {topic.name!r}", page)
             if reply.next_cursor is None:
                 break
