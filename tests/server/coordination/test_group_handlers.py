@@ -50,8 +50,8 @@ def versions(api_key: ApiKey) -> range:
     return range(low, high + 1)
 
 
-async def create_topic(client: RawClient, name: str) -> bytes:
-    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+async def create_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
+    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
     response = await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=5000))
     assert response.topics[0].error_code == 0
     topic_id: bytes = response.topics[0].topic_id
@@ -235,6 +235,19 @@ async def test_offsets_are_deleted(client: RawClient) -> None:
         "unknown": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
     assert _fetched(9, await client.ask(_fetch_request(9, "g", bytes(16)), 9))[("t", 0)] == -1
+
+
+async def test_a_topic_that_is_named_twice_is_answered_with_all_of_its_partitions(client: RawClient) -> None:
+    await create_topic(client, "t", 2)
+    await find(client, "g")
+    await client.ask(commit("g", 5, name="t"), 9)
+    topics = [
+        OffsetDeleteRequestTopic(name="t", partitions=[OffsetDeleteRequestPartition(partition_index=number)])
+        for number in (0, 1, 9)
+    ]
+    reply = await client.ask(OffsetDeleteRequest(group_id="g", topics=topics), 0)
+    codes = [(each.partition_index, each.error_code) for topic in reply.topics for each in topic.partitions]
+    assert codes == [(0, 0), (1, 0), (9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
 
 
 async def test_the_offsets_of_a_deleted_topic_go_with_it(client: RawClient) -> None:

@@ -47,7 +47,10 @@ async def handle(
     assert isinstance(reply, OffsetDeleteResponse)
     if reply.error_code:
         return reply
-    topics = {topic.name: list(topic.partitions) for topic in reply.topics}
+    topics: dict[str, list[OffsetDeleteResponsePartition]] = {}
+    for found in reply.topics:
+        # Twice, if the request names it twice.
+        topics.setdefault(found.name, []).extend(found.partitions)
     for name, partitions in missing.items():
         topics.setdefault(name, []).extend(partitions)
     return OffsetDeleteResponse(
