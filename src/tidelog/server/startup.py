@@ -123,6 +123,11 @@ class RunningNode:
         return self._control is not None and not self._control.quorum.replica.is_forgetful
 
     @property
+    def metadata_progress(self) -> tuple[int, int]:
+        """The end of its metadata log, and how much of that is committed and part of its image."""
+        return (0, 0) if self._control is None else self._control.quorum.progress
+
+    @property
     def addresses(self) -> list[tuple[str, int]]:
         """Where clients connect to."""
         return [(endpoint.host, endpoint.port) for endpoint in self._listeners.endpoints(self._config)]

@@ -183,9 +183,9 @@ def _known_topics(end: Finish, node: SimulatedNode) -> dict[str, TopicState]:
 
 
 def _went_with_its_disk(end: Finish, partition: PartitionImage) -> bool:
-    """Whether it was created with one replica, on a broker whose disk was out and that nobody missed yet: nothing is in
-    it, but only an operator can say so."""
-    lost = {LOST_DIRECTORY, *end.world.replaced_directories} if end.world.replaced_directories else set()
+    """Whether it was created with one replica, on a disk that failed in that moment, or that was out already and nobody
+    missed yet: nothing is in it, but only an operator can say so."""
+    lost = {LOST_DIRECTORY, *end.world.replaced_directories}
     return len(partition.replicas) == 1 and partition.directory_of(partition.replicas[0]) in lost
 
 

@@ -331,6 +331,11 @@ class QuorumRuntime:
             self._commit_waits.depose()
         self.leadership_changed(leadership)
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The end of the log, and up to where it is committed and published."""
+        return self.log.end_offset, self._high_watermark
+
     async def _commit(self, high_watermark: int) -> None:
         self.log.committed(high_watermark)
         # The image first: who waits for a commit expects to see its effect.

@@ -23,8 +23,13 @@ def may_lose_everything(node: SimulatedNode, nodes: Iterable[SimulatedNode]) -> 
         return False
     if node.running is None or not node.running.knows_its_past:
         return False
+    running = [each.running for each in (node, *others) if each.running is not None]
+    # A controller may have written down that a replica is alone, and nobody knows yet.
+    ends, applied = zip(*(each.metadata_progress for each in running), strict=True)
+    if max(applied) < max(ends):
+        return False
     # What one of them does not know yet, another one may have: none must know of a replica that is alone.
-    images = [each.running.node.image for each in (node, *others) if each.running is not None]
+    images = [each.node.image for each in running]
     return all(_others_in_sync(image, node.node_id) for image in images) and _others_acknowledge(node)
 
 
