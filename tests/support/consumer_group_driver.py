@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from support.default_settings import consumer_group_settings, group_settings
@@ -36,6 +37,10 @@ class ConsumerDriver(Driver):
 
     def make_shard(self) -> GroupShard:
         return GroupShard(group_settings(consumer=self._consumer_settings), self.topics)
+
+    def reconfigure(self, **settings: Any) -> None:
+        """For the coordinators from the next one on."""
+        self._consumer_settings = replace(self._consumer_settings, **settings)
 
     def apply(self, decision: ShardDecision) -> None:
         before = {group.group_id: group.state for group in self.shard.consumer_groups}

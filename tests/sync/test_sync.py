@@ -192,6 +192,29 @@ def test_seeking_forgets_what_was_taken_ahead(servers: str, topic: str) -> None:
         assert consumer.end_offsets(place) == {place: 10}
 
 
+def test_seeking_in_one_partition_loses_and_repeats_nothing_of_another(servers: str, topic: str) -> None:
+    with Producer(servers) as producer:
+        for number in range(200):
+            producer.send(topic, b"%d" % number, partition=number % 2)
+    places = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+
+    with Consumer(bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        consumer.assign(places)
+        # Which partition comes first is not fixed: the other one is that of which nothing is sought.
+        read = list(itertools.islice(consumer, 30))
+        sought = read[-1].topic_partition
+        (kept,) = (place for place in places if place != sought)
+        consumer.seek(sought, 5)
+        read += itertools.islice(consumer, 10)
+        consumer.seek_to_beginning(sought)
+        read += itertools.islice(consumer, 10)
+        consumer.seek_to_end(sought)
+        while len([record for record in read if record.topic_partition == kept]) < 100:
+            read.append(next(consumer))
+        assert consumer.position(kept) == 100
+    assert [record.offset for record in read if record.topic_partition == kept] == list(range(100))
+
+
 def test_columns_follow_what_was_handed_out(servers: str, topic: str) -> None:
     pytest.importorskip("pyarrow")
     with Producer(servers) as producer:

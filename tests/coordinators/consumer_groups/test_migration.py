@@ -165,6 +165,29 @@ def test_the_policy_may_forbid_the_downgrade() -> None:
     assert owned_once(member), "a classic member needs no classic group"
 
 
+def test_a_group_of_classic_members_in_the_log_stays_as_it_is_until_its_members_change() -> None:
+    """As in Apache Kafka, where GroupMetadataManager.onLoaded sets timers and converts nothing."""
+    driver = ConsumerDriver(group_consumer_migration_policy=MigrationPolicy.UPGRADE)
+    members = classic_group(driver, 2)
+    newcomer = Consumer(driver, "new")
+    newcomer.join()
+    run(driver, [*members, newcomer])
+    newcomer.leave()
+    run(driver, members)
+    driver.reconfigure(group_consumer_migration_policy=MigrationPolicy.BIDIRECTIONAL)
+    written = len(driver.log)
+    driver.fail_over()
+    assert len(driver.log) == written
+    run(driver, members)
+    assert group_type(driver) == "consumer"
+    assert owned_once(*members)
+    members.pop().leave()
+    assert group_type(driver) == "classic"
+    run(driver, members)
+    assert owned_once(*members)
+    assert driver.state() == "Stable"
+
+
 def test_without_migration_classic_members_are_refused() -> None:
     driver = ConsumerDriver(group_consumer_migration_policy=MigrationPolicy.DISABLED)
     driver.join_as("a")
