@@ -155,7 +155,7 @@ BROKEN_REPLICAS: dict[str, tuple[Callable[[Any], object], str]] = {
         "expected=\\{1: 7\\}",
     ),
     "a marker before its records": (
-        lambda it: it.log.producer_states._transactions._unreplicated.append((2, 1)),
+        lambda it: it.log.producer_states.transactions._unreplicated.append((2, 1)),
         "a marker follows",
     ),
     "a leader that is not in sync": (lambda it: it.progress.confirm([2], 0), "in_sync is.*members=frozenset\\(\\{2\\}"),

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
 from tidelog.config.definitions import Between, ConfigDefinition, ConfigType, by_name, read_overrides
-from tidelog.config.fields import field_name
 
 # The broker property that gives each its default.
 GROUP_SYNONYMS: Mapping[str, str] = MappingProxyType(
@@ -36,7 +35,7 @@ def group_problems(overrides: Mapping[str, str], broker: BrokerConfig) -> list[s
     bounds = _bounds(broker)
     problems.extend(
         f"{name} must {bounds[name].describe()}, but is {value}; the bounds are the brokers' "
-        f"{_bound_name(name, 'min')} and .max."
+        f"{GROUP_SYNONYMS[name].replace('group.consumer.', 'group.consumer.min.')} and .max."
         for name, value in read.items()
         if not bounds[name].allows(value)
     )
@@ -52,18 +51,24 @@ def group_problems(overrides: Mapping[str, str], broker: BrokerConfig) -> list[s
 
 def group_values(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str, int]:
     """The value of every property. Overrides that cannot be read were written by another version and do not count."""
-    values: dict[str, int] = {name: getattr(config, field_name(synonym)) for name, synonym in GROUP_SYNONYMS.items()}
+    values = {
+        "consumer.session.timeout.ms": config.group_consumer_session_timeout_ms,
+        "consumer.heartbeat.interval.ms": config.group_consumer_heartbeat_interval_ms,
+        "consumer.assignment.interval.ms": config.group_consumer_assignment_interval_ms,
+    }
     read, _ = read_overrides("groups", GROUP_DEFINITIONS, overrides)
     return values | {name: value for name, value in read.items() if isinstance(value, int)}
 
 
 def _bounds(config: BrokerConfig) -> Mapping[str, Between]:
     return {
-        name: Between(*(getattr(config, field_name(_bound_name(name, bound))) for bound in ("min", "max")))
-        for name in GROUP_SYNONYMS
+        "consumer.session.timeout.ms": Between(
+            config.group_consumer_min_session_timeout_ms, config.group_consumer_max_session_timeout_ms
+        ),
+        "consumer.heartbeat.interval.ms": Between(
+            config.group_consumer_min_heartbeat_interval_ms, config.group_consumer_max_heartbeat_interval_ms
+        ),
+        "consumer.assignment.interval.ms": Between(
+            config.group_consumer_min_assignment_interval_ms, config.group_consumer_max_assignment_interval_ms
+        ),
     }
-
-
-def _bound_name(name: str, bound: str) -> str:
-    """The broker property that bounds a group's: `group.consumer.min.session.timeout.ms`."""
-    return name.replace("consumer.", f"group.consumer.{bound}.", 1)
