@@ -20,28 +20,10 @@ to survive a restart; see `Effects.remembers`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tidelog.consensus.log_view import last_epoch
-from tidelog.consensus.messages import Vote, VoteAnswer
+from tidelog.consensus.messages import Vote
 from tidelog.consensus.roles import Follower, Unattached
-from tidelog.consensus.state import ReplicaState
-from tidelog.model.errors import ErrorCode
-
-
-@dataclass(slots=True)
-class Amnesia:
-    """What the other voters have told since this one started: their epochs, and whether their logs are empty."""
-
-    epochs: dict[int, int] = field(default_factory=dict)
-    empty: dict[int, bool] = field(default_factory=dict)
-
-    def heard(self, voter: int, answer: VoteAnswer) -> None:
-        """An error only says that the question has to be asked again, in a later epoch."""
-        self.epochs[voter] = max(answer.epoch, self.epochs.get(voter, 0))
-        if answer.error == ErrorCode.NONE:
-            # A pre-vote for an empty log is given by those only whose log is empty, and who have no leader.
-            self.empty[voter] = answer.granted
+from tidelog.consensus.state import Amnesia, ReplicaState
 
 
 def ask(state: ReplicaState, amnesia: Amnesia) -> float:

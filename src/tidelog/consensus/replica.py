@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from tidelog.consensus import elections, following, leading
-from tidelog.consensus.amnesia import Amnesia, is_over, poll_unattached
+from tidelog.consensus.amnesia import is_over, poll_unattached
 from tidelog.consensus.description import UNKNOWN, describe_replicas
 from tidelog.consensus.effects import NEVER, Draft, Effects, Leadership, Predecessor
 from tidelog.consensus.log_view import LogView, last_epoch
@@ -46,7 +46,7 @@ from tidelog.consensus.progress import ReplicaProgress
 from tidelog.consensus.quorum_state import QuorumState
 from tidelog.consensus.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from tidelog.consensus.settings import QuorumSettings
-from tidelog.consensus.state import ReplicaState
+from tidelog.consensus.state import Amnesia, ReplicaState
 from tidelog.consensus.transitions import Role
 from tidelog.model.ports import Randomness
 from tidelog.protocol.messages.describe_quorum_response import PartitionData

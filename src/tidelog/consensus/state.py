@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tidelog.consensus.conversations import Conversations
 from tidelog.consensus.effects import Draft, Predecessor, Reply, Send
 from tidelog.consensus.log_view import LogView
-from tidelog.consensus.messages import Answer, FetchAnswer, Request
+from tidelog.consensus.messages import Answer, FetchAnswer, Request, VoteAnswer
 from tidelog.consensus.quorum_state import QuorumState
 from tidelog.consensus.roles import Candidate, Follower, Leader, Prospective, RoleState, Unattached
 from tidelog.consensus.settings import QuorumSettings
@@ -21,8 +20,20 @@ from tidelog.consensus.transitions import OBSERVER_ROLES, QUORUM_ROLE, Cause, Qu
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ports import Randomness
 
-if TYPE_CHECKING:
-    from tidelog.consensus.amnesia import Amnesia
+
+@dataclass(slots=True)
+class Amnesia:
+    """What the other voters have answered since this one started: their epochs, and whether their logs are empty."""
+
+    epochs: dict[int, int] = field(default_factory=dict)
+    empty: dict[int, bool] = field(default_factory=dict)
+
+    def heard(self, voter: int, answer: VoteAnswer) -> None:
+        """An error only says that the question has to be asked again, in a later epoch."""
+        self.epochs[voter] = max(answer.epoch, self.epochs.get(voter, 0))
+        if answer.error == ErrorCode.NONE:
+            # A pre-vote for an empty log is given by those only whose log is empty, and who have no leader.
+            self.empty[voter] = answer.granted
 
 
 @dataclass(slots=True)
