@@ -20,7 +20,7 @@ from tidelog.network.port import AnyProtocol, Listening
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.loop import SimulatedLoop
 from tidelog.simulation.machines.process import CURRENT, Process, os_error
-from tidelog.simulation.machines.transport import Item, Signal, SimulatedTransport
+from tidelog.simulation.machines.transport import Item, Link, Signal, SimulatedTransport
 
 FIRST_EPHEMERAL_PORT = 40_000
 # A SYN that gets no answer is sent again after one second, two, four and so on, six times, as Linux does it.
@@ -32,33 +32,6 @@ LOST_PACKET_SECONDS = (0.2, 1.0)
 RESET_AFTER_PARTITION = 0.3
 # Of chunks, so many arrive in two pieces.
 SPLIT = 0.02
-
-
-# Seconds that a chunk takes on a calm link, from and to.
-LATENCY_SECONDS = (0.0002, 0.002)
-
-
-@dataclass(slots=True, eq=False)
-class Link:
-    """One direction between two hosts."""
-
-    # How many partitions it is part of at the moment; more than none and nothing gets through.
-    blocked: int = 0
-    # Whether a firewall refuses new connections in the name of the target, as REJECT rules do.
-    rejects: bool = False
-    # Seconds, from and to.
-    latency: tuple[float, float] = LATENCY_SECONDS
-    # The chance that a chunk is delayed by a repetition, and that it breaks its connection.
-    loss: float = 0.0
-    reset: float = 0.0
-    # The chance that a chunk is lost with its connection: what it answers has been done, and is asked for again.
-    lost_answers: float = 0.0
-    held: list[tuple[SimulatedTransport, Item]] = field(default_factory=list)
-
-    def calm(self) -> None:
-        self.rejects = False
-        self.latency = LATENCY_SECONDS
-        self.loss = self.reset = self.lost_answers = 0.0
 
 
 class Fabric:

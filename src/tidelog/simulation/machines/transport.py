@@ -10,17 +10,18 @@ import asyncio
 import contextvars
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from tidelog.simulation.machines.loop import SimulatedLoop
 from tidelog.simulation.machines.process import Process
-
-if TYPE_CHECKING:
-    from tidelog.simulation.machines.network import Fabric, Link
 
 # What may be under way or unread in one direction before the sender has to wait.
 WINDOW_BYTES = 256 * 1024
 DEFAULT_HIGH_WATER = 64 * 1024
+# Seconds that a chunk takes on a calm link, from and to.
+LATENCY_SECONDS = (0.0002, 0.002)
 
 
 class Signal(Enum):
@@ -33,12 +34,48 @@ class Signal(Enum):
 Item = bytes | Signal
 
 
+@dataclass(slots=True, eq=False)
+class Link:
+    """One direction between two hosts."""
+
+    # How many partitions it is part of at the moment; more than none and nothing gets through.
+    blocked: int = 0
+    # Whether a firewall refuses new connections in the name of the target, as REJECT rules do.
+    rejects: bool = False
+    # Seconds, from and to.
+    latency: tuple[float, float] = LATENCY_SECONDS
+    # The chance that a chunk is delayed by a repetition, and that it breaks its connection.
+    loss: float = 0.0
+    reset: float = 0.0
+    # The chance that a chunk is lost with its connection: what it answers has been done, and is asked for again.
+    lost_answers: float = 0.0
+    held: list[tuple[SimulatedTransport, Item]] = field(default_factory=list)
+
+    def calm(self) -> None:
+        self.rejects = False
+        self.latency = LATENCY_SECONDS
+        self.loss = self.reset = self.lost_answers = 0.0
+
+
+class Medium(Protocol):
+    """What carries items from one end of a connection to the other."""
+
+    @property
+    def loop(self) -> SimulatedLoop: ...
+
+    def transmit(self, transport: SimulatedTransport, item: Item) -> None: ...
+
+    def forget(self, transport: SimulatedTransport) -> None: ...
+
+    def delay(self, transport: SimulatedTransport) -> float: ...
+
+
 class SimulatedTransport(asyncio.Transport):
     """Made in pairs by `tidelog.simulation.machines.network`."""
 
     def __init__(
         self,
-        fabric: Fabric,
+        medium: Medium,
         number: int,
         process: Process,
         link: Link,
@@ -55,8 +92,8 @@ class SimulatedTransport(asyncio.Transport):
         self.last_arrival = 0.0
         # The kernel's view: no more bytes go out or come in.
         self.closed = False
-        self._fabric = fabric
-        self._loop = fabric.loop
+        self._medium = medium
+        self._loop = medium.loop
         self._protocol: asyncio.BaseProtocol | None = None
         self._buffered: asyncio.BufferedProtocol | None = None
         self._closing = False
@@ -135,7 +172,7 @@ class SimulatedTransport(asyncio.Transport):
             self._pause_if_full()
             return
         self._under_way_bytes += len(data)
-        self._fabric.transmit(self, data)
+        self._medium.transmit(self, data)
 
     def _pause_if_full(self) -> None:
         if self._unsent_bytes > self._high_water and not self._writing_paused and self._protocol is not None:
@@ -150,7 +187,7 @@ class SimulatedTransport(asyncio.Transport):
             data = self._unsent.popleft()
             self._unsent_bytes -= len(data)
             self._under_way_bytes += len(data)
-            self._fabric.transmit(self, data)
+            self._medium.transmit(self, data)
         if self._writing_paused and self._unsent_bytes <= self._low_water:
             self._writing_paused = False
             self.get_protocol().resume_writing()
@@ -161,8 +198,8 @@ class SimulatedTransport(asyncio.Transport):
         if self.closed:
             return
         self.closed = True
-        self._fabric.transmit(self, signal)
-        self._fabric.forget(self)
+        self._medium.transmit(self, signal)
+        self._medium.forget(self)
         self._loop.call_soon(self._tell_lost, error, context=self.context)
 
     def _tell_lost(self, error: Exception | None) -> None:
@@ -203,7 +240,7 @@ class SimulatedTransport(asyncio.Transport):
         self._closing = True
         self._unsent.clear()
         self._unsent_bytes = 0
-        self._fabric.forget(self)
+        self._medium.forget(self)
         self._loop.call_soon(self._tell_lost, error, context=self.context)
 
     def _read_on(self) -> None:
@@ -243,4 +280,4 @@ class SimulatedTransport(asyncio.Transport):
         peer = self.peer
         peer._under_way_bytes -= count
         if peer._unsent and not peer.closed:
-            self._loop.call_later(self._fabric.delay(self), peer.window_opened, context=peer.context)
+            self._loop.call_later(self._medium.delay(self), peer.window_opened, context=peer.context)
