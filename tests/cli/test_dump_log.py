@@ -165,7 +165,7 @@ def test_a_length_that_cannot_be_one_is_named(tmp_path: Path) -> None:
     log = write_log(tmp_path, batch, bytes(100))
     output = run(log)
     assert output.code == 1
-    assert output.errors == [f"{log}, at byte {len(batch)}: batch length 0 is less than a header needs"]
+    assert output.errors == [f"{log}, at byte {len(batch)}: batch length 0 is less than the size of a header"]
 
 
 def test_missing_offsets_inside_of_a_log_are_reported_at_the_end(tmp_path: Path) -> None:

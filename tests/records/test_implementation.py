@@ -206,7 +206,7 @@ def test_a_twin_of_another_source_is_not_used(copied_package: Path, changed: str
 
     done = run("-c", SHOW, path=copied_package)
 
-    assert done.stdout.startswith("False the compiled codec was made from another source (hashing)")
+    assert done.stdout.startswith("False the compiled codec was built from another source (hashing)")
 
 
 def test_without_a_twin_plain_python_is_used(copied_package: Path) -> None:

@@ -4,7 +4,7 @@
     record.py            decoding and encoding of records
     control.py           control batches: markers, and those of the quorum
     validation.py        what a broker checks before it appends
-    produce_rules.py     what a topic wants of produced records
+    produce_rules.py     what a topic requires of produced records
     produced_records.py  one produced batch: unpacked, checked, packed again
     compression.py       the codecs, in the framings of Kafka's clients
     unpacking.py         decompression piece by piece, in bounded memory
@@ -15,9 +15,9 @@
     hashing.py           murmur2, by which clients choose partitions
     varint.py            variable-length integers
     implementation.py    compiled loops or plain Python
-    source_digest.py     whether a compiled loop belongs to its source
+    source_digest.py     whether a compiled loop matches its source
     checking.py column_loops.py decoding.py encoding.py row_digest.py
                          the loops themselves
 
-Modules with a `.pxd` are compiled if a compiler is there.
+Modules with a `.pxd` are compiled if a C compiler is available.
 """

@@ -62,7 +62,7 @@ assert HEADER.size == HEADER_SIZE
 
 
 class BatchHeader(NamedTuple):
-    """A named tuple and not a dataclass: one is made for every batch that is produced, replicated or scanned."""
+    """A named tuple and not a dataclass: one is created for every batch that is produced, replicated or scanned."""
 
     base_offset: int
     batch_length: int
@@ -157,7 +157,7 @@ def iterate_headers(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
     while end - position >= LOG_OVERHEAD:
         length: int = _OFFSET_AND_LENGTH.unpack_from(buffer, position)[1]
         if length < HEADER_SIZE - LOG_OVERHEAD:
-            raise CorruptBatch(position, f"batch length {length} is less than a header needs")
+            raise CorruptBatch(position, f"batch length {length} is less than the size of a header")
         if position + LOG_OVERHEAD + length > end:
             return
         yield position, BatchHeader._make(HEADER.unpack_from(buffer, position))

@@ -1,16 +1,16 @@
-"""The loop over the records that a producer has sent: is each of them what the format says, and what the topic wants?
+"""The loop that checks each record a producer has sent: is it well formed, and does the topic accept it?
 
 The same loop finds a record by its timestamp, in a batch from the log.
 
-Compiled where a C compiler is there: `checking.pxd` gives the variables their C types (`tidelog.records.implementation`
-says which of the two runs). Nothing is copied and no object is made for a record. The bytes come in pieces, as a codec
-unpacks them, and a record may lie across pieces: `_whole_records` goes over those that one piece has whole, and
-`_next_fields` crawls over the others field by field, skipping keys and values. So memory does not grow with what a
-batch claims to hold.
+Compiled where a C compiler is available: `checking.pxd` gives the variables their C types
+(`tidelog.records.implementation` decides which of the two runs). Nothing is copied and no object is created per record.
+The bytes arrive in pieces, as a codec unpacks them, and a record may span pieces: `_whole_records` processes those that
+lie within one piece, and `_next_fields` steps through the others field by field, skipping keys and values. So memory
+does not grow with what a batch claims to hold.
 
-What is checked is what Kafka's own consumer would trip over: lengths, counts, that the fields of a record fill it
-exactly, that no bytes are left over; and that offset deltas count up from zero. The meaning of a refusal (error codes,
-words) is in `tidelog.records.validation`.
+What is checked is what Kafka's own consumer would fail on: lengths, counts, that the fields of a record fill it
+exactly, that no bytes are left over; and that offset deltas count up from zero. The error codes and messages of
+refusals are in `tidelog.records.validation`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidelog.records.batch import HEADER_SIZE, NO_TIMESTAMP, Buffer, CorruptBatc
 _SMALLEST_BODY = 6
 _MOST = (1 << 63) - 1
 _LEAST = -_MOST - 1
-# The fifth byte of a number of 32 bits and the tenth of one of 64 bits have room for so much.
+# The largest values of the fifth byte of a 32-bit number and of the tenth byte of a 64-bit one.
 _FIFTH_SHIFT = 28
 _FIFTH_MOST = 0x0F
 _TENTH_SHIFT = 63
@@ -38,7 +38,7 @@ _HEADER_KEY = 7
 _HEADER_VALUE = 8
 _END = 9
 
-# What a record can have against it, though it is well formed.
+# Why a well-formed record can be refused.
 _NO_KEY = 1
 _TIME_OUT_OF_RANGE = 2
 _TIME_ALREADY_SET = 3
@@ -67,11 +67,11 @@ class RecordCheck:
         sought_ms: int | None = None,
         sought_from: int = 0,
     ) -> None:
-        """`stamped_ms` is the one timestamp of all records, where the batch says that a broker has set it.
+        """`stamped_ms` is the timestamp of all records, if the batch says that a broker has set it.
 
         `limits_time` asks for timestamps not older than `before_max_ms` and not later than `after_max_ms` from now.
         `sought_ms` turns the check into a search, in a batch from the log: for the first record that is not older, from
-        the offset delta `sought_from` on. Compaction may have taken some of the records out of such a batch.
+        the offset delta `sought_from` on. Compaction may have removed some of the records of such a batch.
         """
         self.max_timestamp = _NO_TIMESTAMP
         # How many records are refused, and (index, why, timestamp, key length, value length) of the first of them.
@@ -95,12 +95,12 @@ class RecordCheck:
         self._now_ms = now_ms
         self._before_max_ms = before_max_ms
         self._after_max_ms = after_max_ms
-        # Without any of these, a record that is well formed is a good one.
+        # Without any of these, every well-formed record is accepted.
         self._judges = needs_key or limits_time or self._stamped or self._seeks
-        # How many records are done, and how many bytes before the piece in hand.
+        # How many records are done, and how many bytes came before the current piece.
         self._index = 0
         self._fed = 0
-        # The record that lies across pieces.
+        # The record that spans pieces.
         self._field = _LENGTH
         self._folded = 0
         self._shift = 0
@@ -127,23 +127,23 @@ class RecordCheck:
         self._fed += size
 
     def finish(self) -> None:
-        """There are no more pieces."""
+        """Call after the last piece."""
         if self.found:
             return
         if self._index < self._count or self._field != _LENGTH or self._shift:
             raise CorruptBatch(
-                HEADER_SIZE + self._fed, f"the records end within the {self._index + 1}. of {self._count}"
+                HEADER_SIZE + self._fed, f"the records end within record {self._index + 1} of {self._count}"
             )
 
     def _whole_records(self, piece: Buffer, position: int, size: int) -> int:
-        """Where the first record begins that the piece does not have whole."""
+        """The position of the first record that the piece does not hold completely."""
         data = piece
         index = self._index
         count = self._count
         base_timestamp = self._base_timestamp
         max_timestamp = self.max_timestamp
         judges = self._judges
-        # Numbers of one or two bytes are read in place, and the longer ones by call.
+        # Numbers of one or two bytes are read in place, longer ones by a call.
         while index < count and position < size:
             start = position
             folded = data[position]
@@ -190,7 +190,7 @@ class RecordCheck:
                 length, position = _read_int(data, position, end, self._fed)
             if length != index:
                 if not self._seeks:
-                    raise _bad(self._fed + position, f"offset delta {length} is in the place of {index}")
+                    raise _bad(self._fed + position, f"offset delta {length} should be {index}")
                 if length <= self._last_delta:
                     raise _bad(self._fed + position, f"offset delta {length} follows {self._last_delta}")
             self._last_delta = length
@@ -230,7 +230,7 @@ class RecordCheck:
             else:
                 position = _skip_headers(data, position, end, self._fed)
             if position != end:
-                raise _bad(self._fed + position, f"{end - position} bytes of a record follow its fields")
+                raise _bad(self._fed + position, f"{end - position} bytes of a record are left after its fields")
 
             if judges:
                 self._index = index
@@ -245,7 +245,7 @@ class RecordCheck:
         return position
 
     def _next_fields(self, piece: Buffer, position: int, size: int) -> int:
-        """Go on with a record that lies across pieces, up to its end or that of this piece."""
+        """Continue with a record that spans pieces, up to its end or that of this piece."""
         data = piece
         while position < size:
             if self._skip:
@@ -274,7 +274,7 @@ class RecordCheck:
             elif self._shift == _TENTH_SHIFT:
                 most = _TENTH_MOST
             if byte > most:
-                raise _bad(self._fed + position, "a number does not fit")
+                raise _bad(self._fed + position, "a number is too large")
             self._folded |= (byte & 0x7F) << self._shift
             if byte >= 0x80:
                 self._shift += 7
@@ -305,7 +305,7 @@ class RecordCheck:
         elif field == _OFFSET:
             if number != self._index:
                 if not self._seeks:
-                    raise _bad(self._fed + position, f"offset delta {number} is in the place of {self._index}")
+                    raise _bad(self._fed + position, f"offset delta {number} should be {self._index}")
                 if number <= self._last_delta:
                     raise _bad(self._fed + position, f"offset delta {number} follows {self._last_delta}")
             self._last_delta = number
@@ -345,7 +345,7 @@ class RecordCheck:
 
     def _end_record(self, position: int) -> None:
         if self._left:
-            raise _bad(self._fed + position, f"{self._left} bytes of a record follow its fields")
+            raise _bad(self._fed + position, f"{self._left} bytes of a record are left after its fields")
         timestamp = self._timestamp
         if self._judges:
             timestamp = self._judge(timestamp, self._key_length, self._value_length)
@@ -355,7 +355,7 @@ class RecordCheck:
         self._field = _LENGTH
 
     def _judge(self, timestamp: int, key_length: int, value_length: int) -> int:
-        """The timestamp that the record has; what the topic has against it is noted."""
+        """The record's timestamp. Notes why the topic refuses the record, if it does."""
         why = 0
         if self._stamped:
             timestamp = self._stamped_ms

@@ -1,8 +1,8 @@
-"""The loops between record batches and columns: no object is made for a record.
+"""The loops between record batches and columns: no object is created per record.
 
-Compiled where a C compiler is there: `column_loops.pxd` gives the variables their C types. Buffers come in as views of
-the right kind (bytes, int32, int64) and are filled in place; `tidelog.records.columns` makes them, and says what the
-columns are. About reading memory safely, see `tidelog.records.decoding`: the same holds here.
+Compiled where a C compiler is available: `column_loops.pxd` gives the variables their C types. Buffers are passed as
+views of the right kind (bytes, int32, int64) and filled in place; `tidelog.records.columns` creates them, and says what
+the columns are. About reading memory safely, see `tidelog.records.decoding`: the same holds here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _LAST_SHIFT = 63
 _MOST = (1 << 63) - 1
 _LEAST = -_MOST - 1
 
-# What `locate_records` notes of each row beside offset and timestamp: six numbers, that say where its fields lie in the
+# What `locate_records` notes of each row beside offset and timestamp: six numbers that say where its fields lie in the
 # payload. Start and length of the key, start and length of the value, start and count of the headers.
 _FIELDS = 6
 FIELDS = _FIELDS
@@ -93,7 +93,7 @@ def locate_records(
             if length > 0:
                 position += length
         if position != end:
-            raise CorruptBatch(HEADER_SIZE + position, f"a record should end at {end} but its fields do at {position}")
+            raise CorruptBatch(HEADER_SIZE + position, f"a record should end at {end}, its fields end at {position}")
         offset = base_offset + delta
         if offset >= wanted_from and offset < wanted_until:
             offsets[row] = offset
@@ -229,7 +229,7 @@ def measure_rows(
     while row < until:
         index = rows[row]
         if index < 0 or index >= count:
-            raise IndexError(f"there is no row {index} of {count}")
+            raise IndexError(f"row {index} does not exist, the number of rows is {count}")
         if row == first:
             base_timestamp = timestamps[index]
         body = 1 + size_of(timestamps[index] - base_timestamp) + size_of(row - first) + header_sizes[index]
@@ -318,7 +318,7 @@ def lengths_of(
         start = offsets[index]
         stop = offsets[index + 1]
         if start < 0 or stop < start or stop > size:
-            raise ValueError(f"row {row} of a column cannot be from {start} to {stop} of {size} bytes")
+            raise ValueError(f"row {row} of a column cannot span bytes {start} to {stop} of {size}")
         starts[row] = start
         if validity is None or validity[index >> 3] >> (index & 7) & 1:
             lengths[row] = stop - start
@@ -344,7 +344,7 @@ def measure_headers(
         start = offsets[index]
         until = offsets[index + 1]
         if start < 0 or until < start or until > header_count:
-            raise ValueError(f"row {row} cannot have the headers from {start} to {until} of {header_count}")
+            raise ValueError(f"row {row} cannot have headers {start} to {until} of {header_count}")
         if not (validity is None or validity[index >> 3] >> (index & 7) & 1):
             until = start
         size = size_of(until - start)
@@ -442,9 +442,9 @@ def spread_rows(
     partition: int,
     partitions: memoryview,
 ) -> int:
-    """Give rows that have no partition yet (-1) one after the other, each for a run of about `run_bytes` (KIP-480).
+    """Assign partitions to rows without one (-1): one after the other, each for a run of about `run_bytes` (KIP-480).
 
-    Begins with `partition` and returns the one to go on with.
+    Starts with `partition` and returns the one to continue with.
     """
     used = 0
     for row in range(count):
@@ -466,7 +466,7 @@ def sort_rows(partitions: memoryview, count: int, starts: memoryview, rows: memo
     partition_count = len(starts) - 2
     for row in range(count):
         if partitions[row] < 0 or partitions[row] >= partition_count:
-            raise ValueError(f"partition {partitions[row]} of row {row} is none of {partition_count}")
+            raise ValueError(f"partition {partitions[row]} of row {row} is not in [0, {partition_count})")
         starts[partitions[row] + 2] += 1
     at = 0
     for partition in range(len(starts)):

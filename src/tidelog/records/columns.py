@@ -1,7 +1,7 @@
 """Records as columns in Apache Arrow's memory layout, from and to record batches, without an object per record.
 
-A column is a few flat buffers, ready for `pyarrow.Array.from_buffers` and as they come out of `pyarrow.Array.buffers`;
-pyarrow itself is not needed here (`tidelog.client.arrow` puts the two together). The loops are in
+A column is a few flat buffers, as `pyarrow.Array.from_buffers` takes and `pyarrow.Array.buffers` returns them; pyarrow
+itself is not needed here (`tidelog.client.arrow` connects the two). The loops are in
 `tidelog.records.column_loops`, records as objects in `tidelog.records.record`.
 """
 
@@ -28,7 +28,7 @@ class BinaryColumn(NamedTuple):
     """Values of variable length. Row i has data[offsets[first + i] : offsets[first + i + 1]].
 
     `offsets` are int32. `validity` has a bit per row, lowest bit first, which is 0 for null; counted from `first`, too.
-    It is None if no row is null. `nulls` counts them, and is -1 if nobody has.
+    It is None if no row is null. `nulls` counts them, and is -1 if they have not been counted.
     """
 
     validity: Buffer | None
@@ -61,7 +61,7 @@ class Columns(NamedTuple):
 
 
 class RowSource(NamedTuple):
-    """Rows that are to be written as records. A column that is None has null in each row; timestamps are int64, in ms.
+    """Rows to be written as records. A column that is None has null in each row; timestamps are int64, in ms.
 
     Where there are no timestamps, all get `now_ms`.
     """
@@ -96,8 +96,8 @@ def decode_columns(
 ) -> Columns:
     """The records of whole batches, each with its header, whose offsets are in [wanted_from, wanted_until).
 
-    Control batches and those of aborted transactions are not the caller's to give. Raises CorruptBatch, and ValueError
-    if the batches together hold more than a column can.
+    The caller must leave out control batches and those of aborted transactions. Raises CorruptBatch, and ValueError if
+    the batches together hold more than a column can.
     """
     payloads: list[tuple[BatchHeader, bytes]] = []
     total_bytes = 0
@@ -107,12 +107,12 @@ def decode_columns(
         if not 0 <= header.record_count * SMALLEST_RECORD <= len(payload):
             raise CorruptBatch(HEADER_SIZE, f"{len(payload)} bytes cannot hold {header.record_count} records")
         if header.base_offset > _EVERYTHING - max(header.last_offset_delta, 0):
-            raise CorruptBatch(0, f"there is no offset {header.base_offset} + {header.last_offset_delta}")
+            raise CorruptBatch(0, f"offset {header.base_offset} + {header.last_offset_delta} is out of range")
         payloads.append((header, payload))
         total_bytes += len(payload)
         total_rows += header.record_count
     if total_bytes > MAX_COLUMN_BYTES:
-        raise ValueError(f"{total_bytes} bytes of records are more than a column holds, {MAX_COLUMN_BYTES}: give fewer")
+        raise ValueError(f"{total_bytes} bytes of records exceed a column's limit of {MAX_COLUMN_BYTES}: pass fewer")
     return _decode(payloads, total_rows, wanted_from, wanted_until, with_headers)
 
 
@@ -209,7 +209,7 @@ def _as_text(column: BinaryColumn, count: int) -> BinaryColumn:
 
 
 class RowEncoder:
-    """Writes rows as finished record batches. Where each row's parts lie is found out once, for all batches."""
+    """Writes rows as finished record batches. Where each row's parts lie is determined once, for all batches."""
 
     def __init__(self, source: RowSource) -> None:
         self.count = count = source.row_count
@@ -233,9 +233,9 @@ class RowEncoder:
         run_bytes: int,
         first_partition: int,
     ) -> tuple[bytearray, int]:
-        """(the partition of each row as int32, with which partition to go on for rows without a key).
+        """(the partition of each row as int32, the partition to continue with for rows without a key).
 
-        What is `chosen` (int32) stays, -1 meaning none. Then keys decide, as in Java's client, and the rest goes to
+        A `chosen` partition (int32) is kept; -1 means none. Then keys decide, as in Java's client, and the rest goes to
         one partition after the other in runs of about `run_bytes`.
         """
         partitions = bytearray(chosen) if chosen is not None else bytearray(b"\xff" * (4 * self.count))
@@ -277,7 +277,7 @@ class RowEncoder:
     ) -> Iterator[FinishedBatch]:
         """These rows (int32) in this order, in batches of at most `batch_size` bytes before compression.
 
-        A row that is larger alone gets a batch of its own.
+        A row that is larger than that gets a batch of its own.
         """
         order = _view(rows, "i")
         count = len(order)
@@ -362,7 +362,7 @@ def _written_headers(column: HeadersColumn | None, count: int) -> _LocatedRows:
     """The headers of all rows as they stand in records."""
     starts = memoryview(bytearray(4 * count)).cast("i")
     if column is None:
-        # The same zero byte, a count of none, for each row.
+        # The same zero byte, a header count of 0, for each row.
         return _LocatedRows(starts, memoryview((1).to_bytes(4, byteorder) * count).cast("i"), memoryview(b"\x00"))
     sizes = memoryview(bytearray(4 * count)).cast("i")
     validity, offsets = _checked_rows(column, count)
@@ -378,12 +378,12 @@ def _written_headers(column: HeadersColumn | None, count: int) -> _LocatedRows:
 
 
 def _checked_rows(column: BinaryColumn | HeadersColumn, count: int) -> tuple[memoryview | None, memoryview]:
-    """(validity, offsets). Compiled loops do not ask whether a row is there: so it is asked here."""
+    """(validity, offsets). Compiled loops do not check that a row exists, so it is checked here."""
     offsets = _view(column.offsets, "i")
     validity = None if column.validity is None else _view(column.validity, "B")
     end = column.first + count
     if column.first < 0 or end >= len(offsets) or (validity is not None and end > 8 * len(validity)):
-        raise ValueError(f"a column with {len(offsets)} offsets has no {count} rows from {column.first} on")
+        raise ValueError(f"a column with {len(offsets)} offsets does not have {count} rows from {column.first} on")
     return validity, offsets
 
 

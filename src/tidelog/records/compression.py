@@ -40,13 +40,13 @@ class Compression(IntEnum):
 
 COMPRESSION_NAMES: Final = {codec.name.lower(): codec for codec in Compression}
 
-# Those of Kafka's compression.*.level settings.
+# The defaults of Kafka's compression.*.level settings.
 GZIP_DEFAULT_LEVEL: Final = 6
 ZSTD_DEFAULT_LEVEL: Final = 3
 
 
 def compress(codec: Compression, data: Buffer, level: int | None = None) -> bytes:
-    """Pack `data`. `level` is the codec's own scale. Snappy has none, and our LZ4 packs the same at each of them."""
+    """Pack `data`. `level` is the codec's own scale. Snappy has none, and our LZ4 ignores it."""
     match codec:
         case Compression.NONE:
             return bytes(data)
@@ -61,7 +61,7 @@ def compress(codec: Compression, data: Buffer, level: int | None = None) -> byte
 
 
 def decompress(codec: Compression, data: Buffer, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> bytes:
-    """Unpack `data`. Raises CorruptBatch if it cannot be, or if it would be more than `max_bytes`."""
+    """Unpack `data`. Raises CorruptBatch if it cannot be unpacked, or would exceed `max_bytes`."""
     if codec == Compression.NONE and len(data) <= max_bytes:
         return bytes(data)
     quick = _AT_ONCE.get(codec)
@@ -71,7 +71,7 @@ def decompress(codec: Compression, data: Buffer, max_bytes: int = DEFAULT_MAX_DE
         try:
             return bytes(memoryview(output)[: quick(data, output)])
         except cramjam.DecompressionError:
-            # Too large for the guess, damaged, or in a framing that only the careful way knows.
+            # Too large for the guess, damaged, or in a framing that only `unpack` knows.
             pass
     unpacked = bytearray()
     for piece in unpack(codec, data, max_bytes):
@@ -88,7 +88,7 @@ _AT_ONCE: Final[dict[Compression, Callable[[Buffer, bytearray], int]]] = {
 
 
 class Packer:
-    """Compresses piece by piece: `add` and, at last, `finish` return what is ready."""
+    """Compresses piece by piece: `add` and, at the end, `finish` return what is ready."""
 
     def __init__(self, codec: Compression, level: int | None = None) -> None:
         self._codec = codec
@@ -152,8 +152,8 @@ def _snappy_blocks(view: memoryview) -> Iterator[Buffer]:
         yield block
 
 
-# LZ4: the Java client reads frames of independent blocks only, which cramjam's frame writer does not make, so the
-# frame is made here: magic, flags (version 1, independent blocks), 64 KB blocks, the checksum of these two bytes.
+# LZ4: the Java client reads frames of independent blocks only, which cramjam's frame writer does not write, so the
+# frame is built here: magic, flags (version 1, independent blocks), 64 KB blocks, the checksum of these two bytes.
 _LZ4_FRAME_START: Final = b"\x04\x22\x4d\x18\x60\x40\x82"
 _LZ4_BLOCK_SIZE: Final = 64 * 1024
 _LZ4_BLOCK_LENGTH: Final = Struct("<I")

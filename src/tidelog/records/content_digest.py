@@ -1,7 +1,7 @@
 """A digest of rows: which rows there are and how often, whatever their order and however they are divided.
 
-Tasks each make one of their rows, and the driver adds them up; the sum is the same for every division into tasks. What
-a row is, is up to the caller: the fields that it mixes in, in an order that it keeps.
+Each task computes one over its rows, and the driver adds them up; the sum is the same for every division into tasks.
+The caller decides what a row is: the fields that it mixes in, always in the same order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WORD = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class ContentDigest:
-    """Of `rows` rows. The default is that of none."""
+    """The digest of `rows` rows. The default is that of no rows."""
 
     rows: int = 0
     low: int = 0
@@ -47,8 +47,8 @@ class RowStates:
         self._states = memoryview(bytearray(seed.to_bytes(8, byteorder) * count)).cast("Q")
 
     def mix_fields(self, starts: memoryview, lengths: memoryview, data: memoryview) -> None:
-        """Of int32 each. The caller has checked that they are within the data; a length of -1 is null."""
-        # As numbers they are in the order of the machine, and only this one is also that of single bytes.
+        """Starts and lengths are int32, and the caller has checked that they are within the data; -1 is null."""
+        # Words have the machine's byte order; only little-endian gives the same numbers as single bytes do.
         words = data[: len(data) & ~7 if byteorder == "little" else 0].cast("Q")
         row_digest.mix_fields(starts, lengths, data, words, self._count, self._states)
 

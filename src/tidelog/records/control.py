@@ -57,7 +57,7 @@ class QuorumControl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownControl:
-    """From a newer version: to be skipped."""
+    """Written by a newer version: to be skipped."""
 
     type: int
     version: int
@@ -77,16 +77,16 @@ def encode_marker_value(marker: EndTransactionMarker) -> bytes:
 def decode_control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     """What one record of a control batch says. Raises CorruptBatch if it is too short to say anything."""
     if key is None or len(key) < _KEY.size:
-        raise CorruptBatch(HEADER_SIZE, f"{key!r} is no key of a control record")
+        raise CorruptBatch(HEADER_SIZE, f"{key!r} is not the key of a control record")
     version, number = _KEY.unpack_from(key)
     if version < 0:
-        raise CorruptBatch(HEADER_SIZE, f"version {version} of a control record's key does not exist")
+        raise CorruptBatch(HEADER_SIZE, f"unknown version {version} of a control record's key")
     if number in (ControlType.ABORT, ControlType.COMMIT):
         if value is None or len(value) < _MARKER_VALUE.size:
-            raise CorruptBatch(HEADER_SIZE, f"{value!r} is no value of a transaction marker")
+            raise CorruptBatch(HEADER_SIZE, f"{value!r} is not the value of a transaction marker")
         marker_version, coordinator_epoch = _MARKER_VALUE.unpack_from(value)
         if marker_version < 0:
-            raise CorruptBatch(HEADER_SIZE, f"version {marker_version} of a transaction marker does not exist")
+            raise CorruptBatch(HEADER_SIZE, f"unknown version {marker_version} of a transaction marker")
         return EndTransactionMarker(commit=number == ControlType.COMMIT, coordinator_epoch=coordinator_epoch)
     if number in _KNOWN_TYPES:
         return QuorumControl(type=ControlType(number), version=version, value=value or b"")

@@ -1,15 +1,15 @@
-"""The loop that takes the records of a batch apart. It runs for each record that a client reads.
+"""The loop that decodes the records of a batch. It runs for each record that a client reads.
 
-Compiled where a C compiler is there: `decoding.pxd` beside this file gives the variables their C types, and
-`tidelog.records.implementation` says which of the two runs. So the code is written for both: plain Python reads the
+Compiled where a C compiler is available: `decoding.pxd` beside this file gives the variables their C types, and
+`tidelog.records.implementation` decides which of the two runs. So the code is written for both: plain Python reads the
 common one- and two-byte numbers in place and looks their meaning up in a table, and the compiled loop reads memory
-without asking Python whether it may. It may, because
+without Python's bounds checks. That is safe, because
 
 - the payload is a `bytes` object, which has a zero byte behind its end: a number that starts at or before the end is
   never read beyond that byte;
 - before each field that follows one of variable length, the position is compared with the end of the record.
 
-What plain Python notices by an IndexError, the compiled loop notices by these comparisons.
+What plain Python detects by an IndexError, the compiled loop detects by these comparisons.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LEAST = -_MOST - 1
 def decode_records(
     kind: type[Any], header: BatchHeader, payload: bytes, place: tuple[str, int, int] | None = None
 ) -> list[Any]:
-    """The records in a decompressed payload. All of it must be used, by as many records as the header says.
+    """The records in a decompressed payload, which must consist of exactly as many records as the header says.
 
     Without a place, `kind` gets (offset, timestamp, key, value, headers). With (topic, partition, first wanted offset)
     it gets (topic, partition, offset, timestamp, timestamp type, key, value, headers, leader epoch), from that offset
@@ -43,7 +43,7 @@ def decode_records(
     if not 0 <= count * SMALLEST_RECORD <= len(payload):
         raise CorruptBatch(HEADER_SIZE, f"{len(payload)} bytes cannot hold {count} records")
     if header.base_offset > _MOST - max(header.last_offset_delta, 0):
-        raise CorruptBatch(0, f"there is no offset {header.base_offset} + {header.last_offset_delta}")
+        raise CorruptBatch(0, f"offset {header.base_offset} + {header.last_offset_delta} is out of range")
     try:
         return _decode_records(kind, header, payload, place)
     except IndexError:
@@ -72,7 +72,7 @@ def _decode_records(
     size = len(payload)
     position = 0
     for _ in range(header.record_count):
-        # In each step: one or two bytes in place, the rest by call.
+        # In each step: one or two bytes in place, longer numbers by a call.
         byte = data[position]
         position += 1
         if byte < 0x80:
@@ -101,7 +101,7 @@ def _decode_records(
                 delta, position = read_long(data, position + 1, end)
         timestamp = base_timestamp + delta
         if timestamp > _MOST or timestamp < _LEAST:
-            # Absurd, but a reader must get past it: it wraps, as in Java. In C it has done so by itself.
+            # Absurd, but a reader must get past it: it wraps, as in Java. In C it has wrapped by itself.
             timestamp = (timestamp - _LEAST) % (1 << 64) + _LEAST
 
         byte = data[position]
@@ -166,7 +166,7 @@ def _decode_records(
             headers = no_headers
             position += 1
         if position != end:
-            raise CorruptBatch(HEADER_SIZE + position, f"a record should end at {end} but its fields do at {position}")
+            raise CorruptBatch(HEADER_SIZE + position, f"a record should end at {end}, its fields end at {position}")
         if stamped:
             timestamp = append_time
         offset = base_offset + delta
@@ -182,7 +182,7 @@ def _decode_records(
     if position != size:
         raise CorruptBatch(HEADER_SIZE + position, f"{size - position} bytes follow the last record")
     if last_delta > header.last_offset_delta:
-        raise CorruptBatch(HEADER_SIZE, f"offset delta {last_delta} is above the last, {header.last_offset_delta}")
+        raise CorruptBatch(HEADER_SIZE, f"offset delta {last_delta} exceeds the last one, {header.last_offset_delta}")
     return records
 
 

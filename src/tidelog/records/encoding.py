@@ -1,7 +1,7 @@
-"""The loop that puts records together. It runs for each record that a client sends.
+"""The loop that encodes records. It runs for each record that a client sends.
 
-Compiled where a C compiler is there: `encoding.pxd` beside this file gives the variables their C types, and
-`tidelog.records.implementation` says which of the two runs. Reading is in `tidelog.records.decoding`.
+Compiled where a C compiler is available: `encoding.pxd` beside this file gives the variables their C types, and
+`tidelog.records.implementation` decides which of the two runs. Reading is in `tidelog.records.decoding`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The hash by which Kafka's clients choose a partition for a key: murmur2, as the Java client computes it.
 
-Compiled where a C compiler is there: `hashing.pxd` gives the variables their C types. In plain Python the masks keep
-numbers within 32 bits, in C they cost nothing. Who uses it for what is in `tidelog.client.producer.partitioner`, and
-for columns of keys in `tidelog.records.columns`.
+Compiled where a C compiler is available: `hashing.pxd` gives the variables their C types. In plain Python the masks
+keep numbers within 32 bits, in C they cost nothing. It is used in `tidelog.client.producer.partitioner`, and for
+columns of keys in `tidelog.records.columns`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which code runs for each record: the compiled loops, or the same source in plain Python.
 
-`checking`, `column_loops`, `decoding`, `encoding`, `hashing` and `row_digest` are to be imported from here. A compiled
-twin is used if it is there and was made from the source that is there now; a twin of another source is as good as none,
-because it might do what the source no longer says. That is asked for each module by itself: their answers are the same.
-TIDELOG_PURE_PYTHON=1 asks for plain Python. `tidelog doctor` shows what was chosen, and why.
+Import `checking`, `column_loops`, `decoding`, `encoding`, `hashing` and `row_digest` from here. A compiled twin is used
+if it exists and was built from the current source; one built from another source is ignored, because it might do what
+the source no longer says. That is decided for each module separately: both kinds give the same results.
+TIDELOG_PURE_PYTHON=1 selects plain Python. `tidelog doctor` shows what was chosen, and why.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _choose() -> tuple[dict[str, ModuleType], str]:
     if len(missing) == len(MODULES):
         return {}, f"no compiled codec has been built; with a C compiler, {_REBUILD}"
     unused = ", ".join(missing + stale)
-    reason = f"the compiled codec was made from another source ({unused}); {_REBUILD}" if unused else ""
+    reason = f"the compiled codec was built from another source ({unused}); {_REBUILD}" if unused else ""
     return chosen, reason
 
 

@@ -1,4 +1,4 @@
-"""What a topic wants of the records that are produced to it, and what can come out of the check."""
+"""What a topic requires of the records that are produced to it, and the possible results of the check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_RECORD_ERRORS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceRules:
-    """The part of a topic's configuration that decides what may be produced. Made once per change of it."""
+    """The part of a topic's configuration that decides what may be produced. Created once per change of it."""
 
     max_message_bytes: int
     # cleanup.policy contains "compact".
@@ -28,7 +28,7 @@ class ProduceRules:
     timestamp_type: int
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
-    # compression.type; None is "producer": whatever comes.
+    # compression.type; None is "producer": any codec is kept.
     compression: Compression | None
     compression_level: int | None
 
@@ -39,7 +39,7 @@ class ProduceRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordError:
-    """One record that is to blame, counted from the start of its batch."""
+    """One refused record, by its index in the batch."""
 
     batch_index: int
     message: str
@@ -52,10 +52,10 @@ class ProduceRejection:
     code: ErrorCode
     # What is wrong, with which value.
     reason: str
-    # Kafka's words, where it has any: about single records, and about lengths and formats that it cannot even skip.
+    # Kafka's own text, where it has one: about single records, and about lengths and formats that it cannot even skip.
     message: str | None = None
     record_errors: tuple[RecordError, ...] = ()
-    # Whether the reply gives the log's start: Kafka does so once it has looked into a whole and undamaged batch.
+    # Whether the reply has the log start offset: Kafka's does once it has looked into a whole and undamaged batch.
     tells_log_start: bool = False
 
 
@@ -65,7 +65,7 @@ class CheckedBatches:
 
     headers: tuple[BatchHeader, ...]
     data: Buffer
-    # What the reply tells the producer: -1 unless the topic stamps records itself.
+    # What the reply says: -1 unless the topic has LogAppendTime.
     log_append_time_ms: int = NO_TIMESTAMP
 
 

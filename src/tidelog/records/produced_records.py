@@ -1,6 +1,6 @@
-"""The records of one produced batch: unpacked, checked, and packed again if the topic wants another codec.
+"""The records of one produced batch: unpacked, checked, and packed again if the topic has another codec.
 
-The work can be done in parts, in whatever thread: `run` stops after so many bytes and goes on when it is called again.
+The work can be done in parts, in any thread: `run` stops after so many bytes and continues when it is called again.
 Nothing but the packed result is kept, so memory does not grow with what a batch unpacks to. The loop over the records
 is in `tidelog.records.checking`; what is checked before it, in `tidelog.records.validation`.
 """
@@ -48,7 +48,7 @@ NO_BOUND: Final = 1 << 62
 _KEPT_ATTRIBUTES: Final = COMPRESSION_MASK | TRANSACTIONAL_MASK | CONTROL_MASK | DELETE_HORIZON_MASK
 _LONG_MODULUS: Final = 1 << 64
 _LEAST_LONG: Final = -(1 << 63)
-# Packing is far slower than looking.
+# Packing is far slower than checking.
 _PACKING_COST: Final = 16
 
 _INT16 = Struct(">h")
@@ -56,7 +56,7 @@ _INT64 = Struct(">q")
 
 
 class RecordsWork:
-    """What is still to be done for one batch, whose header has been found to be in order."""
+    """The remaining work for one batch whose header is valid."""
 
     def __init__(
         self, header: BatchHeader, data: Buffer, rules: ProduceRules, now_ms: int, topic_partition: object
@@ -85,9 +85,9 @@ class RecordsWork:
         )
 
     def run(self, max_bytes: int = NO_BOUND) -> CheckedBatches | ProduceRejection | None:
-        """Go on for about as many unpacked bytes. None if that was not the end: call it again.
+        """Continue for about so many unpacked bytes. None means unfinished: call it again.
 
-        Records that are neither to be unpacked nor to be packed are gone over at once, at memory speed.
+        Records that need neither unpacking nor packing are checked in one go, at memory speed.
         """
         check, packer = self._check, self._packer
         if packer is None and not self._header.compression:
@@ -148,7 +148,7 @@ class RecordsWork:
         return CheckedBatches(headers=(header,), data=data, log_append_time_ms=log_append_time_ms)
 
     def _refused(self) -> ProduceRejection:
-        """The words are Kafka's: producers show them to people, and some look into them."""
+        """The texts are Kafka's: producers show them to users, and some parse them."""
         check = self._check
         errors = tuple(
             RecordError(batch_index=index, message=self._explain(index, why, timestamp, key_length, value_length))
@@ -192,14 +192,14 @@ class RecordsWork:
 
 
 def _wrapped(value: int) -> int:
-    """As a sum of two longs in Java."""
+    """Wraps like a sum of two longs in Java."""
     return (value - _LEAST_LONG) % _LONG_MODULUS + _LEAST_LONG
 
 
 def _unpacks_too_large(max_bytes: int) -> ProduceRejection:
     reason = (
-        f"the records of the batch take more than {max_bytes} bytes when decompressed, which is the most that is "
-        "accepted; send smaller batches, or raise max.message.bytes, with which this limit grows"
+        f"the records of the batch take more than {max_bytes} bytes when decompressed, the most that is accepted; "
+        "send smaller batches, or raise max.message.bytes, which also raises this limit"
     )
     return ProduceRejection(code=ErrorCode.MESSAGE_TOO_LARGE, reason=reason, message=reason)
 

@@ -82,10 +82,10 @@ def read_payload(
     if header.size != len(batch):
         raise CorruptBatch(0, f"the batch says it has {header.size} bytes, but there are {len(batch)}")
     if check_crc and header.crc != compute_crc(batch):
-        raise CorruptBatch(0, f"the checksum of the batch is not {header.crc:#010x}")
+        raise CorruptBatch(0, f"the batch does not match its checksum, {header.crc:#010x}")
     codec = header.attributes & COMPRESSION_MASK
     if codec > Compression.ZSTD:
-        raise CorruptBatch(0, f"compression type {codec} does not exist")
+        raise CorruptBatch(0, f"unknown compression type {codec}")
     payload = memoryview(batch)[HEADER_SIZE:]
     if not header.record_count and not payload:
         return b""
@@ -93,7 +93,7 @@ def read_payload(
 
 
 def decode_records(header: BatchHeader, payload: bytes) -> list[Record]:
-    """The records in a decompressed payload. All of it must be used, by as many records as the header says."""
+    """The records in a decompressed payload, which must consist of exactly as many records as the header says."""
     records: list[Record] = decoding.decode_records(Record, header, payload)
     return records
 
@@ -146,8 +146,8 @@ def encode_batch(
 def encode_retained(header: BatchHeader, records: Sequence[Record], *, delete_horizon_ms: int | None = None) -> bytes:
     """A batch with only some of its records left, as compaction writes it.
 
-    Offsets, the offset range, the producer's fields and the codec stay. A batch may become empty and be kept, for the
-    sake of its producer's last sequence. A delete horizon takes the place of the base timestamp (KIP-534).
+    Offsets, the offset range, the producer's fields and the codec stay. A batch may become empty and be kept, to
+    preserve its producer's last sequence. A delete horizon takes the place of the base timestamp (KIP-534).
     """
     if not records:
         emptied = header._replace(

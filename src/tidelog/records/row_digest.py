@@ -3,10 +3,10 @@
 Each row has a 64-bit state, through which its fields go one after the other: their length first, so that no two fields
 can be taken for others, then their bytes, eight at a time. A field that is null is neither empty nor absent. The digest
 is the sum of the finished states, twice, the second time after they were mixed once more: 128 bits. Addition is why
-order and division do not matter. It tells accidents apart, not forgeries: who chooses the bytes can find collisions.
+order and division do not matter. It detects accidents, not forgeries: whoever chooses the bytes can find collisions.
 
-Compiled where a C compiler is there: `row_digest.pxd` gives the variables their C types. In plain Python the masks keep
-numbers within 64 bits, in C they cost nothing. `tidelog.records.content_digest` is for callers.
+Compiled where a C compiler is available: `row_digest.pxd` gives the variables their C types. In plain Python the masks
+keep numbers within 64 bits, in C they cost nothing. `tidelog.records.content_digest` is for callers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the records of a batch lie in its payload: enough to drop some of them and copy the others as bytes.
 
-Compaction looks at every record of a log but wants to know only its key and whether it has a value. Taking records
-apart and putting them together again is in `tidelog.records.record`.
+Compaction looks at every record of a log but needs only its key and whether it has a value. Decoding and encoding of
+records is in `tidelog.records.record`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidelog.records.record import SMALLEST_RECORD, assemble_batch
 from tidelog.records.varint import SMALL_SIGNED, read_varint
 
 # Start and end in the payload, offset delta, timestamp delta, key, whether there is a value. A plain tuple, because
-# compaction makes one for each record of a log.
+# compaction creates one for each record of a log.
 RecordSpan = tuple[int, int, int, int, bytes | None, bool]
 
 
@@ -39,7 +39,7 @@ def _iterate_spans(count: int, data: bytes) -> Iterator[RecordSpan]:
     position = 0
     key: bytes | None
     for _ in range(count):
-        # In each step: one or two bytes in place, the rest by call.
+        # In each step: one or two bytes in place, longer numbers by a call.
         start = position
         byte = data[position]
         position += 1

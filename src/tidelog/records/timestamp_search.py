@@ -1,7 +1,7 @@
-"""Finding a record of a batch by its timestamp, without taking the records apart and without keeping them.
+"""Finding a record of a batch by its timestamp, without decoding or keeping the records.
 
-Can be done in parts and in any thread, like the check of produced records (`tidelog.records.produced_records`): the
-batch may be one that unpacks to far more than it looks.
+Can be done in parts and in any thread, like the check of produced records (`tidelog.records.produced_records`): a batch
+may unpack to far more than its size suggests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOT_THERE: Final[Found] = (-1, -1)
 
 
 class TimestampSearch:
-    """For the first record that is not older than `timestamp`, from `first_offset` on."""
+    """Searches for the first record that is not older than `timestamp`, from `first_offset` on."""
 
     def __init__(self, header: BatchHeader, batch: Buffer, timestamp: int, first_offset: int) -> None:
         self._base_offset = header.base_offset
@@ -36,9 +36,9 @@ class TimestampSearch:
         )
 
     def run(self, max_bytes: int = NO_BOUND) -> Found | None:
-        """Go on for about as many unpacked bytes. None if that was not the end: call it again.
+        """Continue for about so many unpacked bytes. None means unfinished: call it again.
 
-        A batch that turns out to be damaged has no such record: who fetches it will learn of the damage.
+        A damaged batch counts as having no such record: whoever fetches it will learn of the damage.
         """
         check = self._check
         done = 0

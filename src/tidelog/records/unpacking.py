@@ -1,11 +1,11 @@
 """Unpacking the records of a batch piece by piece, so that memory stays bounded whatever the batch claims to hold.
 
 A few kilobytes can unpack to gigabytes. Brokers, which only look at records, go through these pieces and keep none of
-them; `tidelog.records.compression.decompress` joins them, up to a limit, for those who want the records.
+them; `tidelog.records.compression.decompress` joins them, up to a limit, for callers that need the records.
 
 What is read is what every client reads: Kafka's own, librdkafka and ours. The Java client also takes a gzip stream of
-two members, several snappy streams one behind the other, and bytes behind an LZ4 frame, at all of which librdkafka
-stops; these count as damaged.
+two members, several concatenated snappy streams, and bytes after an LZ4 frame. librdkafka stops at all of these, so
+they count as damaged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidelog.records.batch import Buffer, CorruptBatch
 # at most SNAPPY_MAX_RATIO times as large as they are packed.
 PIECE_BYTES: Final = 64 * 1024
 
-# A block that unpacks to more than this is announced by an empty piece: who has little time can go on elsewhere.
+# A block that unpacks to more than this is announced by an empty piece: a caller in a hurry can continue elsewhere.
 ANNOUNCED_BYTES: Final = 256 * 1024
 
 
@@ -32,14 +32,14 @@ class UnpacksTooLarge(CorruptBatch):
     """The records would take more than the caller allows."""
 
     def __init__(self, max_bytes: int) -> None:
-        super().__init__(0, f"the records would be more than {max_bytes} bytes when decompressed")
+        super().__init__(0, f"the records would take more than {max_bytes} bytes when decompressed")
         self.max_bytes = max_bytes
 
 
 def unpack(codec: int, data: Buffer, max_bytes: int) -> Iterator[Buffer]:
     """The pieces of what `data` unpacks to; some may be empty. A piece is valid until the next one is asked for.
 
-    Raises CorruptBatch if `data` cannot be unpacked, and UnpacksTooLarge where it would be more than `max_bytes`.
+    Raises CorruptBatch if `data` cannot be unpacked, and UnpacksTooLarge where it would exceed `max_bytes`.
     """
     view = memoryview(data)
     match codec:
@@ -54,7 +54,7 @@ def unpack(codec: int, data: Buffer, max_bytes: int) -> Iterator[Buffer]:
         case 4:
             pieces = _unpack_zstd(view)
         case _:
-            raise CorruptBatch(0, f"compression type {codec} does not exist")
+            raise CorruptBatch(0, f"unknown compression type {codec}")
     total = 0
     for piece in pieces:
         total += len(piece)
@@ -93,7 +93,7 @@ def _unpack_gzip(view: memoryview) -> Iterator[Buffer]:
             elif not rest and not unpacker.eof:
                 raise _broken("the gzip stream is cut short")
         rest = unpacker.unused_data
-        # Other bytes behind the stream are ignored by all.
+        # All clients ignore other bytes after the stream.
         if len(rest) <= _GZIP_SMALLEST_MEMBER or not rest.startswith(_GZIP_MAGIC):
             return
         first = False
@@ -199,7 +199,7 @@ def _unpack_lz4(view: memoryview) -> Iterator[Buffer]:
 def _read_lz4_header(view: memoryview) -> tuple[int, int, int]:
     """(flags, largest size of a block, where the first block begins)."""
     if len(view) < 7 or bytes(view[:4]) != _LZ4_MAGIC:
-        raise _broken("this is no lz4 frame")
+        raise _broken("this is not an lz4 frame")
     flags, block = view[4], view[5]
     if flags & _LZ4_VERSION_AND_RESERVED != _LZ4_VERSION or block & 0x8F or block >> 4 not in _LZ4_BLOCK_SIZES:
         raise _broken(f"lz4 frames with the flags {flags:#x} and {block:#x} are unknown")
@@ -253,7 +253,7 @@ _ZSTD_MAX_WINDOW: Final = 1 << 27
 
 
 def _unpack_zstd(view: memoryview) -> Iterator[Buffer]:
-    """Frames one behind the other. The reader ends silently where a frame is cut short, so that is looked at first."""
+    """Concatenated frames. The reader ends silently where a frame is cut short, so that is checked first."""
     position = 0
     while position < len(view):
         frame_end = _zstd_frame_end(view, position)
@@ -282,7 +282,7 @@ def _zstd_frame_end(view: memoryview, position: int) -> int:
     if magic & ~0xF == _ZSTD_SKIPPABLE:
         position += 8 + int.from_bytes(view[position + 4 : position + 8], "little")
     elif magic != _ZSTD_MAGIC:
-        raise _broken("this is no zstd frame")
+        raise _broken("this is not a zstd frame")
     else:
         descriptor = view[position + 4]
         single_segment = descriptor >> 5 & 1

@@ -1,7 +1,7 @@
 """What a broker checks in the records of a Produce request before they are appended, and what it changes.
 
-Every record is looked at, as Kafka does: otherwise whoever reads them later would trip over them, for ever. This
-module checks what is around them (one whole batch, its checksum, its header); the records themselves are the matter of
+Every record is checked, as in Kafka: otherwise every later reader would fail on a bad one. This module checks what is
+around them (one whole batch, its checksum, its header); the records themselves are checked in
 `tidelog.records.produced_records`, in parts where they are compressed. Epochs and sequence numbers against what the
 log holds are checked in `tidelog.partition.producers`.
 
@@ -34,7 +34,7 @@ from tidelog.records.record import SMALLEST_RECORD
 FIRST_VERSION_WITH_ZSTD: Final = 7
 _LATEST_VERSION: Final = 1 << 15
 
-# No entry of any format, not even of the ancient ones, is shorter than this behind its offset and length.
+# No entry of any format, not even of the oldest, is shorter than this after its offset and length.
 _SMALLEST_ENTRY: Final = 14
 
 # What unpacks to more than this is finished elsewhere. It takes about a millisecond.
@@ -51,7 +51,7 @@ def begin_check(
     produce_version: int = _LATEST_VERSION,
     topic_partition: object = "",
 ) -> CheckedBatches | ProduceRejection | RecordsWork:
-    """Check what can be checked promptly. Work that is returned is to be run to its end, in any thread."""
+    """Check what can be checked promptly. Work that is returned must be run to its end, in any thread."""
     size = _first_batch_size(data)
     if isinstance(size, ProduceRejection):
         return size
@@ -69,7 +69,7 @@ def begin_check(
 def _first_batch_size(data: Buffer | None) -> int | ProduceRejection:
     """The size of the batch that the bytes begin with; a refusal if it is not the only one, or not whole.
 
-    What follows it and is no whole batch is cut off, as Kafka does.
+    An incomplete batch that follows it is cut off, as in Kafka.
     """
     if data is None or len(data) <= MAGIC_AT:
         return _misshapen("the request must have a record batch for the partition, but has none")
@@ -83,7 +83,7 @@ def _first_batch_size(data: Buffer | None) -> int | ProduceRejection:
     if data[MAGIC_AT] != CURRENT_MAGIC:
         return _misshapen(f"records of format {data[MAGIC_AT]} are not accepted, only record batches (format 2)")
     if size < HEADER_SIZE:
-        return _corrupt(f"{length} is too short for the length of a batch")
+        return _corrupt(f"{length} is too small for the length of a batch")
     rest = len(data) - size
     if rest >= LOG_OVERHEAD:
         problem = _entry_problem(data, size, told=False)
@@ -117,7 +117,7 @@ def _header_problem(
     if header.size > rules.max_message_bytes:
         return too_large(header.size, rules)
     if header.crc != compute_crc(data):
-        return _corrupt(f"the checksum of the batch is not {header.crc:#010x}")
+        return _corrupt(f"the batch does not match its checksum, {header.crc:#010x}")
     if codec > Compression.ZSTD:
         return _unknown_codec(codec, produce_version)
     count = header.record_count

@@ -45,7 +45,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     return value, position
 
 
-# Sizes and deltas are mostly small: looking up their bytes is several times faster than making them.
+# Sizes and deltas are mostly small: looking up their bytes is several times faster than computing them.
 SMALL_VARINTS = tuple(encode_varint(value) for value in range(16_384))
 SMALL_VARINTS_COUNT = len(SMALL_VARINTS)
 
