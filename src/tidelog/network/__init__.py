@@ -5,6 +5,6 @@ server_connection.py  an accepted connection; replies keep the order of the requ
 client_connection.py  an outgoing connection; replies are matched by correlation id
 frame_receiver.py     frames off a stream of bytes, bounded in memory
 request_memory.py     the memory of all requests together, and who waits for it
-later.py              a result to come
+later.py              a future result
 system.py             the machine's clock and randomness
 """

@@ -1,10 +1,10 @@
 """One outgoing connection: requests go out, replies are matched to them by correlation id.
 
-A connection is opened with its versions negotiated (KIP-511), so that whoever holds one can ask at once. Which broker
+A connection is opened with its versions negotiated (KIP-511), so that its owner can send requests at once. Which broker
 to connect to, and what to do after a failure, is decided in `tidelog.client.cluster.cluster`.
 
-A broker answers a connection's requests in order. That is why a request that gets no answer in time closes the
-connection: the answers behind it would not come either, and whether it was carried out is not known any more.
+A broker answers a connection's requests in order. That is why a request that gets no reply in time closes the
+connection: the replies after it would not arrive either, and whether it was carried out is unknown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ R = TypeVar("R", bound=Message)
 
 
 class ConnectionProblem(Exception):
-    """No reply, for reasons below the protocol. Whether a request was carried out is not known."""
+    """No reply, for reasons below the protocol. Whether a request was carried out is unknown."""
 
 
 class CannotConnect(ConnectionProblem):
@@ -58,7 +58,7 @@ class RequestTimedOut(ConnectionProblem):
 
 
 class UnsupportedByBroker(Exception):
-    """The broker does not have the API, or in no version that is known here."""
+    """The broker does not serve the API, or in no version that this client knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class _Pending:
 
 
 class ClientConnection(asyncio.BufferedProtocol):
-    """Made by `open_connection`. Not usable any more once `closed`."""
+    """Created by `open_connection`. Unusable once `closed`."""
 
     def __init__(self, address: str, settings: ConnectionSettings, staging: StagingArea) -> None:
         self.address = address
@@ -118,7 +118,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         try:
             self._receiver.advance(nbytes, self._frame_arrived)
         except ProtocolError as error:
-            self._fail(ConnectionLost(f"{self.address} sent what is not a reply: {error}"))
+            self._fail(ConnectionLost(f"{self.address} sent an invalid reply: {error}"))
 
     def eof_received(self) -> bool:
         return False
@@ -133,7 +133,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    # -- for those who ask ---------------------------------------------------------------------------------------
+    # -- for callers ---------------------------------------------------------------------------------------------
 
     @property
     def closed(self) -> bool:
@@ -163,7 +163,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     async def request(
         self, request: Message, expected: type[R], *, version: int | None = None, timeout_ms: float | None = None
     ) -> R:
-        """Ask, and wait for the reply. At most `max_in_flight` requests of this kind are on their way at once."""
+        """Send, and wait for the reply. At most `max_in_flight` requests of this kind are in flight at once."""
         await self._slots.acquire()
         try:
             await self._writable.wait()
@@ -171,7 +171,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         except BaseException:
             self._slots.release()
             raise
-        # The slot is given back when the reply comes, even if the one who asked has been cancelled by then.
+        # The slot is released when the reply arrives, even if the caller has been cancelled by then.
         return await future
 
     def submit(
@@ -209,7 +209,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         await self._writable.wait()
 
     def close(self) -> None:
-        """End the connection now; whoever still waits for a reply gets ConnectionLost."""
+        """Close the connection now; requests that still wait for a reply fail with ConnectionLost."""
         self._fail(ConnectionLost(f"the connection to {self.address} was closed on this side"))
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ async def open_connection(
 
 
 def _reason(error: OSError) -> str:
-    # asyncio puts its own words into strerror; failures to resolve a name have numbers of their own.
+    # asyncio puts its own text into strerror; failures to resolve a name have numbers of their own.
     if error.errno is None or isinstance(error, socket.gaierror):
         return error.strerror or str(error)
     return os.strerror(error.errno)
@@ -303,7 +303,7 @@ async def _negotiate(connection: ClientConnection, settings: ConnectionSettings)
     """Learn what the broker serves.
 
     A broker that is older than our newest ApiVersions answers in version 0 with UNSUPPORTED_VERSION, and, since
-    KIP-511, with the range of ApiVersions that it has; one older than that lists nothing, and then version 0 it is.
+    KIP-511, with the range of ApiVersions that it has; one older than that lists nothing, and then version 0 is used.
     """
     request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=settings.software_version)
     low, version = ApiVersionsRequest.SCHEMA.valid

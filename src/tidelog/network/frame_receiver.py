@@ -5,7 +5,7 @@ Both sides of a connection use it: the server for requests, the client for repli
 
 Four rules keep a peer from using memory that it did not send bytes for:
 
-- the declared length is checked against a limit as soon as the four bytes of it are there;
+- the declared length is checked against a limit as soon as its four bytes have arrived;
 - the buffer of a frame grows with the bytes that have arrived, at most fourfold ahead of them; a large request is
   mapped, so that the system gives it memory page by page as it is written to, and nothing is copied when it grows;
 - a server asks its `RequestMemory` before each step of the growth;
@@ -65,13 +65,13 @@ class FrameReceiver:
         self._staging = staging
         self._limit = limit
         self._claim = claim
-        # The first bytes of a frame of which not even the length has arrived whole.
+        # The first bytes of a frame whose length has not fully arrived.
         self._prefix = b""
         self._frame: bytearray | mmap.mmap | None = None
         self._view: memoryview | None = None
         self._frame_size = 0
         self._received = 0
-        # How many bytes of the frame may be there, and how many once there is memory for more.
+        # How many bytes of the frame may arrive, and how many once there is memory for more.
         self._room = 0
         self._next_room = 0
         # Set while there is no room: nothing may be read until `go_on`.

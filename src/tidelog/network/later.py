@@ -1,9 +1,9 @@
-"""A result to come, owned from the moment it is promised.
+"""A future result, owned from the moment it is promised.
 
-A coroutine object that is handed on has no owner until somebody awaits it. Should that somebody be cancelled before
-its first step, because the connection broke in the same turn of the loop, then the coroutine never runs: nothing of it
-is done, none of its `finally` blocks either, and Python warns that it was never awaited. So code that cannot answer at
-once hands on a `Later`: a future, or a coroutine that became a task at once, and what is to be made of its result.
+A coroutine object that is passed on has no owner until somebody awaits it. If that caller is cancelled before its first
+step, because the connection broke in the same turn of the loop, the coroutine never runs: not even its `finally` blocks
+are executed, and Python warns that it was never awaited. So code that cannot answer at once returns a `Later`: a
+future, or a coroutine that became a task at once, and what to do with its result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Later(Generic[T_co]):
-    """Await it, or take the result once it is done. What `then` and `otherwise` were given runs when it is taken."""
+    """Await it, or take the result once it is done. Functions given to `then` and `otherwise` run when it is taken."""
 
     __slots__ = ("_finish", "future")
 
@@ -35,11 +35,11 @@ class Later(Generic[T_co]):
         return Later(asyncio.get_running_loop().create_task(work))
 
     def then(self, make: Callable[[T_co], S]) -> Later[S]:
-        """The same with something made of its result, without another task."""
+        """The same with a function applied to its result, without another task."""
         return Later(self.future, lambda future: make(self._result(future)))
 
     def otherwise(self: Later[T], make: Callable[[Exception], T]) -> Later[T]:
-        """The same with something made of an exception, while it is being handled. A cancellation stays one."""
+        """The same with a function applied to an exception, while it is being handled. A cancellation stays one."""
 
         def finish(future: asyncio.Future[Any]) -> T:
             try:
@@ -50,7 +50,7 @@ class Later(Generic[T_co]):
         return Later(self.future, finish)
 
     def take(self) -> T_co:
-        """The result of what is done. Raises what it has raised."""
+        """The result, once it is done. Raises what it has raised."""
         return self._result(self.future)
 
     def __await__(self) -> Generator[Any, None, T_co]:

@@ -1,7 +1,7 @@
-"""The port through which connections come and go, and its real implementation on the running event loop.
+"""The port for accepting and opening connections, and its real implementation on the running event loop.
 
-What is said over a connection lives in `server_connection` and `client_connection`. A simulation brings a `Network` of
-its own; nothing else in tidelog opens a socket.
+What is sent over a connection is in `server_connection` and `client_connection`. A simulation has a `Network` of its
+own; nothing else in tidelog opens a socket.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Network(Protocol):
     async def connect(
         self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
     ) -> tuple[asyncio.Transport, AnyProtocol]:
-        """Raises OSError when nobody answers there."""
+        """Raises OSError if nobody answers there."""
         ...
 
     async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:

@@ -1,13 +1,13 @@
 """How much memory the requests of all connections may take together, and who has to wait for it.
 
-A request takes memory from its first byte until its reply is handed to the socket. Small ones are always taken, one for
-each connection at least: they cost next to nothing, and whoever sends only those never waits for somebody's large ones.
-Beyond that a frame asks before each step of its growth. If there is no room, its connection stops reading, and TCP
-makes the sender wait. Room that becomes free goes to those who wait, in the order in which their frames began, ordinary
-frames before large ones, and a part of the whole is kept from large frames for ordinary ones.
+A request takes memory from its first byte until its reply is handed to the socket. Small ones are always accepted, at
+least one per connection: they cost next to nothing, and a client that sends only those never waits for large ones of
+others. Beyond that a frame asks before each step of its growth. If there is no room, its connection stops reading, and
+TCP makes the sender wait. Room that becomes free goes to those who wait, in the order in which their frames began,
+ordinary frames before large ones, and a part of the whole is reserved for ordinary ones.
 
-Frames that are half there could hold all of the memory, with none of them able to grow. So while somebody waits, frames
-whose senders have fallen silent are dropped, and if all of them wait for each other, the one that lacks most is.
+Incomplete frames could hold all of the memory, with none of them able to grow. So while somebody waits, frames whose
+senders have fallen silent are dropped, and if all of them wait for each other, the one with most bytes missing is.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
-# Taken without asking.
+# Accepted without asking.
 SMALL_BYTES = 64 * 1024
 # What producers send with their default settings, and a little more.
 ORDINARY_BYTES = 2 * 1024 * 1024
-# Kept for ordinary frames, as a part of the whole.
+# Reserved for ordinary frames, as a part of the whole.
 ORDINARY_SHARE = 4
-# For queued.max.request.bytes=-1. With Kafka that is no limit; a stranger could then fill the memory.
+# For queued.max.request.bytes=-1. In Kafka that means no limit; any client could then fill the memory.
 DEFAULT_LIMIT_BYTES = 100 * 1024 * 1024
 
 CHECK_SECONDS = 1.0
-# A sender that has brought less than this between two checks, that often in a row, has fallen silent.
+# A sender of less than this between two checks, that often in a row, has fallen silent.
 SILENT_BYTES = 16 * 1024
 SILENT_CHECKS = 3
 
@@ -38,7 +38,7 @@ def beyond_small(size: int) -> int:
 
 
 class Claim:
-    """What one connection holds: a frame that is half there, and frames that are whole and not answered yet."""
+    """What one connection holds: an incomplete frame, and whole ones that are not answered yet."""
 
     __slots__ = (
         "_arrived",
@@ -60,10 +60,10 @@ class Claim:
         self.drop = drop
         self.half = 0
         self.whole = 0
-        # Of the whole frames, what counts against the limit.
+        # What counts of the whole frames against the limit.
         self.answering = 0
         self.frame_size = 0
-        # When the frame that is half there began, among all others.
+        # When the incomplete frame began, in the order of all frames.
         self.order = 0
         self.wants = 0
         # Bytes of the frame, those at the last check, and for how many checks there were too few.
@@ -107,7 +107,7 @@ class Claim:
         self._arrived += count
 
     def complete(self, size: int) -> None:
-        """The frame that was half there has come whole."""
+        """The incomplete frame has arrived completely."""
         self._hold(-self.half)
         self._memory.large.pop(self, None)
         self.frame_size = 0
@@ -156,13 +156,13 @@ class RequestMemory:
         self.limit = limit_bytes
         self.used = 0
         self.highest = 0
-        # What is limited: all that goes beyond the first bytes of each frame, and the part of it in large half frames.
+        # What is limited: all beyond the first bytes of each frame, and the part of it in large incomplete frames.
         self._beyond = 0
         self._beyond_large = 0
         self._order = 0
-        # In the order in which they came. Dictionaries keep it, and are the same in every run of a simulation.
+        # In order of arrival. Dictionaries keep it, and are the same in every run of a simulation.
         self.waiting: dict[Claim, None] = {}
-        # Large frames that are half there, the eldest first.
+        # Large incomplete frames, oldest first.
         self.large: dict[Claim, None] = {}
         self._claims: dict[Claim, None] = {}
         self._grants = 0
@@ -186,7 +186,7 @@ class RequestMemory:
     def fits(self, claim: Claim, by: int) -> bool:
         if self._beyond + by > self.limit:
             return False
-        # The eldest may use all of it: if there is nobody else, it gets to its end.
+        # The oldest may use all of it: without others, it can complete.
         is_eldest = next(iter(self.large), None) is claim
         reserve = self.limit // ORDINARY_SHARE
         return not claim.is_large or is_eldest or self._beyond_large + by <= self.limit - reserve
@@ -237,11 +237,11 @@ class RequestMemory:
         half = [claim for claim in self._claims if claim.half]
         silent = [claim for claim in half if claim.fell_silent()]
         for claim in silent:
-            claim.drop(f"{claim.half} bytes of a frame of {claim.frame_size} have come, then nothing, and others wait")
+            claim.drop(f"{claim.half} of {claim.frame_size} bytes of a frame arrived, then nothing, and others wait")
         if not silent and self._grants == self._grants_at_check and self._is_deadlocked(half):
             furthest = max((claim for claim in half if claim.half > SMALL_BYTES), key=Claim.distance)
             furthest.drop(
-                f"{furthest.half} bytes of a frame of {furthest.frame_size} have come, there is no memory for the "
+                f"{furthest.half} of {furthest.frame_size} bytes of a frame arrived, there is no memory for the "
                 "rest, and others need less"
             )
         self._grants_at_check = self._grants
@@ -249,7 +249,7 @@ class RequestMemory:
             self._check = asyncio.get_running_loop().call_later(CHECK_SECONDS, self._look_for_room)
 
     def _is_deadlocked(self, half: list[Claim]) -> bool:
-        """Whether all that is held is held by those who wait. What is being answered will be given back."""
+        """Whether all that is held is held by those who wait. What is being answered will be released."""
         answering = sum(claim.answering for claim in self._claims)
         holding = [claim for claim in half if claim.half > SMALL_BYTES]
         return answering == 0 and len(holding) > 1 and all(claim.is_waiting for claim in holding)

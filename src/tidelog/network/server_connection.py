@@ -1,9 +1,9 @@
 """One accepted connection: requests come in, replies go out in the order of the requests.
 
 What a request means is not known here: a `RequestService` answers frames. A request is handed over only when the one
-before it has been answered, as in Kafka, with one exception: the service may say that a request may overtake the
-waiting of its predecessor (`may_pipeline`), which lets a producer append its next batch while the last one is being
-replicated. Replies keep their order in any case.
+before it has been answered, as in Kafka, with one exception: the service may let a request begin while its predecessor
+waits (`may_pipeline`), so that a producer can append its next batch while the last one is being replicated. Replies
+keep their order in any case.
 
 Every queue is bounded: requests that cannot be handed over yet are kept up to `MAX_QUEUED_BYTES`, then the connection
 stops reading; while the peer does not read its replies, no new request is begun. The requests of all connections
@@ -76,8 +76,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._queued: deque[Frame] = deque()
         self._queued_bytes = 0
-        # Replies that are being worked on, oldest first, with the sizes of their requests; each is done before it is
-        # sent.
+        # Replies in progress, oldest first, with the sizes of their requests; each is done before it is sent.
         self._pending: deque[tuple[Later[Reply], int]] = deque()
         self._pipelining = False
         self._pauses: set[_Pause] = set()
@@ -151,7 +150,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     async def drain_and_close(self, timeout_seconds: float) -> None:
-        """Answer what has been asked, then close. New requests are not read any more."""
+        """Answer the requests received so far, then close. No more requests are read."""
         if self._transport is None or self._transport.is_closing():
             return
         self._pause(_Pause.DRAINING)
@@ -174,7 +173,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             if self._queued_bytes > MAX_QUEUED_BYTES:
                 self._pause(_Pause.QUEUE)
             elif self._memory.is_full and _Pause.CROWDED not in self._pauses:
-                # One request of each connection is always taken; more of them when there is room.
+                # One request of each connection is always accepted; more of them when there is room.
                 self._pause(_Pause.CROWDED)
             return
         self._begin(frame)
@@ -259,7 +258,7 @@ class ServerConnection(asyncio.BufferedProtocol):
     def _drop(self, reason: str) -> None:
         if not self._closed:
             self._refuse(reason)
-        # Not only when the loop gets to it: others wait for this memory.
+        # At once, not only when the loop gets to it: others wait for this memory.
         self._claim.release()
 
     def _pause(self, reason: _Pause) -> None:
