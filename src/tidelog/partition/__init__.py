@@ -2,7 +2,7 @@
 
 progress.py        the leader's view of its followers, the in-sync set, the high watermark
 leader_epochs.py   at which offset each leader began (KIP-101)
-divergence.py      where the logs of a leader and a follower part
+divergence.py      where the logs of a leader and a follower diverge
 producers.py       sequence numbers and transactions of all producers
 producer_entry.py  one producer as an immutable value
 transactions.py    open transactions, and what they hold back

@@ -1,9 +1,9 @@
-"""Where the logs of a leader and of a follower part, found with leader epochs (KIP-101, KIP-279, KIP-595).
+"""Where the logs of a leader and of a follower diverge, found with leader epochs (KIP-101, KIP-279, KIP-595).
 
-A follower sends the epoch of its last record with every fetch. The leader looks where that epoch ends in its own log:
-before the follower's end, the follower has records that the leader never had. It receives the epoch and its end, cuts
-what cannot be the same, and asks again; each step cuts something, until both agree. The high watermark has no part in
-this: a follower may not have learned yet how far its records were committed.
+A follower sends the epoch of its last record with every fetch. The leader looks up where that epoch ends in its own
+log: if that is before the follower's end, the follower has records that the leader never had. It receives the epoch and
+its end, truncates what cannot be the same, and asks again; each step cuts something, until both agree. The high
+watermark plays no part in this: a follower may not have learned yet how far its records were committed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def diverging_epoch(
 
 
 def truncation_offset(epochs: LeaderEpochs, log_end_offset: int, leader: EpochEndOffset) -> int:
-    """Where a follower cuts its log after the leader has answered where the follower's last epoch ends for it.
+    """Where a follower truncates its log after the leader has answered where the follower's last epoch ends for it.
 
     - Both know the epoch: its records are the same in both logs as far as both go.
     - The leader's epoch is unknown here: our records of later epochs are not the leader's, and whether those of the

@@ -1,7 +1,7 @@
-"""At which offset each leader of a partition began: what lets replicas find where their logs part (KIP-101, KIP-279).
+"""At which offset each leader of a partition began: this shows replicas where their logs diverge (KIP-101, KIP-279).
 
-One table per replica, in memory. The file that keeps it over a restart is `tidelog.storage`'s: the table notes whether
-it has changed, so that the file is written only then.
+One table per replica, in memory. The file that keeps it over a restart is written by `tidelog.storage`, only if the
+table has noted a change.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class LeaderEpochs:
         self.changed = True
 
     def take_changes(self) -> tuple[EpochEntry, ...] | None:
-        """What is to be written to the file now; None if the file has it already."""
+        """What must be written to the file now; None if the file is up to date."""
         changed, self.changed = self.changed, False
         return self.entries if changed else None
 
     def assign(self, epoch: int, *, start_offset: int) -> None:
-        """Note that `epoch` wrote at `start_offset`. Called for every batch, so the usual case, no change, is quick.
+        """Note that the leader of `epoch` wrote at `start_offset`. Called for every batch, so the usual case is quick.
 
         Entries that contradict the new one are dropped: the log is the truth and the table follows it. That happens
-        when a leader wrote nothing in its epoch, and after stale entries came from a file.
+        when a leader wrote nothing in its epoch, and after stale entries were loaded from a file.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} cannot start at offset {start_offset}: neither may be negative")
@@ -89,7 +89,7 @@ class LeaderEpochs:
         - The latest epoch ends at the end of the log: it is still being written.
         - An epoch above the latest is unknown here, so the answer is undefined, and so it is for epoch -1.
         - An epoch below the earliest has lost its records to retention. Its end is where the earliest known epoch
-          starts, so that a follower goes on from there; the epoch is answered as it was asked.
+          starts, so that a follower continues from there; the epoch in the answer is the one asked for.
         """
         entries = self._entries
         if epoch == UNDEFINED_END.epoch or not entries or epoch > entries[-1].epoch:
@@ -140,7 +140,7 @@ class LeaderEpochs:
             grows = entry.epoch > before.epoch and entry.start_offset > before.start_offset
             require(grows, self, "epochs and their start offsets grow from the log start on", before=before)
             before = entry
-        require(before.start_offset <= log_end_offset, self, "no epoch starts behind the log", end=log_end_offset)
+        require(before.start_offset <= log_end_offset, self, "no epoch starts beyond the log end", end=log_end_offset)
 
 
 def _epoch_of(entry: EpochEntry) -> int:

@@ -50,7 +50,7 @@ class SnapshotEntry(NamedTuple):
 
 
 class ProducerEntry(NamedTuple):
-    """Replaced, never changed, so that a plan can be dropped. A tuple because each idempotent batch makes one."""
+    """Replaced, never changed, so that a plan can be dropped. A tuple because each idempotent batch creates one."""
 
     producer_id: int
     epoch: int = NO_PRODUCER_EPOCH
@@ -71,7 +71,7 @@ class ProducerEntry(NamedTuple):
 
     @property
     def may_lack_batches(self) -> bool:
-        """Whether there were batches of this epoch that are not known here, of those that a producer may repeat."""
+        """Whether this epoch had batches that the producer may resend but that are not known here."""
         return 0 < len(self.batches) < RETAINED_BATCHES and self.batches[0].first_sequence != 0
 
     def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:

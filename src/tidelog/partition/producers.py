@@ -1,7 +1,7 @@
 """Who wrote to a partition with which sequence numbers, and which transactions that leaves open.
 
 `ProducerStates` is used in two steps. `plan` checks batches that are about to be appended and changes nothing; once
-they are in the log, `apply` makes the plan true. `replay` is both in one for batches that are already decided: those
+they are in the log, `apply` carries out the plan. `replay` does both for batches that are already decided: those
 a follower fetched, and those that recovery reads back. What is remembered of one producer is in
 `tidelog.partition.producer_entry`, the snapshot file in `tidelog.storage`.
 """
@@ -31,7 +31,7 @@ from tidelog.partition.verification import (
 from tidelog.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, BatchHeader, Buffer
 from tidelog.records.control import EndTransactionMarker, read_end_transaction_marker
 
-# For those who only look at what a log contains. In a broker producer.id.expiration.ms counts.
+# For tools that only inspect a log. A broker uses producer.id.expiration.ms.
 NO_EXPIRATION_MS = (1 << 63) - 1
 
 TRANSACTIONS_V2 = 2
@@ -59,14 +59,14 @@ class AppendRefusal:
 
 
 class ProducerPlan(NamedTuple):
-    """What `apply` will change. A tuple because every append makes one."""
+    """What `apply` will change. A tuple because every append creates one."""
 
     # The end of the log with the planned batches in it.
     end_offset: int
     entries: dict[int, ProducerEntry]
     started: Sequence[StartedTransaction] = ()
     completed: Sequence[CompletedTransaction] = ()
-    # Those of the completed ones that belong into the transaction index.
+    # Those of the completed ones that belong in the transaction index.
     aborted: Sequence[AbortedTransaction] = ()
     verified: Sequence[int] = ()
 
@@ -86,7 +86,7 @@ class ProducerStates:
         self._entries: dict[int, ProducerEntry] = {}
         self.transactions = UnstableTransactions()
         self.verifications = TransactionVerifications()
-        # Producers of which the log was searched for batches that a snapshot has left out.
+        # Producers for which the log was searched for batches that a snapshot has left out.
         self._recalled: set[int] = set()
 
     def __iter__(self) -> Iterator[ProducerEntry]:
@@ -109,8 +109,8 @@ class ProducerStates:
     ) -> ProducerPlan | BatchMetadata | AppendRefusal:
         """Check the batches in `data`, which will get offsets from `first_offset` on.
 
-        What is in the log already is returned as it is there: its producer gets the answer it would have got then.
-        `data` is looked at only for the markers in control batches. `guard` is for callers that verify transactions
+        A duplicate is returned as it is in the log: its producer gets the reply it would have got then.
+        `data` is read only for the markers in control batches. `guard` is for callers that verify transactions
         with their coordinator (see `begin_verification`); `transaction_version` is the version under which a marker
         was sent.
         """
@@ -125,7 +125,7 @@ class ProducerStates:
                 offset = header.base_offset
             if header.producer_id >= 0:
                 if header.is_control:
-                    # The cleaner may have taken the marker and left the empty batch for the producer's sequence.
+                    # The cleaner may have removed the marker and left the empty batch for the producer's sequence.
                     marker = read_end_transaction_marker(memoryview(data)[position:end])
                     problem = None if marker is None else draft.add_marker(header, offset, marker)
                 else:
@@ -142,7 +142,7 @@ class ProducerStates:
         return draft.finish(offset)
 
     def apply(self, plan: ProducerPlan) -> None:
-        """Make a plan true. Nothing else may have changed since `plan`."""
+        """Carry out a plan. Nothing else may have changed since `plan`."""
         if plan.entries:
             self._entries.update(plan.entries)
             for producer_id in plan.verified:
@@ -234,7 +234,7 @@ class ProducerStates:
         self._entries[producer_id] = known._replace(batches=(*earlier.batches, *known.batches)[-RETAINED_BATCHES:])
 
     def reset(self, end_offset: int) -> None:
-        """Forget everything: the log is empty and will go on at `end_offset`."""
+        """Forget everything: the log is empty and will continue at `end_offset`."""
         self.reload((), end_offset, now_ms=0)
 
     def expire(self, now_ms: int) -> int:
@@ -259,7 +259,7 @@ class ProducerStates:
     def _plan_usual(self, header: BatchHeader, first_offset: int, origin: AppendOrigin) -> ProducerPlan | None:
         """What nearly all batches need, at about half the cost: no producer, or the next batch of a known one.
 
-        In a transaction that is open here, or without one: the first batch of a transaction is not that usual.
+        In a transaction that is open here, or without one: the first batch of a transaction is less common.
         """
         if header.producer_id < 0:
             base_offset = header.base_offset if origin is AppendOrigin.REPLICATION else first_offset
@@ -283,7 +283,7 @@ class ProducerStates:
 
 @dataclass(slots=True, eq=False)
 class _Draft:
-    """The changes of one plan, as they grow batch by batch."""
+    """The changes of one plan, collected batch by batch."""
 
     states: ProducerStates
     origin: AppendOrigin
@@ -424,5 +424,5 @@ def _out_of_order(header: BatchHeader, reason: str) -> AppendRefusal:
 def _stale_epoch(producer_id: int, *, epoch: int, current_epoch: int) -> AppendRefusal:
     return AppendRefusal(
         code=ErrorCode.INVALID_PRODUCER_EPOCH,
-        message=f"epoch {epoch} of producer {producer_id} is over, the current one is {current_epoch}",
+        message=f"epoch {epoch} of producer {producer_id} is fenced, the current one is {current_epoch}",
     )

@@ -17,7 +17,7 @@ UNKNOWN_BROKER_EPOCH = -1
 # Before any time that a clock can show; the moments here are on a clock that may begin at 0.
 NEVER_MS = -(1 << 62)
 
-# Whether a broker, of which a process with this epoch has fetched, may be in sync, as the image has it.
+# Whether, according to the image, a broker whose process with this epoch has fetched may be in sync.
 Eligible = Callable[[int, int], bool]
 
 
@@ -44,7 +44,7 @@ class FollowerProgress:
 
 
 class PartitionProgress:
-    """The leader's book of one partition.
+    """The leader's view of one partition.
 
     The in-sync set changes in two steps: `propose` while the controller is asked, then `confirm` or `withdraw`. In
     between the watermark waits for the *maximal* set, the old and the proposed one together: whichever of the two the
@@ -89,7 +89,7 @@ class PartitionProgress:
         self.min_in_sync = min_in_sync
         self.max_lag_ms = max_lag_ms
         self._eligible = eligible
-        # Those in the set get the benefit of the doubt until they had time to fetch; for the others nobody waits.
+        # Those in the set get the benefit of the doubt until they have had time to fetch; nobody waits for the others.
         self._followers = {
             broker_id: FollowerProgress(
                 broker_id=broker_id, last_caught_up_ms=now_ms if broker_id in self.in_sync else NEVER_MS
@@ -126,7 +126,7 @@ class PartitionProgress:
         }
 
     def change_replicas(self, replicas: Collection[int]) -> None:
-        """A reassignment brings replicas in, or gives up those that it was to bring in."""
+        """A reassignment adds replicas, or gives up adding them."""
         self.replicas = frozenset(replicas)
         known = self._followers
         self._followers = {
@@ -244,8 +244,8 @@ class PartitionProgress:
         """Raise the high watermark to what all have. It never goes back, and stands still below min.insync.replicas.
 
         A follower that is caught up but has not joined yet is waited for as well: otherwise the watermark could run
-        ahead of it for ever, and it would never be allowed to join. Not so for a broker that may not join, or a dead
-        one would hold everything up until its lag shows.
+        ahead of it for ever, and it would never be allowed to join. A broker that may not join is not waited for, or a
+        dead one would hold everything up until its lag shows.
         """
         reached = self.log_end_offset
         if self._followers:

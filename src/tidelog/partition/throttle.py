@@ -53,7 +53,7 @@ class RateLimit:
         return not self.unlimited and self.rate(now_ms) > self.bytes_per_second
 
     def wait_ms(self, now_ms: float) -> float:
-        """How long nothing may flow, if nothing flows meanwhile. At most one window: then there is more to be seen."""
+        """How long nothing may flow, if nothing flows meanwhile. At most one window: then ask again."""
         if not self.exceeded(now_ms):
             return 0.0
         elapsed_ms = now_ms - self._samples[0][0]

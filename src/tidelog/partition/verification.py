@@ -1,7 +1,7 @@
 """Proof that the transaction coordinator knows of a transaction before its first record is written (KIP-890).
 
-A guard is made before the coordinator is asked and shown when the record is appended. It is void as soon as a marker
-or a record of the producer has been written in between: then the coordinator's answer was about another transaction.
+A guard is created before the coordinator is asked and presented when the record is appended. It is void as soon as a
+marker or a record of the producer has been written in between: the answer was then about another transaction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NewType
 
 VerificationGuard = NewType("VerificationGuard", int)
 
-# Never matches. It is what an append shows that needs no guard, because its transaction is already open here.
+# Never matches. An append presents it that needs no guard, because its transaction is already open here.
 NO_GUARD = VerificationGuard(0)
 
 
@@ -39,10 +39,10 @@ class TransactionVerifications:
     def begin(
         self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int
     ) -> VerificationGuard:
-        """A guard to show later. Requests that verify at the same time share it.
+        """A guard to present later. Requests that verify at the same time share it.
 
         The lowest sequence is kept, because the first record of the transaction must not overtake an earlier one
-        that was asked about and is still to be appended.
+        that is being verified and still to be appended.
         """
         pending = self._pending.get(producer_id)
         if pending is None:
