@@ -174,7 +174,7 @@ BAD_BATCHES = {
     "a good batch": (GOOD, {0}),
     "a wrong checksum": (flipped(17), {CORRUPT_MESSAGE}),
     "a changed record": (flipped(len(GOOD) - 1), {CORRUPT_MESSAGE}),
-    # Apache Kafka cuts off what is no whole batch, too.
+    # Apache Kafka cuts off an incomplete batch, too.
     "garbage behind a batch": (GOOD + b"garbage", {0}),
     "trailing garbage in a batch": (with_garbage(), {INVALID_RECORD}),
     "two batches": (GOOD + GOOD, {INVALID_RECORD}),

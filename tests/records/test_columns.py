@@ -345,5 +345,5 @@ def test_rows_of_a_partition_are_together_in_their_order(chosen: list[int]) -> N
 def test_a_column_cannot_hold_more_than_its_offsets_can_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidelog.records.columns.MAX_COLUMN_BYTES", 20)
 
-    with pytest.raises(ValueError, match="give fewer"):
+    with pytest.raises(ValueError, match="pass fewer"):
         decode_columns(with_headers([encode_batch(PLAIN)]))

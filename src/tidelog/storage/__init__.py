@@ -1,6 +1,6 @@
 """Logs on disk, in Kafka's format and layout.
 
-    log/           the log of one replica: append, read, flush, cut
+    log/           the log of one replica: append, read, flush, truncate
     segments/      the segments of a log, and the batches in them
     indexes/       offset, time and transaction indexes
     cleaner/       compaction

@@ -378,7 +378,7 @@ def test_a_tail_that_is_cut_is_told_and_leaves_transactions_open(log: LogWriter)
     *rows, torn = rows_of(log.directory)
     assert states(rows) == {0: "open", 1: "open"}
     assert torn["error"] == (
-        "the last 30 bytes are no whole batch: a write in progress, or left by a crash "
+        "the last 30 bytes are not a whole batch: a write in progress, or left by a crash "
         "(30 bytes are too few for a batch header)"
     )
 
@@ -391,7 +391,7 @@ def test_zeros_at_the_end_are_told_and_are_no_marker(log: LogWriter) -> None:
     os.truncate(log.segment, 1 << 16)
     *rows, end = rows_of(log.directory)
     assert states(rows) == {0: None, 1: None, 2: "open", 3: "open"}
-    assert f"the last {(1 << 16) - size} bytes are zeros: room that was allocated ahead" in end["error"]
+    assert f"the last {(1 << 16) - size} bytes are zeros: preallocated space" in end["error"]
     first = log.places[0][0]
     os.truncate(first, 1 << 16)
     error, _ = [row["error"] for row in rows_of(log.directory) if row["error"]]

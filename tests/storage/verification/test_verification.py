@@ -51,7 +51,7 @@ def fill(tracked: TrackedLog, *, epochs: bool = True) -> None:
 
 @pytest.fixture(scope="module")
 def closed() -> Image:
-    """The files of a log that was closed in order."""
+    """The files of a log that was closed cleanly."""
     disk = MemoryDisk(directories=(PATH,))
     tracked = TrackedLog(disk, CONFIG)
     fill(tracked)
@@ -144,7 +144,7 @@ def test_exchange_that_a_crash_has_interrupted_is_no_damage() -> None:
     after = check(disk.image())
     for report in (before, after):
         assert report.damage == []
-        assert any("were being exchanged" in note.reason for note in report.notes)
+        assert any("was replacing segments" in note.reason for note in report.notes)
 
 
 def test_directory_without_logs_is_told() -> None:

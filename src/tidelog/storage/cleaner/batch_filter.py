@@ -1,11 +1,11 @@
 """What becomes of one batch in a compaction: copied as it is, rewritten with fewer records, emptied, or dropped.
 
 Decides and encodes; reading and writing is in `tidelog.storage.cleaner.compaction`. Works in small steps: a generator
-that gives way every few records (yielding 0, for no bytes read), so that a batch of thousands keeps nobody waiting.
+that yields every few records (0, for no bytes read), so that a batch of thousands keeps nobody waiting.
 
 When records go:
 - one with a later offset for its key goes, and one of an aborted transaction
-- one without a key goes: it has no place in a compacted topic
+- one without a key goes: it does not belong in a compacted topic
 - a tombstone (a record without a value) stays until its delete horizon, so that readers who fall behind by no more
   than delete.retention.ms learn of the deletion (KIP-534). The horizon is set by the first compaction that keeps it
 - a marker whose transaction has no batches left is treated like a tombstone
@@ -46,12 +46,12 @@ class RetentionRules:
     # The map of keys holds everything up to here; later records are all kept.
     mapped_up_to: int
     last_records: Mapping[int, LastRecord]
-    # Where the part of the log ends that this round is about.
+    # Where the part of the log ends that this round compacts.
     end_offset: int
 
 
 class FilteredBatch(NamedTuple):
-    """What is to be written, if anything, and how many records that are."""
+    """What must be written, if anything, and how many records that is."""
 
     data: Buffer | None
     records_read: int
@@ -67,10 +67,10 @@ class BatchFilter:
     rules: RetentionRules
 
     def filter(self, header: BatchHeader, batch: Buffer) -> Generator[int, None, FilteredBatch]:
-        """Must be asked about all batches in order. Raises CorruptBatch."""
+        """Must be called for all batches in order. Raises CorruptBatch."""
         if header.is_control:
             if not header.has_producer_id:
-                # Not the end of a transaction, so none of our business.
+                # Not the end of a transaction, so not of interest here.
                 return FilteredBatch(batch, header.record_count, header.record_count)
             return self._filter_marker(header, batch)
         if self.transactions.pass_data(header):

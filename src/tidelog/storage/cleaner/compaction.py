@@ -1,12 +1,12 @@
 """One compaction of one log: the file work, in small steps that may run in any thread, one at a time.
 
-1. `map_keys` reads the dirty part and notes the last offset of each key, as far as the memory for that goes.
-2. `write_group` copies what stays of some neighbouring segments into a new one, with the ending `.cleaned`, syncs it,
-   notes that a gap may follow it (see `gaps`) and renames it to `.swap`. From then on a crash makes
-   loading finish the exchange.
-3. `SegmentExchange.swap_in` puts the new segment into the place of the old ones, on the thread that owns the log.
+1. `map_keys` reads the dirty part and notes the last offset of each key, as far as its memory allows.
+2. `write_group` copies what stays of some neighbouring segments into a new one, with the suffix `.cleaned`, syncs it,
+   notes that a gap may follow it (see `gaps`) and renames it to `.swap`. After a crash from then on,
+   loading finishes the exchange.
+3. `SegmentExchange.swap_in` replaces the old segments with the new one, on the thread that owns the log.
 Then 2 and 3 for the next group. The steps are generators; what they yield is the number of bytes they have moved
-since the last time, so that the caller can throttle them, give way to others, or stop.
+since the last time, so that the caller can throttle them, let others run, or stop.
 
 Which segments these are and which records stay is decided in the other modules of this package.
 """
@@ -42,7 +42,7 @@ Work = Generator[int, None, None]
 
 
 class CompactionRevoked(Exception):
-    """The log was cut, shortened or closed meanwhile, and the result would not fit any more."""
+    """The log was truncated, shortened or closed meanwhile, and the result would no longer fit."""
 
 
 class DamagedSegment(Exception):
@@ -56,7 +56,7 @@ class DamagedSegment(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionLimits:
-    """Of one compaction; the properties are log.cleaner.dedupe.buffer.size and so on."""
+    """The limits of one compaction; the properties are log.cleaner.dedupe.buffer.size and so on."""
 
     dedupe_buffer_bytes: int
     load_factor: float
@@ -65,7 +65,7 @@ class CompactionLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionTask:
-    """What the log knew when the compaction was begun; it stays true until the log revokes it."""
+    """What the log knew when the compaction began; it stays true until the log revokes it."""
 
     directory: str
     config: LogConfig
@@ -101,7 +101,7 @@ class Compaction:
         self.task = task
         # Set by `map_keys`: everything below is compacted once all groups are written.
         self.cleaned_up_to = task.first_dirty_offset
-        # What `write_group` has made and `SegmentExchange.swap_in` is to take.
+        # What `write_group` has written, for `SegmentExchange.swap_in`.
         self.finished: FinishedGroup | None = None
         self.bytes_written = 0
         self.records_read = 0
@@ -115,7 +115,7 @@ class Compaction:
         slots = int((task.end_offset - task.first_dirty_offset + 1) / limits.load_factor) + 16
         self._keys = KeyMap(min(limits.dedupe_buffer_bytes, slots * SLOT_SIZE), limits.load_factor)
         self._filter: BatchFilter | None = None
-        # Renaming the result must not cross with the log's decision that it is not wanted any more.
+        # Renaming the result must not race with the log's decision to revoke it.
         self._lock = threading.Lock()
 
     def revoke(self, *, discard: bool = True) -> None:
@@ -183,7 +183,7 @@ class Compaction:
         return group_segments(self.task.segments[:count], self.task.config, self.task.end_of(count - 1))
 
     def write_group(self, group: range) -> Work:
-        """Make one segment out of these and leave it in `finished`. Raises as `map_keys`."""
+        """Write one segment from these and leave it in `finished`. Raises as `map_keys`."""
         task = self.task
         with self.guard:
             base_offset = task.segments[group[0]].base_offset
@@ -195,7 +195,7 @@ class Compaction:
             old = [task.segments[number] for number in group]
             with self.guard:
                 cleaned.seal()
-                # The old ones as well: until they are replaced, what a crash tears off must not look like a gap that
+                # The old ones as well: until they are replaced, what is lost in a crash must not look like a gap that
                 # the cleaner has left. Mostly they are on the device already.
                 for path in (*cleaned.paths, *(segment.log_path for segment in old)):
                     if self._filesystem.exists(path):
@@ -291,7 +291,7 @@ class Compaction:
                     return
                 header = batch.header
                 if header.next_offset > end_offset:
-                    reason = f"offset {header.last_offset} belongs into the segment behind"
+                    reason = f"offset {header.last_offset} belongs in the next segment"
                     raise DamagedSegment(segment.log_path, batch.position, reason)
                 epoch = self.task.epochs.epoch_for_offset(header.base_offset)
                 if 0 <= epoch != header.partition_leader_epoch >= 0:
@@ -315,7 +315,7 @@ def _spans_of(header: BatchHeader, data: Buffer) -> Iterator[RecordSpan]:
 
 
 class RevocableGuard:
-    """Around file work: a failure takes the directory offline, unless it comes from the files being gone already."""
+    """Around file work: a failure takes the directory offline, unless the files have already been removed."""
 
     __slots__ = ("_guard", "revoked")
 

@@ -1,8 +1,8 @@
-"""Putting a compacted segment into the place of those it was made from, so that neither readers nor a crash notice.
+"""Replacing segments with the compacted one that was made from them, safe for readers and against a crash.
 
     .cleaned   being written; loading removes it
     .swap      complete and synced, as is its name; loading finishes the exchange
-    (none)     once the names of the old segments are gone for good, which is again a sync of the directory later
+    (none)     once the removal of the old names is durable, that is, after another sync of the directory
 
 Everything here is quick, apart from `sync_names`, and belongs to the thread that owns the log; readers see the old
 segments or the new one. Whatever else changes the log revokes a compaction that is under way.
@@ -29,7 +29,7 @@ class SegmentExchange:
 
     filesystem: FileSystem
     guard: DiskGuard
-    # Around what a compaction writes beside the log.
+    # Around what a compaction writes next to the log.
     growth_guard: DiskGuard
     directory: str
     segments: Segments
@@ -44,7 +44,7 @@ class SegmentExchange:
         return self.running
 
     def swap_in(self, compaction: Compaction, now_ms: int) -> tuple[Segment, FileRemoval]:
-        """Exchange the segments that the compaction has finished; its files keep the ending `.swap` for now.
+        """Exchange the segments that the compaction has finished; its files keep the suffix `.swap` for now.
 
         `sync_names` and then `finish` complete it. Raises CompactionRevoked, StorageFailure.
         """
@@ -62,7 +62,7 @@ class SegmentExchange:
         return group.new, FileRemoval(paths=paths, due_ms=now_ms + compaction.task.config.file_delete_delay_ms)
 
     def sync_names(self, compaction: Compaction) -> None:
-        """Bring the names of the files to the device; may run in any thread.
+        """Sync the names of the files; may run in any thread.
 
         Raises StorageFailure, and CompactionRevoked if the log's directory is gone.
         """
@@ -82,12 +82,12 @@ class SegmentExchange:
             compaction.revoke(discard=discard)
 
     def close(self) -> None:
-        """The log's files are not to be touched any more."""
+        """The log's files must not be touched any more."""
         self.closed = True
         self.revoke(discard=False)
 
     def end(self, compaction: Compaction) -> None:
-        """The compaction has run to its end, or has been given up."""
+        """The compaction has finished, or has been given up."""
         if compaction is not self.running:
             return
         if compaction.finished is None:

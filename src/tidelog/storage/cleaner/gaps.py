@@ -1,8 +1,8 @@
 """`.tidelog-gaps` in a partition's directory: below which offset a segment may end before the next one begins.
 
 Where compaction removes the last batches of a segment, a gap is left in front of the next segment, as in Apache Kafka.
-In a log that a crash has torn such a gap means that the end of a segment was lost. So the cleaner says how far gaps
-may reach before it puts a segment in place; everything below is synced by then. A truncation takes that back.
+After a crash such a gap could also mean that the end of a segment was lost. So the cleaner records how far gaps may
+reach before it puts a segment in place; everything below is synced by then. A truncation lowers the offset again.
 
     5d0c7f2a                      CRC-32 of the rest, in hexadecimal
     4711                          the offset
@@ -34,7 +34,7 @@ class KnownGaps:
         self.end_offset = self._read()
 
     def _read(self) -> int:
-        """If the file is damaged, every gap counts as one of the cleaner: taking it for a loss would cut the log."""
+        """If the file is damaged, every gap counts as the cleaner's: taking it for a loss would truncate the log."""
         try:
             checksum, _, text = read_whole(self._filesystem, self._path).partition(b"\n")
             if int(checksum, 16) != zlib.crc32(text):
@@ -47,12 +47,12 @@ class KnownGaps:
             return MAX_LONG
 
     def allow_below(self, offset: int) -> None:
-        """On the device when this returns. Raises OSError."""
+        """Durable when this returns. Raises OSError."""
         if offset > self.end_offset:
             self._write(offset)
 
     def limit_to(self, offset: int) -> None:
-        """The log was cut at `offset`: what is written from there on has no gaps. Raises OSError."""
+        """The log was truncated at `offset`: what is written from there on has no gaps. Raises OSError."""
         if offset < self.end_offset:
             self._write(offset)
 

@@ -1,9 +1,9 @@
-"""The last offset of each key, in a table of fixed size: what bounds the cleaner's memory.
+"""The last offset of each key, in a table of fixed size, which bounds the cleaner's memory.
 
 A slot is 24 bytes, a 128-bit hash of the key and an offset, as in Apache Kafka, so that
 log.cleaner.dedupe.buffer.size holds the same number of keys. A dictionary of Python objects takes nearly six times as
 much for each key. Two keys with one hash would cost the older one its last value; the hash is a cryptographic one,
-so that nobody can make such keys on purpose.
+so that nobody can construct such keys on purpose.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KeyMap:
         if self.capacity < 1:
             raise ValueError(f"{memory_bytes} bytes are not enough for the map of keys")
         self.size = 0
-        # Not a bytearray: the system hands these pages out as they are touched, and gets them back at once.
+        # Not a bytearray: the system allocates these pages as they are touched, and gets them back at once.
         self._table = mmap.mmap(-1, self._slots * SLOT_SIZE)
 
     @property
@@ -41,7 +41,7 @@ class KeyMap:
         return self.size >= self.capacity
 
     def put(self, key: bytes, offset: int) -> None:
-        """Remember a later offset of a key. The caller looks at `full` first."""
+        """Remember a later offset of a key. The caller checks `full` first."""
         table = self._table
         digest = blake2b(key, digest_size=_HASH_SIZE).digest()
         at, is_new = self._find(digest)

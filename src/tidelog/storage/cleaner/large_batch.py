@@ -1,7 +1,7 @@
-"""Batches that unpack to more than a little: compaction goes through them record by record and keeps none.
+"""Large batches: compaction goes through them record by record and keeps none in memory.
 
 A batch of a few kilobytes may hold millions of records, or one of many megabytes. So it is unpacked piece by piece,
-once to decide and once to write, and what stays goes straight into the compressor. The usual batches are dealt with in
+once to decide and once to write, and what stays goes straight into the compressor. Ordinary batches are handled in
 `tidelog.storage.cleaner.batch_filter`, which is quicker.
 """
 
@@ -25,7 +25,7 @@ from tidelog.records.spans import RecordSpan, iterate_spans
 from tidelog.records.unpacking import UnpacksTooLarge, unpack
 from tidelog.records.varint import encode_varint, read_varint
 
-# What unpacks to more is large. A megabyte of the smallest records takes about 40 MB when all of them are kept in mind.
+# What unpacks to more is large. A megabyte of the smallest records takes about 40 MB when all are kept in memory.
 LARGE_BYTES: Final = 1 << 20
 
 _NO_LIMIT: Final = 1 << 62
@@ -50,7 +50,7 @@ def small_payload(header: BatchHeader, batch: Buffer) -> bytes | None:
 
 
 def iterate_records(header: BatchHeader, batch: Buffer) -> Iterator[tuple[bytes, RecordSpan]]:
-    """Each record as it is encoded, and what there is to know of it. Raises CorruptBatch."""
+    """Each record as it is encoded, and what is needed of it. Raises CorruptBatch."""
     buffer = bytearray()
     count = 0
     one = header._replace(record_count=1)

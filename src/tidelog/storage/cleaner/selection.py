@@ -37,7 +37,7 @@ class SegmentFacts(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanableRange:
-    """What a compaction of a log would be about."""
+    """What a compaction of a log would cover."""
 
     first_dirty_offset: int
     # The beginning of a segment.
@@ -68,13 +68,13 @@ def cleanable_range(
 ) -> CleanableRange:
     """`segments` are all of the log, the active one last. `cleaned_up_to` is what the checkpoint says."""
     first_dirty_offset = log_start_offset
-    # A checkpoint outside of the log is one of an earlier life: everything counts as dirty.
+    # A checkpoint outside of the log is stale: everything counts as dirty.
     if cleaned_up_to is not None and log_start_offset <= cleaned_up_to <= log_end_offset:
         first_dirty_offset = cleaned_up_to
     active = segments[-1]
     first_dirty = _index_of(segments, first_dirty_offset)
     dirty = segments[first_dirty:-1]
-    # Undecided transactions cannot be judged, and what is not committed may yet vanish.
+    # Undecided transactions cannot be compacted, and what is not committed may still be lost.
     bound = min(last_stable_offset, active.base_offset)
     if config.min_compaction_lag_ms > 0:
         youngest = now_ms - config.min_compaction_lag_ms
@@ -98,7 +98,7 @@ def _index_of(segments: Sequence[SegmentFacts], offset: int) -> int:
 
 def _is_overdue(dirty: Iterable[SegmentFacts], config: LogConfig, now_ms: int) -> bool:
     deadline = now_ms - config.max_compaction_lag_ms
-    # The usual setting, none, is far in the past: no segment needs to be looked into.
+    # The default, no maximum lag, is far in the past: no segment needs to be read.
     if deadline <= 0:
         return False
     return any(0 < segment.first_timestamp() < deadline for segment in dirty)

@@ -1,8 +1,8 @@
-"""The transactions that a compaction comes across on its way through a log, and whether their markers may go.
+"""The transactions in the part of a log that is compacted, and whether their markers may be removed.
 
-Records of aborted transactions vanish at once. A marker outlives the batches of its transaction: as long as one of
-them was there at the beginning of a compaction, be it empty, the marker stays, because recovery would otherwise find
-a transaction that nobody ends. Everything below the last stable offset is decided, and only that is compacted.
+Records of aborted transactions are removed at once. A marker outlives the batches of its transaction: if one of them,
+even an empty one, existed at the beginning of a compaction, the marker stays, because recovery would otherwise find a
+transaction that never ends. Everything below the last stable offset is decided, and only that is compacted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _OngoingAbort:
 
 
 class PassedTransactions:
-    """Told of every batch in the order of offsets."""
+    """Receives every batch in the order of offsets."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         """`aborted` are those with records in the part of the log that is passed, from its transaction indexes."""
@@ -49,7 +49,7 @@ class PassedTransactions:
         self._begin_aborts(header.last_offset)
         marker = read_end_transaction_marker(batch)
         if marker is None:
-            # An earlier compaction has taken the marker and left the batch for the producer's sake.
+            # An earlier compaction has removed the marker and kept the batch for the producer's sequence.
             return True, None
         if marker.commit:
             had_batches = header.producer_id in self._ongoing_commits

@@ -1,11 +1,11 @@
-"""The small text files in which offsets and epochs outlive the process.
+"""The small text files that keep offsets and epochs across restarts.
 
     0                    version
     2                    number of entries
     topic-a 0 27         topic, partition, offset       (the offset checkpoints of a log directory)
     3 27                 epoch, start offset            (leader-epoch-checkpoint of a partition)
 
-Each is replaced as a whole: written beside, synced, renamed, and the directory synced.
+Each is replaced as a whole: written under another name, synced, renamed, and the directory synced.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERSION = 0
 
 
 class CorruptCheckpoint(Exception):
-    """A checkpoint that says something else than it was written to say. Names the file and the reason."""
+    """A checkpoint that is not as it was written. Names the file and the reason."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"checkpoint {path}: {reason}")
@@ -72,7 +72,7 @@ def _read(filesystem: FileSystem, path: str, parse: Callable[[str], T]) -> list[
         raise CorruptCheckpoint(path, "it is not text") from error
     if lines and lines[0] != str(_VERSION):
         raise CorruptCheckpoint(path, f"version {lines[0]!r} is unknown")
-    # Kafka creates the file before it has something to say.
+    # Kafka creates the file before it has entries.
     if len(lines) < 2:
         return []
     if lines[1] != str(len(lines) - 2):

@@ -44,7 +44,7 @@ class DirectoryCheckpoints:
         self._logs = logs
         self._record = record
         self._lock = threading.Lock()
-        # By file name; an idle broker does not write what is there already.
+        # By file name; an idle broker does not rewrite unchanged files.
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._last_high_watermarks = evidence.high_watermarks
         self.recovery_points = dict(evidence.recovery_points)
@@ -64,8 +64,8 @@ class DirectoryCheckpoints:
             kept.pop(topic_partition, None)
 
     def keep_only(self, unusable: Collection[TopicPartition]) -> None:
-        """All logs are loaded. What is left belongs to logs that cannot be, or to the metadata log, which may come
-        later. A topic that was deleted must not leave its offsets to the next one of the same name."""
+        """All logs are loaded. What is left belongs to logs that cannot be, or to the metadata log, which may be loaded
+        later. A deleted topic must not leave its offsets to the next one of the same name."""
         for kept in self._kept:
             for topic_partition in list(kept):
                 if topic_partition not in unusable and topic_partition.topic != CLUSTER_METADATA_TOPIC:
@@ -93,7 +93,7 @@ class DirectoryCheckpoints:
         self._write(
             HIGH_WATERMARK_CHECKPOINT,
             self.high_watermarks,
-            # The quorum may know of more than is on this node's device.
+            # The quorum may have committed more than this node has flushed.
             lambda log: (
                 min(log.high_watermark, log.recovery_point)
                 if log.topic_partition.topic == CLUSTER_METADATA_TOPIC
@@ -112,7 +112,7 @@ class DirectoryCheckpoints:
             self._record.log_starts_written(self._written[LOG_START_CHECKPOINT])
 
     def write_cleaned(self) -> None:
-        """Up to where the cleaner has come, of logs where it has been."""
+        """Up to where the cleaner has come, for logs that it has compacted."""
         self._write(CLEANER_CHECKPOINT, self.cleaned, lambda log: log.cleaned_up_to)
 
     def write_all(self) -> None:
@@ -122,10 +122,10 @@ class DirectoryCheckpoints:
         self.write_cleaned()
 
     def _write(self, name: str, kept: Mapping[TopicPartition, int], value_of: Callable[[Log], int | None]) -> None:
-        # Values are read inside of the lock: who comes last also writes the latest.
+        # Values are read inside the lock: the last writer also writes the latest.
         with self._lock, self._guard:
             offsets = dict(kept)
-            # A copy, made in one step: the server may add logs while a thread is in here.
+            # A copy, made in one step: the server may add logs while a thread is here.
             for topic_partition, log in list(self._logs.items()):
                 value = value_of(log)
                 if value is not None:

@@ -1,4 +1,4 @@
-"""Keeps `.tidelog-state` in step with a log directory that is in use. What is in the file is in `directory_state`."""
+"""Keeps `.tidelog-state` up to date while a log directory is in use. Its content is defined in `directory_state`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class DirectoryRecord:
         self._log_starts: Mapping[TopicPartition, int] = evidence.log_starts
 
     def take(self, loaded: Collection[TopicPartition]) -> None:
-        """The directory is in use from now on: a crash must not look like a clean end.
+        """The directory is in use from now on: a crash must not look like a clean shutdown.
 
-        What was recorded of a log that is in use already, the metadata log, is out of date from now on.
+        What was recorded of a log that is already in use, the metadata log, is out of date from now on.
         """
         if self._taken:
             return
@@ -53,7 +53,7 @@ class DirectoryRecord:
         self._write({}, closed_epoch=None)
 
     def forget(self, topic_partition: TopicPartition) -> None:
-        """The log has been cut, and is not what it was."""
+        """The log has been truncated, and is no longer as recorded."""
         self._kept.pop(topic_partition, None)
 
     def log_starts_written(self, log_starts: Mapping[TopicPartition, int]) -> None:
@@ -63,7 +63,7 @@ class DirectoryRecord:
             self._write({}, closed_epoch=None)
 
     def close(self, logs: Mapping[TopicPartition, Log], broker_epoch: int) -> None:
-        """All of these logs are closed: leave the list of what the next start must find, and the mark."""
+        """All of these logs are closed: write the list of what the next start must find, and the clean mark."""
         self._write(logs, closed_epoch=broker_epoch)
         write_clean_shutdown(self._filesystem, self._path, broker_epoch)
 
@@ -79,7 +79,7 @@ class DirectoryRecord:
                 files=record_files(self._filesystem, log.directory),
             )
         small = [META_PROPERTIES, *(OFFSET_CHECKPOINTS if closed_epoch is not None else ())]
-        # As long as not all logs have been loaded, there may be holes that a loss of power has left.
+        # Until all logs have been loaded, there may be holes from a power failure.
         is_whole = self._all_loaded or self._evidence.same_boot or self._evidence.clean_epoch is not None
         state = DirectoryState(
             boot_id=self._filesystem.boot_id() if is_whole else "",

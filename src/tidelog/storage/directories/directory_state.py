@@ -1,9 +1,9 @@
 """`.tidelog-state`: what a log directory is known to hold, so that the next start notices what is missing.
 
 While a broker runs, the file names the boot of the machine: if that is still the same at the next start, only the
-process has died, and everything that it wrote is there. When a broker stops in order, the file also lists every file
-of every log with its size, small ones with a checksum. Apache Kafka does not know the file and leaves it alone; a
-list that does not belong to the last clean shutdown (another broker epoch) counts for nothing.
+process has died, and everything that it wrote is there. After a clean shutdown, the file also lists every file of every
+log with its size, small ones with a checksum. Apache Kafka does not know the file and leaves it alone; a list that
+does not belong to the last clean shutdown (another broker epoch) is ignored.
 
     d87f7e0c                      CRC-32 of the rest, in hexadecimal
     {"version":0, ...}            JSON
@@ -59,9 +59,9 @@ class RecordedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryState:
-    # Empty where the machine has none: then every crash counts as a loss of power.
+    # Empty where the machine has none: then every crash counts as a power failure.
     boot_id: str = ""
-    # Of the run that has ended in order; None while a broker runs, and after a crash.
+    # Of the run that ended cleanly; None while a broker runs, and after a crash.
     closed_epoch: int | None = None
     # Of all logs after a clean shutdown; else of those that could not be loaded.
     logs: Mapping[TopicPartition, RecordedLog] = field(default_factory=dict)
@@ -127,7 +127,7 @@ def record_small_files(filesystem: FileSystem, directory: str, names: Iterable[s
 
 
 def find_differences(filesystem: FileSystem, directory: str, recorded: Mapping[str, RecordedFile]) -> dict[str, str]:
-    """What is wrong with which file, in words."""
+    """What is wrong with which file, as text."""
     problems = {}
     present = set(filesystem.list_names(directory)) if recorded else set()
     for name, (size, checksum) in recorded.items():

@@ -1,14 +1,14 @@
 """Whether a log directory can still be used, known to all logs in it.
 
 The first failed operation decides: from then on every operation on every log of the directory is refused with that
-failure, while other directories go on. Only a restart, which recovers the logs, brings the directory back.
+failure, while other directories stay in use. Only a restart, which recovers the logs, brings the directory back.
 
-A process that has run out of descriptors is none of that: the operation fails, and the next one may succeed. Files are
-opened before anything is changed, so nothing is half done then. Where that cannot be, the guard says so, and the
+A process that has run out of descriptors is different: the operation fails, and the next one may succeed. Files are
+opened before anything is changed, so nothing is half done then. Where that is impossible, the guard says so, and the
 directory goes offline.
 
-A disk without room is no failed disk: what was to be added is refused, and nothing else. That goes only for work that
-can be refused as a whole, which says so by its guard.
+A full disk is not a failed disk: only what was to be added is refused. That applies only to work that can be refused
+as a whole, which says so by its guard.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class DiskGuard:
 
     health: DiskHealth
     subject: str
-    # Work that only adds to what is there: without room it has done nothing, and can be tried again. Then DiskFull is
+    # Work that only adds to what is there: on a full disk it has changed nothing, and can be retried. Then DiskFull is
     # raised, and the directory stays in use.
     growing: bool = field(default=False, kw_only=True)
-    # Work that leaves a log in pieces if it stops half way, for whatever reason.
+    # Work that leaves a log inconsistent if it stops half way, for whatever reason.
     must_finish: bool = field(default=False, kw_only=True)
 
     def __enter__(self) -> None:

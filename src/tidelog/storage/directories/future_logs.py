@@ -47,11 +47,11 @@ class FutureLogs:
         return log
 
     def take(self, topic_partition: TopicPartition) -> Log:
-        """The copy, which is no copy any more."""
+        """The copy, which now is the log."""
         return self._logs.pop(topic_partition)
 
     def drop(self, topic_partition: TopicPartition, now_ms: int) -> DirectoryRemoval:
-        """The copy is not wanted any more."""
+        """The copy is no longer needed."""
         future = self._logs.pop(topic_partition)
         future.abandon()
         path = self._environment.marked_path(topic_partition, DELETE_DIRECTORY_SUFFIX)

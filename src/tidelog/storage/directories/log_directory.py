@@ -1,7 +1,7 @@
 """One log directory (an entry of `log.dirs`): its logs, its checkpoints, its lock and whether it can be used.
 
 Several directories are composed by the server. A directory whose disk fails is offline from then on, with all of
-its logs, until the broker is started again; the others do not notice.
+its logs, until the broker is restarted; the others are not affected.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ logger = logging.getLogger(__name__)
 
 
 class DirectoryInUse(Exception):
-    """Another process has the directory."""
+    """Another process uses the directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadReport:
-    """What loading found beside the logs."""
+    """What loading found apart from the logs."""
 
     # Partitions that were being deleted when the broker stopped.
     removals: list[DirectoryRemoval] = field(default_factory=list)
-    # Partitions that are there but cannot be used, and why.
+    # Partitions that exist but cannot be used, and why.
     failures: dict[TopicPartition, Exception] = field(default_factory=dict)
     # Partitions that were being moved here.
     moving: list[TopicPartition] = field(default_factory=list)
-    # Partitions that can be used, but of which a part cannot be read, and why.
+    # Partitions that can be used, but cannot be read completely, and why.
     damaged: dict[TopicPartition, str] = field(default_factory=dict)
 
 
@@ -95,7 +95,7 @@ class LogDirectory:
         self._lock = lock
         self._loaded = False
         self._record = DirectoryRecord(environment.filesystem, environment.path, self._evidence)
-        # Logs whose directories have been made, and that nobody has opened since.
+        # Logs whose directories have been created, and that nobody has opened since.
         self._fresh: set[TopicPartition] = set()
         self.checkpoints = DirectoryCheckpoints(
             environment, self._growth_guard, self.logs, self._record, self._evidence
@@ -103,10 +103,10 @@ class LogDirectory:
 
     @classmethod
     def open(cls, path: str, filesystem: FileSystem, randomness: Randomness) -> LogDirectory:
-        """Lock the directory, which is made if it is missing. `meta` is None until it is formatted.
+        """Lock the directory, which is created if it is missing. `meta` is None until it is formatted.
 
         Raises DirectoryInUse, CorruptCheckpoint, and OSError if the directory cannot be used at all. Changes nothing
-        but the lock: what the last run has left is read now and used up by the first log that is loaded.
+        but the lock: what the last run has left is read now and consumed by the first log that is loaded.
         """
         filesystem.make_directory(path)
         lock = filesystem.lock(f"{path}/{LOCK_FILE}")
@@ -124,7 +124,7 @@ class LogDirectory:
 
     @classmethod
     def offline(cls, path: str, filesystem: FileSystem, randomness: Randomness, cause: OSError) -> LogDirectory:
-        """One that could not even be opened: it has no logs and takes none."""
+        """One that could not even be opened: it has no logs and accepts none."""
         health = DiskHealth()
         health.fail(f"opening the log directory {path}", cause)
         environment = LogEnvironment(filesystem=filesystem, randomness=randomness, health=health, path=path)
@@ -132,7 +132,7 @@ class LogDirectory:
 
     @property
     def clean_broker_epoch(self) -> int | None:
-        """None after a crash; else the broker epoch of the run that ended in order (-1: unknown)."""
+        """None after a crash; else the broker epoch of the run that ended cleanly (-1: unknown)."""
         return self._evidence.clean_epoch
 
     @property
@@ -152,7 +152,7 @@ class LogDirectory:
 
     @property
     def failure(self) -> StorageFailure | None:
-        """Why the directory is offline; None as long as it is not."""
+        """Why the directory is offline; None while it is online."""
         return self._environment.health.failure
 
     def format(self, meta: MetaProperties) -> None:
@@ -168,7 +168,7 @@ class LogDirectory:
         now_ms: int,
         progress: Callable[[RecoveryProgress], None] | None = None,
     ) -> LoadReport:
-        """Open the logs of all partitions, with recovery if the last run did not end in order.
+        """Open the logs of all partitions, with recovery if the last run did not end cleanly.
 
         The metadata log is left out: `open_log` opens it. Raises StorageFailure.
         """
@@ -192,7 +192,7 @@ class LogDirectory:
             if directory_mark(name) == DELETE_DIRECTORY_SUFFIX:
                 report.removals.append(DirectoryRemoval(path=f"{self.path}/{name}", due_ms=now_ms))
             if directory_mark(name) == FUTURE_DIRECTORY_SUFFIX:
-                # The copy is made again: nobody knows how much of it had reached the device.
+                # The copy is recreated: nobody knows how much of it had reached the device.
                 report.removals.append(DirectoryRemoval(path=f"{self.path}/{name}", due_ms=now_ms))
                 moving = parse_partition_directory(name.rpartition(".")[0])
                 if moving is not None:
@@ -219,7 +219,7 @@ class LogDirectory:
         return report
 
     def load_again(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> Log:
-        """Load a damaged log up to the first damage, and cut off the rest; only if other replicas have all of it.
+        """Load a damaged log up to the first damage, and truncate the rest; only if other replicas have all of it.
 
         If its directory is gone, it begins empty. Raises StorageFailure, CorruptCheckpoint, UnsupportedFormat.
         """
@@ -244,7 +244,7 @@ class LogDirectory:
     def open_log(self, topic_partition: TopicPartition, topic_id: Uuid | None, config: LogConfig, now_ms: int) -> Log:
         """The log of a partition: the one that is open, the one on disk, or a new one. `load` must have been called.
 
-        Raises StorageFailure, DamagedLog; CorruptCheckpoint if it is there with another topic's id.
+        Raises StorageFailure, DamagedLog; CorruptCheckpoint if it exists with another topic's id.
         """
         log = self.logs.get(topic_partition)
         if log is None:
@@ -257,7 +257,7 @@ class LogDirectory:
                         self._filesystem.sync_directory(self.path)
             log = self._load(topic_partition, config, now_ms)
             if is_metadata:
-                # From here on it is written to. What was found out about the other logs is kept until they are loaded.
+                # From here on it is written to. What is known about the other logs is kept until they are loaded.
                 self._take()
         if topic_id is not None and log.topic_id is None:
             with self._guard:
@@ -270,7 +270,7 @@ class LogDirectory:
         return log
 
     def create_logs(self, wanted: Sequence[NewLog], now_ms: int) -> None:
-        """Make and open new logs, so that `open_log` has nothing to wait for.
+        """Create and open new logs, so that `open_log` has nothing to wait for.
 
         In any thread, as long as nobody opens these logs meanwhile. Raises StorageFailure, CorruptCheckpoint.
         """
@@ -282,7 +282,7 @@ class LogDirectory:
             self.open_log(new.topic_partition, new.topic_id, new.config, now_ms)
 
     def _create_directory(self, topic_partition: TopicPartition, topic_id: Uuid | None, now_ms: int) -> bool:
-        """Unless it is there. Whether it was created; then the directory around it has to be synced as well."""
+        """Unless it exists. Whether it was created; then its parent directory must be synced as well."""
         directory = f"{self.path}/{partition_directory(topic_partition)}"
         if self._filesystem.exists(directory):
             return False
@@ -295,7 +295,7 @@ class LogDirectory:
             self._record.take(self.logs)
 
     def _require_metadata(self) -> None:
-        """Raises DamagedLog if the metadata log was there once: an empty one would make strays of all other logs."""
+        """Raises DamagedLog if the metadata log existed before: an empty one would turn all other logs into strays."""
         with self._guard:
             names = self._filesystem.list_names(self.path)
         expected = [each for each in self._evidence.expected_logs if each.topic == CLUSTER_METADATA_TOPIC]
@@ -312,7 +312,7 @@ class LogDirectory:
         progress: Callable[[RecoveryProgress], None] | None = None,
     ) -> Log:
         if topic_partition in self._fresh:
-            # In what has just been made there is nothing to recover.
+            # In what has just been created there is nothing to recover.
             request = LoadRequest(clean=True, cleaned_up_to=self.checkpoints.cleaned.get(topic_partition))
             return self._loaded_log(topic_partition, config, request, now_ms)
         directory = f"{self.path}/{partition_directory(topic_partition)}"
@@ -344,8 +344,8 @@ class LogDirectory:
     # Changing logs
 
     def truncate(self, topic_partition: TopicPartition, offset: int, *, now_ms: int) -> list[FileRemoval]:
-        """Cut a log. The lower recovery point is noted first: a crash on the way, and what is appended next, then find
-        a recovery that looks at everything from there on."""
+        """Truncate a log. The lower recovery point is written first, so that recovery after a crash, also one after the
+        next append, checks everything from there on."""
         log = self.logs[topic_partition]
         log.lower_recovery_point(offset)
         self.checkpoints.write_recovery_points()
@@ -355,7 +355,7 @@ class LogDirectory:
         return removals
 
     def truncate_fully(self, topic_partition: TopicPartition, offset: int, *, now_ms: int) -> list[FileRemoval]:
-        """Drop all records of a log, which goes on at `offset`."""
+        """Drop all records of a log, which continues at `offset`."""
         log = self.logs[topic_partition]
         log.lower_recovery_point(0)
         self.checkpoints.write_recovery_points()
@@ -406,13 +406,13 @@ class LogDirectory:
         try:
             self.checkpoints.write_all()
         except DiskFull as full:
-            # Entries of logs that are gone do no harm, and deleting is what makes room.
-            logger.warning("the checkpoints will be written when there is room: %s", full)
+            # Entries of removed logs do no harm, and deleting is what frees space.
+            logger.warning("the checkpoints will be written when there is free space: %s", full)
 
     # Closing
 
     def close(self, now_ms: int, *, broker_epoch: int = -1) -> None:
-        """Close all logs in order and leave the mark that they need no recovery. A failed disk gets no mark."""
+        """Close all logs cleanly and leave the mark that they need no recovery. A failed disk gets no mark."""
         try:
             if self.failure is None:
                 self._close_in_order(now_ms, broker_epoch=broker_epoch)
@@ -427,15 +427,15 @@ class LogDirectory:
         for log in self.logs.values():
             log.close(now_ms)
         self.checkpoints.write_all()
-        # Without having loaded all logs it is unknown whether the others need recovery, unless the last run has said
-        # so: what was not loaded is as it was then.
+        # Unless all logs were loaded, it is unknown whether the others need recovery, except after a clean shutdown:
+        # what was not loaded is as it was then.
         epoch = broker_epoch if self._loaded or broker_epoch >= 0 else self.clean_broker_epoch
         if epoch is not None and (self._loaded or self.clean_broker_epoch is not None):
             with self._guard:
                 self._record.close(self.logs, epoch)
 
     def abandon(self) -> None:
-        """Let go of everything without another write, as a crash would; for tests and for a failed start."""
+        """Release everything without another write, as a crash would; for tests and for a failed start."""
         for log in self.logs.values():
             log.abandon()
         self._lock.release()

@@ -1,4 +1,4 @@
-"""The directory of a log that is new."""
+"""The directory of a new log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidelog.storage.segments.segment import Segment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLog:
-    """A log that is to be created."""
+    """A log to be created."""
 
     topic_partition: TopicPartition
     topic_id: Uuid
@@ -21,8 +21,8 @@ class NewLog:
 
 
 def create_log_directory(filesystem: FileSystem, directory: str, topic_id: Uuid | None, now_ms: int) -> None:
-    """The first segment comes before the topic id, whose writing syncs the names of both. The directory around it is
-    left to the caller to sync."""
+    """The first segment comes before the topic id, whose writing syncs the names of both. The caller syncs the parent
+    directory."""
     filesystem.make_directory(directory)
     Segment(filesystem, directory, 0, created_ms=now_ms).create().release()
     if topic_id is not None:

@@ -1,6 +1,6 @@
 """`partition.metadata`: the id of the topic that a partition's directory belongs to.
 
-Names can come back after a deletion, ids never do: this file keeps a broker from taking an old topic's log for that
+Names can be reused after a deletion, ids never are: this file keeps a broker from taking an old topic's log for that
 of a new topic of the same name (KIP-516).
 """
 

@@ -1,6 +1,6 @@
 """Files and directories that are out of use and wait to be removed.
 
-They have been renamed already, so a restart removes what a process did not get to. The delay (file.delete.delay.ms)
+They have already been renamed, so a restart removes what a process did not get to. The delay (file.delete.delay.ms)
 lets readers that hold such a file finish.
 """
 
@@ -14,7 +14,7 @@ from tidelog.storage.files.filesystem import FileSystem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRemoval:
-    """To be run, in any thread, once `due_ms` has come. A failure leaves files behind and harms nobody."""
+    """To be run, in any thread, from `due_ms` on. A failure leaves files behind and is harmless."""
 
     paths: Sequence[str]
     due_ms: int

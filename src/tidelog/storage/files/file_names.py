@@ -1,6 +1,6 @@
-"""The names of Kafka's files and directories: how they are made and what they say.
+"""The names of Kafka's files and directories: how they are formed and what they mean.
 
-What is inside of them lives in one module per kind: `offset_index`, `time_index`, `transaction_index`,
+Their contents are in one module per kind: `offset_index`, `time_index`, `transaction_index`,
 `producer_snapshot`, `checkpoints`, `partition_metadata`, `meta_properties`, `clean_shutdown`, `directory_state`,
 `cleaner.gaps`.
 """
@@ -20,7 +20,7 @@ SNAPSHOT_SUFFIX = ".snapshot"
 METADATA_SNAPSHOT_SUFFIX = ".checkpoint"
 QUORUM_STATE_FILE = "quorum-state"
 
-# Transient endings, put behind the whole name of a segment's file.
+# Transient suffixes, appended to the whole name of a segment's file.
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 DELETED_SUFFIX = ".deleted"
@@ -30,7 +30,7 @@ INDEX_SUFFIXES = SEGMENT_SUFFIXES[1:]
 # Every segment has these two, even if they are empty; Kafka recovers a segment without them.
 REQUIRED_INDEX_SUFFIXES = INDEX_SUFFIXES[:2]
 
-# Endings of a partition's directory.
+# Suffixes of a partition's directory.
 DELETE_DIRECTORY_SUFFIX = "-delete"
 STRAY_DIRECTORY_SUFFIX = "-stray"
 FUTURE_DIRECTORY_SUFFIX = "-future"
@@ -48,7 +48,7 @@ RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_CHECKPOINT = "log-start-offset-checkpoint"
 CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
 
-# What most file systems give the name of a directory.
+# The longest directory name that most file systems allow.
 MAX_NAME_LENGTH = 255
 
 _OFFSET_PREFIX = re.compile(r"(\d+)\.")
@@ -74,7 +74,7 @@ def partition_directory(topic_partition: TopicPartition) -> str:
 def marked_directory(topic_partition: TopicPartition, unique_id: str, suffix: str) -> str:
     """The name that a directory gets when it is to be deleted (or is a stray one).
 
-    The topic gives way where the name would not fit: the id keeps it unique.
+    The topic is shortened where the name would not fit: the id keeps it unique.
     """
     ending = f"-{topic_partition.partition}.{unique_id}{suffix}"
     return topic_partition.topic[: MAX_NAME_LENGTH - len(ending)] + ending

@@ -19,7 +19,7 @@ TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class Readable(Protocol):
-    """What those need who only look."""
+    """What code that only reads needs."""
 
     def read(self, position: int, size: int) -> bytes:
         """Up to `size` bytes; fewer only at the end of the file."""
@@ -75,15 +75,15 @@ class FileSystem(Protocol):
         ...
 
     def remove(self, path: str) -> None:
-        """Removes a file. It is no error if there is none."""
+        """Removes a file. Not an error if it does not exist."""
         ...
 
     def make_directory(self, path: str) -> None:
-        """With its parents. It is no error if it exists."""
+        """With its parents. Not an error if it exists."""
         ...
 
     def remove_directory(self, path: str) -> None:
-        """Removes an empty directory. It is no error if there is none."""
+        """Removes an empty directory. Not an error if it does not exist."""
         ...
 
     def sync_directory(self, path: str) -> None:
@@ -118,7 +118,7 @@ class StorageFailure(Exception):
 
     @property
     def is_shortage(self) -> bool:
-        """Whether the process has run out of descriptors, or the disk out of room: that passes."""
+        """Whether the process has run out of descriptors, or the disk out of space: that is temporary."""
         return self.cause.errno in TOO_MANY_OPEN_FILES
 
 
@@ -132,8 +132,8 @@ def failing_as(action: str) -> Iterator[None]:
 
 
 class DiskFull(StorageFailure):
-    """There is no room left, and nothing was changed. What is stored can be read, and writing goes on when there is
-    room again."""
+    """The disk is full, and nothing was changed. What is stored can be read, and writing continues when there is free
+    space again."""
 
     @property
     def is_shortage(self) -> bool:
@@ -148,12 +148,12 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def means_full(error: BaseException | None) -> bool:
-    """Whether a call was refused because there is no room; after a failed sync nothing is certain any more."""
+    """Whether a call was refused because the disk is full; after a failed sync nothing is certain any more."""
     return isinstance(error, OSError) and error.errno in _NO_ROOM and not isinstance(error, SyncFailed)
 
 
 def is_shortage(error: OSError) -> bool:
-    """Whether a call was refused for want of a descriptor or of room: that passes."""
+    """Whether a call was refused for lack of a descriptor or of disk space: that is temporary."""
     return error.errno in TOO_MANY_OPEN_FILES or means_full(error)
 
 

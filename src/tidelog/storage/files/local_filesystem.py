@@ -22,7 +22,7 @@ _locked_paths: set[str] = set()
 RESERVED_DESCRIPTORS = 64
 LEAST_OPEN_FILES = 8
 LARGEST_LIMIT = 1 << 20
-# From here on down an operator should know.
+# Below this an operator should be warned.
 FEW_DESCRIPTORS = 4096
 _BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
 
@@ -65,7 +65,7 @@ def _read(descriptor: int, position: int, size: int) -> bytes:
     data = os.pread(descriptor, size, position)
     if len(data) == size or not data:
         return data
-    # The kernel may return less than asked for although the file goes on (it never gives more than 2 GiB).
+    # The kernel may return less than asked for before the end of the file (it never returns more than 2 GiB).
     pieces = [data]
     missing = size - len(data)
     while missing > 0:
@@ -173,7 +173,7 @@ class LocalFileSystem:
         """A POSIX record lock, as Java's FileChannel takes it, so that Apache Kafka and tidelog exclude each other.
 
         Such a lock belongs to the process: it does not keep out a second broker in the same process, and closing any
-        descriptor of the file drops it. So the process keeps book itself of what it has locked.
+        descriptor of the file drops it. So the process itself keeps track of what it has locked.
         """
         real_path = os.path.realpath(path)
         if real_path in _locked_paths:
@@ -191,7 +191,7 @@ class LocalFileSystem:
 
 
 class DescriptorShares(NamedTuple):
-    """How the descriptors of a process are shared: a part is kept for what is neither, such as checkpoints."""
+    """How the descriptors of a process are shared: a part is reserved for what is neither, such as checkpoints."""
 
     files: int
     connections: int
@@ -206,7 +206,7 @@ def share_descriptors() -> DescriptorShares:
 
 
 def raise_descriptor_limit() -> None:
-    """Let the process open as many files as the system allows it, and say how many that are.
+    """Let the process open as many files as the system allows, and return how many.
 
     The soft limit of a shell (often 1024) is meant for programs that use select().
     """

@@ -1,9 +1,9 @@
-"""Descriptors of files, used sparingly: a file that nobody uses just now gives its descriptor to one that needs it.
+"""Descriptors of files, used sparingly: a file that is idle gives its descriptor to one that needs it.
 
 A log with ten thousand partitions has ten thousand active segments, and a process may have 256 descriptors. So an open
-file is a promise, and its descriptor is closed when others need one, the least recently used first, and opened again
-with the next use. What makes an open file more than its path is kept up: who holds it can go on reading it after it was
-renamed or removed. A file that was written to is synced before its descriptor is closed, because once nobody holds the
+file is a promise, and its descriptor is closed when others need one, the least recently used first, and reopened with
+the next use. An open file still is more than its path: its holder can continue reading it after it was renamed or
+removed. A file that was written to is synced before its descriptor is closed, because once nobody holds the
 file, the kernel may forget that writing it back has failed.
 
 Some descriptors are kept in reserve. When the system has none left and no file is idle, one of those lets a checkpoint
@@ -37,12 +37,12 @@ class OpenFile:
     descriptor: int
     users: int = 0
     is_dirty: bool = False
-    # Whether its path does not lead to it any more, so that it could not be opened again.
+    # Whether its path no longer leads to it, so that it could not be reopened.
     is_pinned: bool = False
 
 
 class OpenFiles:
-    """All open files of a process. Safe to be used by several threads."""
+    """All open files of a process. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -91,7 +91,7 @@ class OpenFiles:
                     self._fill_reserve()
 
     def close_descriptor(self, descriptor: int) -> None:
-        """One that `descriptor_of` gave."""
+        """One that `descriptor_of` returned."""
         os.close(descriptor)
         self._fill_reserve()
 
@@ -103,7 +103,7 @@ class OpenFiles:
                 self._spares.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
 
     def use(self, file: OpenFile, work: Callable[[int], T]) -> T:
-        """Work with the descriptor, which nobody takes away meanwhile."""
+        """Work with the descriptor, which stays open meanwhile."""
         with self._lock:
             if file.descriptor < 0:
                 self._make_room()

@@ -53,7 +53,7 @@ class EntryFile:
         return True
 
     def write_if_possible(self) -> None:
-        """They can wait for a descriptor or for room: the batch is written, and must not fail because of its index."""
+        """They can wait for a descriptor or disk space: the batch is written, and must not fail for its index."""
         try:
             self.write_pending()
         except OSError as error:
@@ -74,7 +74,7 @@ class EntryFile:
     def replace(self, content: Buffer) -> None:
         """Exchange all entries at once, so that a crash in a rebuild leaves the old index or the new one.
 
-        Synced, because an index below the recovery point is not looked at again.
+        Synced, because an index below the recovery point is not checked again.
         """
         replace_file(self._filesystem, self.path, content)
         self._reset(len(content))
@@ -90,6 +90,6 @@ class EntryFile:
             raise CorruptIndex(f"{self.path}: {file_size} bytes are not a multiple of {self.entry.size}")
 
     def _reset(self, file_size: int) -> None:
-        # Bytes behind the last whole entry are overwritten by the next one.
+        # Bytes after the last whole entry are overwritten by the next one.
         self._written = file_size // self.entry.size
         self._pending = bytearray()

@@ -17,7 +17,7 @@ Entry = tuple[int, int]
 Field = Literal[0, 1]
 
 _WRITE_AT_PENDING_ENTRIES = 128
-# From so many entries on, the search on disk goes over to one read of all of them.
+# When only so many entries are left, the search on disk reads all of them at once.
 _BLOCK_ENTRIES = 512
 
 

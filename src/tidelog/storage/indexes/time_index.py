@@ -1,4 +1,4 @@
-"""`.timeindex`: from when on the log is. Entries: timestamp i64, offset relative to the segment's i32.
+"""`.timeindex`: where some of the timestamps are. Entries: timestamp i64, offset relative to the segment's i32.
 
 An entry says that no record up to the offset has a larger timestamp. The offset is the last one of the batch that
 holds the largest timestamp. The last entry of a closed segment covers all of it.
@@ -20,7 +20,7 @@ class TimeIndex(SparseIndex):
     entry = TIME_ENTRY
 
     def append_timestamp(self, timestamp: int, *, offset: int) -> None:
-        """Note the largest timestamp so far and its offset; says nothing if the index says so already."""
+        """Note the largest timestamp so far and its offset; does nothing if the index already has it."""
         if timestamp > self.last_entry()[0]:
             self.append(timestamp, offset - self._base_offset)
 
@@ -39,7 +39,7 @@ class TimeIndex(SparseIndex):
         self.truncate(self.count_up_to(offset - self._base_offset - 1, field=1))
 
     def is_full(self, limit_bytes: int) -> bool:
-        """One place is kept for the entry that closing the segment adds."""
+        """One place is reserved for the entry that closing the segment adds."""
         return len(self) >= limit_bytes // TIME_ENTRY.size - 1
 
     def check(self, file_size: int) -> None:

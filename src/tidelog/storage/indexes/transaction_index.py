@@ -17,14 +17,14 @@ _VERSION = 0
 
 
 class TransactionIndex(EntryFile):
-    """Written through at once: an abort that were forgotten would show its records to readers."""
+    """Written through at once: a lost abort would show its records to readers."""
 
     __slots__ = ()
 
     entry = TRANSACTION_ENTRY
 
     def append(self, transaction: AbortedTransaction) -> None:
-        """The marker is in the log already. Readers get the entry from memory until there is room, or a descriptor."""
+        """The marker is already in the log. Readers get the entry from memory until it can be written."""
         self.add(_VERSION, *transaction)
         self.write_if_possible()
 

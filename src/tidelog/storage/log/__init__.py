@@ -9,7 +9,7 @@ retention.py          removing old segments
 compacting.py         beginning a compaction
 flush.py              syncing without stopping the log
 producer_snapshot.py  `.snapshot` files
-config.py             the topic's settings that a log obeys
+config.py             the topic's settings that apply to a log
 environment.py        what the logs of one directory share
-results.py            what a log answers
+results.py            the results of a log's methods
 """

@@ -1,4 +1,4 @@
-"""Appending to a log, as the leader of its partition or as a follower, and beginning a new segment when one is full.
+"""Appending to a log, as the leader of its partition or as a follower, and rolling a new segment when one is full.
 
 In three steps: *plan* what the batches mean for their producers, *write* them, *apply* the plan. What a leader checks
 before that is in `tidelog.records.validation`.
@@ -29,7 +29,7 @@ from tidelog.storage.log.results import AppendResult, UnexpectedOffset
 from tidelog.storage.recovery.segment_recovery import headers_before
 from tidelog.storage.segments.segment import MAX_RELATIVE_OFFSET, AppendedBatch, Segment
 
-# How far back the log is searched for batches that a producer may send again: five of usual size, of a dozen producers.
+# How far back the log is searched for batches that a producer may resend: five of usual size, of a dozen producers.
 RECALLED_BYTES = 1 << 20
 
 
@@ -102,7 +102,7 @@ def append_as_follower(log: Log, data: Buffer, now_ms: int) -> AppendResult | No
     chunk: list[tuple[int, BatchHeader]] = []
     chunk_size = 0
     for position, header in batches:
-        # A fetch may bring more than a segment takes; batches stay whole.
+        # A fetch may return more than a segment can hold; batches stay whole.
         if chunk and chunk_size + header.size > log.config.segment_bytes:
             _append_followed(log, view, chunk, now_ms)
             chunk, chunk_size = [], 0
@@ -169,7 +169,7 @@ def _write(log: Log, data: Buffer, batches: Sequence[AppendedBatch], max_timesta
         try:
             segment.append(data, batches, log.config)
         except OSError as failure:
-            # Unless the tail is as it was before, nothing more may be written behind it.
+            # Unless the tail is as it was before, nothing more may be written after it.
             try:
                 segment.undo_write()
             except OSError as worse:
@@ -192,9 +192,9 @@ def _roll(log: Log, base_offset: int, *, now_ms: int) -> Segment:
 def _recall(log: Log, refusal: AppendRefusal, producer_id: int) -> bool:
     """Whether more is known now of a producer whose batch seems to be out of order.
 
-    It may be one that is in the log: after a restart, or after the log was cut, a snapshot holds only the last batch of
-    each producer, but five may have been under way. A producer that repeats the first of them and is refused gives it
-    up and stores the others once more.
+    It may be one that is in the log: after a restart or a truncation, a snapshot holds only the last batch of each
+    producer, but five may have been in flight. A producer that resends the first of them and is refused gives it up and
+    stores the others once more.
     """
     if refusal.code is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
         return False

@@ -11,7 +11,7 @@ from tidelog.storage.log.reader import aborted_transactions
 
 
 def plan_compaction(log: Log, now_ms: int) -> CleanableRange:
-    """What a compaction would be about. Raises StorageFailure, and CorruptBatch if the log is damaged."""
+    """What a compaction would cover. Raises StorageFailure, and CorruptBatch if the log is damaged."""
     with log.guard:
         return cleanable_range(
             list(log.segments),
@@ -25,9 +25,9 @@ def plan_compaction(log: Log, now_ms: int) -> CleanableRange:
 
 
 def start_compaction(log: Log, planned: CleanableRange, limits: CompactionLimits, now_ms: int) -> Compaction:
-    """Begin to compact: its steps are then run, and each segment it has made is put in place by `log.exchange`.
+    """Begin a compaction: its steps are then run, and each segment it has written is put in place by `log.exchange`.
 
-    Whatever cuts or shortens the log meanwhile revokes it. One at a time.
+    Whatever truncates or shortens the log meanwhile revokes it. One at a time.
     """
     log.require_open()
     end_offset = planned.first_uncleanable_offset

@@ -1,4 +1,4 @@
-"""The settings of a topic that its logs obey. The server maps the topic's properties to this value."""
+"""The settings of a topic that apply to its logs. The server maps the topic's properties to this value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class LogConfig:
 
     segment_bytes: int
     segment_ms: int
-    # Up to so much earlier is a segment rolled by time, so that a topic's partitions don't roll all at once.
+    # A segment is rolled by time up to this much earlier, so that a topic's partitions don't roll all at once.
     segment_jitter_ms: int
     segment_index_bytes: int
     index_interval_bytes: int
@@ -26,7 +26,7 @@ class LogConfig:
     # cleanup.policy is a list of the two.
     delete: bool
     compact: bool
-    # Compaction: how old a record is at least and at most when it is looked at, from which share of dirty bytes on,
+    # Compaction: how old a record is at least and at most when it is compacted, from which share of dirty bytes on,
     # and for how long readers find the tombstones of deleted keys.
     min_compaction_lag_ms: int
     max_compaction_lag_ms: int

@@ -1,7 +1,7 @@
-"""Bringing a log to the device without stopping it.
+"""Flushing a log without stopping it.
 
 The log prepares a Flush (cheap: it writes buffered index entries and collects what to sync), a thread runs it, and
-the log then takes note of how far it is safe. Appends may go on meanwhile; they are not part of it.
+the log then notes how far it is flushed. Appends may continue meanwhile; they are not part of it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Flush:
     filesystem: FileSystem
     guard: DiskGuard
     directory: str
-    # Everything before it is safe afterwards. Lowered if the log is cut while the flush runs.
+    # Everything before it is flushed afterwards. Lowered if the log is truncated while the flush runs.
     end_offset: int
     paths: Sequence[str]
     # To be written to the checkpoint; None if it is up to date.
     epochs: Sequence[tuple[int, int]] | None
-    # The log was given up while this was under way; its directory may be gone, and then that is no failure.
+    # The log was given up while this was running; its directory may be gone, and that is not a failure then.
     abandoned: bool = False
 
     def run(self) -> None:
@@ -63,7 +63,7 @@ class Flush:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class LogFlusher:
-    """What of one log is on the device, and what is to be brought there when."""
+    """How far one log is flushed, and what must be flushed when."""
 
     filesystem: FileSystem
     guard: DiskGuard
@@ -100,7 +100,7 @@ class LogFlusher:
         return self.running
 
     def disregard_running(self) -> None:
-        """What the running flush achieves counts no more; it may still run to its end."""
+        """The result of the running flush no longer counts; it may still run to its end."""
         if self.running is not None:
             self.epochs.mark_changed()
             self.running = None
@@ -125,7 +125,7 @@ class LogFlusher:
         self.recovery_point = max(self.recovery_point, offset)
 
     def forget_from(self, offset: int) -> None:
-        """The log is cut at `offset`. What is appended there is new to the device, also if a flush is under way."""
+        """The log is truncated at `offset`. What is appended there is not flushed, even if a flush is running."""
         self.recovery_point = min(self.recovery_point, offset)
         if self.running is not None:
             self.running.end_offset = min(self.running.end_offset, offset)

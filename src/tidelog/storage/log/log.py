@@ -36,7 +36,7 @@ class Log:
     topic_partition: TopicPartition
     topic_id: Uuid | None
     config: LogConfig
-    # Of the partition itself; a copy that is being made has another name there.
+    # Of the partition itself; a copy that is being written has another name there.
     directory: str
     segments: Segments
     snapshots: ProducerSnapshotFiles
@@ -44,9 +44,9 @@ class Log:
     producer_states: ProducerStates
     log_start_offset: int
     log_end_offset: int
-    # Up to where the cleaner has come, if it ever was here; the directory keeps it in a checkpoint.
+    # Up to where the cleaner has come, if it ever ran here; the directory keeps it in a checkpoint.
     cleaned_up_to: int | None
-    # What loading has found to be damaged, in words: readers get an error there.
+    # What loading has found to be damaged, as text: readers get an error there.
     damage: list[str]
     # What is wrong with which file, compared with the last clean shutdown.
     differences: Mapping[str, str]
@@ -56,7 +56,7 @@ class Log:
 
     # Unknown after a start, and never too high: the directory's checkpoint or the leader raises it.
     high_watermark: int = field(init=False)
-    # Closed, or given up before its directory was deleted: there is nothing to be done with it any more.
+    # Closed, or given up before its directory was deleted: it can no longer be used.
     closed: bool = field(init=False, default=False)
     filesystem: FileSystem = field(init=False)
     # Around file work; around what only adds to the log; around what must not stop half way.
@@ -107,17 +107,17 @@ class Log:
 
     @property
     def may_have_gaps(self) -> bool:
-        """Only the cleaner makes gaps, so where it never was, a gap is damage."""
+        """Only the cleaner leaves gaps, so where it never ran, a gap is damage."""
         return self.config.compact or self.cleaned_up_to is not None or self.exchange.gaps.end_offset > 0
 
     @property
     def stored_end_offset(self) -> int:
-        """Behind the last batch, as the next start finds it. The end of the log is higher after a cut in a gap."""
+        """After the last batch, as the next start finds it. The log end is higher after a truncation in a gap."""
         return min(self.log_end_offset, self._stored_end)
 
     @property
     def flushed_end_offset(self) -> int:
-        """Up to where the log is on the device as far as flush.messages asks for it: nobody may be told of more."""
+        """Up to where the log is on the device as far as flush.messages asks for it: no reader may see more."""
         end = self.log_end_offset
         return end if end - self.flusher.recovery_point < self.config.flush_messages else self.flusher.recovery_point
 
@@ -155,7 +155,7 @@ class Log:
         return True
 
     def assign_leader_epoch(self, epoch: int) -> None:
-        """A leader of this epoch writes from the end of the log on; said when it begins, before it writes."""
+        """A leader of this epoch writes from the log end on; called when it begins, before it writes."""
         self.leader_epochs.assign(epoch, start_offset=self.log_end_offset)
 
     def extend(self, plan: ProducerPlan) -> None:
@@ -174,11 +174,11 @@ class Log:
         self.flusher.forget_from(offset)
         target = self.segments.floor(offset)
         if self.may_have_gaps and target is not None:
-            # The last batch that stays may end before the offset, anywhere in the segment.
+            # The last remaining batch may end before the offset, anywhere in the segment.
             self._stored_end = target.base_offset
 
     def end_at(self, offset: int, *, last_segment: Segment) -> None:
-        """Everything from `offset` on has been cut off the files; `last_segment` is the one that was cut."""
+        """The files have been truncated at `offset`; `last_segment` is the one that was cut."""
         self._stored_end = last_segment.next_offset() if self.may_have_gaps else MAX_LONG
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
@@ -188,7 +188,7 @@ class Log:
         self.leader_epochs.truncate_from_end(offset)
 
     def restart_at(self, offset: int) -> None:
-        """All records are gone from the files; the log goes on, empty, at `offset`."""
+        """All records have been removed from the files; the log continues, empty, at `offset`."""
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
         self._stored_end = MAX_LONG
         if self.cleaned_up_to is not None:
@@ -203,7 +203,7 @@ class Log:
             self.cleaned_up_to = self.log_start_offset
 
     def end_compaction(self, compaction: Compaction, *, complete: bool) -> None:
-        """The compaction has run to its end, or has been given up."""
+        """The compaction has finished, or has been given up."""
         if complete and self.exchange.running is compaction:
             self.cleaned_up_to = compaction.cleaned_up_to
         self.exchange.end(compaction)
@@ -217,7 +217,7 @@ class Log:
     def start_flush(self, now_ms: int, *, everything: bool = False) -> Flush | None:
         """Prepare a flush of what is due, or of everything. To be run, and then handed to `finish_flush`.
 
-        None if there is nothing to do or a flush is under way.
+        None if there is nothing to do or a flush is running.
         """
         self.require_open()
         return self.flusher.start(self.config, self.log_end_offset, now_ms=now_ms, everything=everything)
@@ -227,7 +227,7 @@ class Log:
         self.flusher.finish(flush, self.log_end_offset)
 
     def flush(self, now_ms: int) -> None:
-        """Bring everything to the device, in the calling thread. Raises StorageFailure.
+        """Flush everything, in the calling thread. Raises StorageFailure.
 
         A flush that another thread is running is not waited for: this one does the same work, and more.
         """
@@ -248,7 +248,7 @@ class Log:
             if active.seal():
                 for path in (active.offset_index.path, active.time_index.path):
                     sync_path(self.filesystem, path)
-            # At an unchanged end there is nothing new to say.
+            # At an unchanged end there is nothing new to write.
             if self.log_end_offset not in self.snapshots.offsets:
                 self.snapshots.write(self.log_end_offset, self.producer_states.snapshot(), sync=True)
         self.flush(now_ms)
@@ -263,7 +263,7 @@ class Log:
             segment.release()
 
     def check_invariants(self) -> None:
-        """Raises InvariantBroken. Not for a log whose disk has failed: a change may have come half way."""
+        """Raises InvariantBroken. Not for a log whose disk has failed: a change may be half done."""
         start, end, recovery_point = self.log_start_offset, self.log_end_offset, self.recovery_point
         require(
             0 <= start <= self.high_watermark <= end, self, "the high watermark lies in the log", at=self.high_watermark
@@ -273,7 +273,7 @@ class Log:
         self.segments.check_invariants(start, log_end_offset=end)
         self.leader_epochs.check_invariants(start, log_end_offset=end)
         known = self.producer_states.end_offset
-        # Lower only where the log was cut in a gap, until the next append.
+        # Lower only where the log was truncated in a gap, until the next append.
         require(known in (end, self.stored_end_offset), self, "producers are known up to the end", known=known)
         self.producer_states.check_invariants()
 

@@ -99,7 +99,7 @@ class ProducerSnapshotFiles:
             self._offsets.remove(offset)
 
     def remove_above(self, offset: int) -> None:
-        """Those that know of more than a log that was cut at `offset`."""
+        """Those that know of more than a log that was truncated at `offset`."""
         for stale in self._offsets[bisect_right(self._offsets, offset) :]:
             self.remove(stale)
 

@@ -83,7 +83,7 @@ def _read_records(log: Log, offset: int, *, max_bytes: int, upper_bound: int, mi
 def _good_part(segment: Segment, position: int, records: bytes, size: int, *, offset: int, gapless: bool) -> bytes:
     """The batches before the first bad one; CorruptBatch if that is the first one.
 
-    Done once for what was there before the start. A reader gets what is good, and the error when it comes to the rest.
+    Done once for what was there before the start. A reader gets what is good, and the error when it reaches the rest.
     """
     end = 0
     problem: str | None = None
@@ -92,7 +92,7 @@ def _good_part(segment: Segment, position: int, records: bytes, size: int, *, of
             if header.magic != CURRENT_MAGIC or compute_crc(records, at, header.size) != header.crc:
                 problem = "the checksum does not match"
             elif header.base_offset < offset or (gapless and header.base_offset != offset):
-                problem = f"offset {header.base_offset} stands where {offset} is expected"
+                problem = f"offset {header.base_offset} was found where {offset} is expected"
             if problem is not None:
                 break
             offset = header.next_offset
@@ -114,10 +114,10 @@ def _damaged(segment: Segment, position: int, reason: str) -> CorruptBatch:
 
 
 def past_emptied(log: Log, offset: int, *, upper_bound: int) -> int:
-    """Where a reader of records begins that wants `offset`: behind batches that compaction has left without records.
+    """Where a reader of records at `offset` begins: after batches that compaction has left without records.
 
     Some clients never get past such a batch if a reply holds nothing else. Where nothing but these follows, the offset
-    stays what it is: then the batch itself tells those who can read it where the log goes on. Raises StorageFailure.
+    stays: then the batch itself shows clients that can read it where the log continues. Raises StorageFailure.
     """
     wanted = offset
     segment = log.segments.floor(offset)
@@ -162,7 +162,7 @@ def end_offset_of(log: Log, result: ReadResult) -> int:
 def aborted_transactions(log: Log, first_offset: int, *, upper_bound: int) -> list[AbortedTransaction]:
     """Those with records from `first_offset` up to, not including, `upper_bound`. Raises StorageFailure.
 
-    The markers, by which they are found, may lie behind that.
+    The markers, by which they are found, may lie beyond that.
     """
     found: list[AbortedTransaction] = []
     segment = log.segments.floor(first_offset)

@@ -1,4 +1,4 @@
-"""What a log answers. Tuples where every request makes one, dataclasses elsewhere."""
+"""The results of a log's methods. Tuples where every request creates one, dataclasses elsewhere."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tidelog.storage.segments.segment import Segment
 
 
 def delete_old_segments(log: Log, now_ms: int) -> list[FileRemoval]:
-    """Take the segments that retention allows out of the log; the returned work then removes the files."""
+    """Take expired segments out of the log; the returned work then removes the files."""
     log.require_open()
     with log.guard:
         deletable = _deletable_segments(log, now_ms)
@@ -23,7 +23,7 @@ def delete_old_segments(log: Log, now_ms: int) -> list[FileRemoval]:
             try:
                 roll(log, now_ms)
             except DiskFull:
-                # The others make room for that.
+                # Removing the others makes space for that.
                 deletable.pop()
                 if not deletable:
                     raise

@@ -1,7 +1,7 @@
 """Which offset belongs to a time: the batch is found by the indexes and headers, the record by looking into the batch.
 
-The latter may mean unpacking, so it is handed to the caller: `seek` and `seek_max` are generators that yield a search,
-to be run to its end in any thread, and are sent what it has found. `at_once` does that for those who can wait.
+The latter may mean unpacking, so it is left to the caller: `seek` and `seek_max` are generators that yield a search, to
+be run to its end in any thread, and are sent what it has found. `at_once` does that for callers that can wait.
 """
 
 from __future__ import annotations

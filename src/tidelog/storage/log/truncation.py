@@ -1,4 +1,4 @@
-"""Cutting a log off at an offset, because the leader has something else there, or has nothing left before it.
+"""Truncating a log at an offset, because the leader has something else there, or has nothing left before it.
 
 The lower recovery point must be on the device before that, see `LogDirectory.truncate`.
 """
@@ -26,14 +26,14 @@ def truncate_to(log: Log, offset: int, *, now_ms: int) -> list[FileRemoval]:
     target = log.segments.floor(offset)
     assert target is not None, "the first segment begins at or before the offset"
     with log.guard:
-        # Repairs an index that would lead astray, or fails before anything has changed.
+        # Repairs a misleading index, or fails before anything has changed.
         locate(target, log.config, offset)
         _require_descriptor(log)
     with log.cut_guard:
         log.exchange.revoke()
         log.flusher.forget_from(offset)
         removals = []
-        # The last one first, so that a crash on the way leaves no gap in the log.
+        # The last one first, so that a crash in between leaves no gap in the log.
         for segment in log.segments.above(offset)[::-1]:
             log.segments.remove(segment)
             removals.append(_remove_files(log, segment, now_ms))
@@ -54,7 +54,7 @@ def truncate_to(log: Log, offset: int, *, now_ms: int) -> list[FileRemoval]:
 
 
 def truncate_fully_and_start_at(log: Log, offset: int, *, now_ms: int) -> list[FileRemoval]:
-    """Drop all records; the log goes on, empty, at `offset`."""
+    """Drop all records; the log continues, empty, at `offset`."""
     log.require_open()
     with log.guard:
         _require_descriptor(log)
@@ -68,14 +68,14 @@ def truncate_fully_and_start_at(log: Log, offset: int, *, now_ms: int) -> list[F
         # A log is never without a segment, not even one whose disk fails in here.
         log.segments.exchange(dropped, new_segment(log, offset, now_ms=now_ms))
         log.restart_at(offset)
-        # The old segments must be gone for good before the first record of the new ones is written.
+        # The removal of the old segments must be durable before the first record of the new ones is written.
         log.filesystem.sync_directory(log.directory)
         log.exchange.gaps.limit_to(offset)
     return removals
 
 
 def _remove_files(log: Log, segment: Segment, now_ms: int) -> FileRemoval:
-    """Where recovery would take a gap for one of the cleaner, each is gone for good before the next one goes."""
+    """Where recovery would take a gap for one of the cleaner, each removal is durable before the next one."""
     paths = segment.rename_files(DELETED_SUFFIX)
     log.snapshots.remove(segment.base_offset)
     if segment.base_offset <= max(log.exchange.gaps.end_offset, log.cleaned_up_to or 0):

@@ -1,7 +1,7 @@
-"""`.kafka_cleanshutdown`: the proof that every log of a directory was closed in order, so that none needs recovery.
+"""`.kafka_cleanshutdown`: the proof that every log of a directory was closed cleanly, so that none needs recovery.
 
 It holds the broker epoch of the run that ended, with which the next registration tells the controller that nothing
-was lost (KIP-966). It is removed before the logs are loaded: a crash from there on must not look like a clean end.
+was lost (KIP-966). It is removed before the logs are loaded: a crash from there on must not look like a clean shutdown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Damage to what is known to have been stored: it is reported, and never cut away.
+"""Damage to what is known to have been stored: it is reported, and never cut off.
 
 A log may lose its tail in a crash, because the last writes were not complete or not on the device. Everything below
 what is known to be committed must be there at the next start. If it is not, a disk, another program or a person has
@@ -20,7 +20,7 @@ class DamagedLog(Exception):
 
 
 def remedy_for(topic: str, *, voters: int) -> str:
-    """What a person can do about it."""
+    """What an operator can do about it."""
     if topic != CLUSTER_METADATA_TOPIC:
         return (
             "restore the file from a copy; or, if the partition has other replicas that are in sync, stop this broker, "
@@ -28,7 +28,7 @@ def remedy_for(topic: str, *, voters: int) -> str:
         )
     if voters > 1:
         return (
-            "nothing was changed; restore the file from a copy, or, while a majority of the other controllers is well, "
+            "nothing was changed; restore the file from a copy, or, while a majority of the other controllers works, "
             "delete this node's metadata directory, run `tidelog format` with the same cluster id and start again: the "
             "metadata is fetched from them"
         )

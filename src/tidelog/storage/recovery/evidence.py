@@ -1,4 +1,4 @@
-"""What a log directory shows of the run before: how it ended, and what must be there.
+"""What a log directory shows of the previous run: how it ended, and what must be there.
 
 Read when the directory is opened, before anything is changed in it. A start that is refused therefore finds the same
 at the next attempt.
@@ -47,7 +47,7 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    # The broker epoch of a run that ended in order (-1: unknown); None after a crash.
+    # The broker epoch of a run that ended cleanly (-1: unknown); None after a crash.
     clean_epoch: int | None = None
     # Whether the machine has not been restarted since: then everything that was written is there.
     same_boot: bool = False
@@ -65,10 +65,10 @@ class Evidence:
         return {each for each in {*self.records, *stored} if 0 < self.committed(each) < MAX_LONG}
 
     def committed(self, topic_partition: TopicPartition) -> int:
-        """Everything below it must be in the log. MAX_LONG: everything that is there, since it was closed in order.
+        """Everything below it must be in the log. MAX_LONG: everything that is there, since it was closed cleanly.
 
         What was synced, always. What was committed, unless the machine has lost power: then less may be left, and the
-        other replicas have it. The metadata log counts as committed only what is synced here.
+        other replicas have it. In the metadata log, only what is synced here counts as committed.
         """
         record = self.records.get(topic_partition)
         if record is not None:
@@ -81,13 +81,13 @@ class Evidence:
     def settle_small_files(
         self, filesystem: FileSystem, directory: str, topic_partition: TopicPartition
     ) -> dict[str, str]:
-        """What is wrong with which file of a log. The topic id is written again if it is known."""
+        """What is wrong with which file of a log. The topic id is rewritten if it is known."""
         record = self.records.get(topic_partition)
         if record is None:
             return {}
         differences = find_differences(filesystem, directory, record.files)
         if PARTITION_METADATA in differences and record.topic_id is not None:
-            logger.warning("writing %s/%s again: %s", directory, PARTITION_METADATA, differences[PARTITION_METADATA])
+            logger.warning("rewriting %s/%s: %s", directory, PARTITION_METADATA, differences[PARTITION_METADATA])
             write_partition_metadata(filesystem, directory, record.topic_id)
             read_partition_metadata(filesystem, directory)
         return differences
@@ -105,12 +105,12 @@ def read_evidence(filesystem: FileSystem, path: str) -> Evidence:
     if META_PROPERTIES in differences:
         raise CorruptCheckpoint(
             f"{path}/{META_PROPERTIES}",
-            f"{differences[META_PROPERTIES]}; restore it from a copy, or, if somebody has changed it on purpose, "
+            f"{differences[META_PROPERTIES]}; restore it from a copy, or, if it was changed on purpose, "
             f"delete {path}/{STATE_FILE}",
         )
     if clean_epoch is not None and state.closed_epoch == clean_epoch:
         for name, problem in differences.items():
-            logger.warning("%s/%s is rewritten from other files: %s", path, name, problem)
+            logger.warning("rewriting %s/%s from other files: %s", path, name, problem)
         logs = state.logs
         return Evidence(
             clean_epoch=clean_epoch,
@@ -137,12 +137,12 @@ def _checked_log_starts(path: str, read: Offsets, state: DirectoryState) -> Offs
     """Those of the checkpoint, unless our own record, which has a checksum, says otherwise."""
     if not state.boot_id or read == state.log_starts:
         return read
-    logger.warning("%s/%s differs from what was written last; using what was written", path, LOG_START_CHECKPOINT)
+    logger.warning("%s/%s differs from what was last written; using the recorded offsets", path, LOG_START_CHECKPOINT)
     return state.log_starts
 
 
 def _read_checkpoint(filesystem: FileSystem, path: str) -> dict[TopicPartition, int]:
-    """All of them may be lost: recovery and cleaner then go through everything, and the rest comes from the leader."""
+    """All of them may be lost: recovery and cleaner then read everything, and the rest comes from the leader."""
     try:
         return read_offset_checkpoint(filesystem, path)
     except CorruptCheckpoint as problem:

@@ -1,6 +1,6 @@
-"""What a crash can leave in a partition's directory beside good files, and what becomes of it.
+"""What a crash can leave in a partition's directory besides good files, and what is done with it.
 
-- `.deleted`: was to be removed, is removed.
+- `.deleted`: was waiting for removal, is removed.
 - `.cleaned`: the cleaner was still writing it, is removed.
 - `.swap`: complete, and about to take the place of the segments it was made from. They are removed, it is renamed.
   Except those at or above a `.cleaned` file: they belong to a split of a segment that did not finish.
@@ -30,12 +30,12 @@ from tidelog.storage.segments.batch_scan import scan_headers
 logger = logging.getLogger(__name__)
 
 _TEMPORARY_SUFFIX = ".tmp"
-# Snapshots of the metadata log that are to be deleted; they are looked after by their owner.
+# Snapshots of the metadata log that are to be deleted; their owner does that.
 _METADATA_SNAPSHOT_DELETED = ".checkpoint" + DELETED_SUFFIX
 
 
 def settle_leftovers(filesystem: FileSystem, directory: str) -> list[str]:
-    """Bring the directory into order; returns the names that are in it then."""
+    """Clean up the directory; returns the names that are in it then."""
     names = filesystem.list_names(directory)
     kept = _remove_unfinished(filesystem, directory, names)
     swaps = [name for name in kept if name.endswith(SWAP_SUFFIX)]
@@ -88,7 +88,7 @@ def _finish_swap(filesystem: FileSystem, directory: str, names: list[str], swaps
             if name.endswith(SEGMENT_SUFFIXES) and offset is not None and first <= offset < end:
                 logger.info("removing %s/%s, which was replaced before the crash", directory, name)
                 filesystem.remove(f"{directory}/{name}")
-    # The log last: as long as it is a swap file, this is done again.
+    # The log last: as long as it is a swap file, this is repeated.
     for name in sorted(swaps, key=lambda swap: swap.endswith(LOG_SUFFIX + SWAP_SUFFIX)):
         filesystem.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP_SUFFIX)}")
     return filesystem.list_names(directory)

@@ -21,11 +21,11 @@ class RecoveryProgress:
 class LoadRequest:
     """What the log directory knows of a log before it is loaded."""
 
-    # Whether the broker was shut down in order.
+    # Whether the broker was shut down cleanly.
     clean: bool
     recovery_point: int = 0
     log_start_offset: int = 0
-    # Up to where the cleaner has come. None: it never was here, nor in the log of the leader that we follow.
+    # Up to where the cleaner has come. None: it never ran here, nor on the log of the leader that we follow.
     cleaned_up_to: int | None = None
     # Everything below it is known to be stored. MAX_LONG: everything that is there.
     committed: int = 0
@@ -35,7 +35,7 @@ class LoadRequest:
     thorough: bool = False
     # What is wrong with which file, compared with the last clean shutdown.
     differences: Mapping[str, str] = field(default_factory=dict)
-    # Called now and then while a log is checked.
+    # Called from time to time while a log is checked.
     progress: Callable[[RecoveryProgress], None] | None = None
 
     def reporter(

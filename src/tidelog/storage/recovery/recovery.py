@@ -1,13 +1,13 @@
-"""Loading a log: quickly if it was closed in order, else after checking what was written since the recovery point.
+"""Loading a log: quickly if it was closed cleanly, else after checking what was written since the recovery point.
 
 What is below the recovery point is on the device and is trusted. From the segment that holds it on, every batch is
-read and its checksum verified; at the first bad one the log is cut, and later segments are removed before that, so
+read and its checksum verified; at the first bad one the log is truncated, after later segments have been removed, so
 that a crash during recovery leaves a log that recovery handles just as well. Indexes, leader epochs and producer
 states follow from the batches.
 
 Only what a crash can have torn is cut. Nothing is cut below what is known to be committed, after a clean shutdown, or
-where a good batch behind a bad one shows that the bad one was whole before (unless the machine has been restarted: a
-loss of power leaves holes). Then the log is damaged, and stays as it is.
+where a good batch after a bad one shows that the bad one was whole before (unless the machine has been restarted: a
+power failure leaves holes). Then the log is damaged, and stays as it is.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Loader:
         self._config = config
         self._request = request
         self._gaps = KnownGaps(filesystem, directory)
-        # Only the cleaner makes gaps, so where it never was, a gap is damage.
+        # Only the cleaner leaves gaps, so where it never ran, a gap is damage.
         self._gapless = not config.compact and request.cleaned_up_to is None and not self._gaps.end_offset
         self._now_ms = now_ms
         self._segments = Segments()
@@ -97,7 +97,7 @@ class _Loader:
         self._epochs = LeaderEpochs()
         self._producers = ProducerStates(expiration_ms=config.producer_id_expiration_ms)
         self._recovery_point = 0
-        # Whether the producers are those of the log's end already.
+        # Whether the producers are already those of the log end.
         self._recovered = False
         # Damage that does not keep the log from being used: readers get an error there.
         self._damage: list[str] = []
@@ -159,7 +159,7 @@ class _Loader:
         """The end of the log; what lies before it is repaired or recovered when this returns."""
         active = self._segments.active
         if self._request.clean:
-            # Nothing was lost, so only an active segment that someone has damaged since then is looked through.
+            # Nothing was lost, so only an active segment that was damaged since then is searched.
             self._recovery_point = active.base_offset if active.base_offset in problems else MAX_LONG
         else:
             self._recovery_point = self._request.recovery_point
@@ -175,7 +175,7 @@ class _Loader:
             try:
                 end_offset = active.next_offset()
             except (CorruptBatch, CorruptIndex):
-                # Perhaps it is only the index, or bytes that somebody has put behind the last batch.
+                # Perhaps it is only the index, or bytes that somebody has appended to the last batch.
                 self._recovery_point = active.base_offset
                 end_offset = self._recover([active])
         else:
@@ -225,7 +225,7 @@ class _Loader:
 
     def _create_segment(self, base_offset: int) -> None:
         self._segments.add(self._segment(base_offset).create())
-        # Were this name lost while that of a later segment is kept, the log would seem to begin there.
+        # If this name were lost while that of a later segment is kept, the log would seem to begin there.
         self._filesystem.sync_directory(self._directory)
 
     def _index_problem(self, segment: Segment, sizes: Sequence[int], missing: set[str]) -> str | None:
@@ -282,7 +282,7 @@ class _Loader:
         first = unchecked[0]
         total_bytes = sum(segment.size for segment in unchecked)
         logger.info("checking %d bytes of %s from offset %d on", total_bytes, self._directory, first.base_offset)
-        # For these offsets the batches are the truth: stale entries must not stand in their way.
+        # For these offsets the batches are the truth: stale entries must not contradict them.
         self._epochs.truncate_from_end(first.base_offset)
         self._rewind_producers(self._producers, self._request.log_start_offset, end_offset=first.base_offset)
         # The checkpoint is that of the whole round, and all there is if Apache Kafka has compacted the log.
@@ -291,11 +291,11 @@ class _Loader:
         end_offset = first.base_offset
         for segment in unchecked:
             if segment.base_offset > end_offset and segment.base_offset > gaps_end_offset:
-                # The end of the segment before it was lost, just at the end of a batch: what follows has no place.
+                # The end of the previous segment was lost, just at the end of a batch: what follows cannot be kept.
                 self._refuse_to_cut(
                     segment, 0, end_offset=end_offset, reason=f"offsets from {end_offset} on are missing before it"
                 )
-                logger.warning("%s ends at %d: dropping %s, which lies behind it", self._directory, end_offset, segment)
+                logger.warning("%s ends at %d: dropping %s, which starts after", self._directory, end_offset, segment)
                 self._remove_after(segment.base_offset - 1)
                 self._snapshots.remove_above(end_offset)
                 break
@@ -329,7 +329,7 @@ class _Loader:
     def _write_again(self, segment: Segment) -> None:
         """What was read may be in memory only: after a failed sync the kernel takes pages for written that are not.
 
-        Records that are synced later would lie behind a hole, and be lost with it when the power goes.
+        Records that are synced later would lie behind a hole, and be lost with it in a power failure.
         """
         position = 0
         if self._recovery_point > segment.base_offset:
@@ -347,11 +347,11 @@ class _Loader:
             return None
 
     def _refuse_to_cut(self, segment: Segment, position: int, *, end_offset: int, reason: str) -> None:
-        """Raises DamagedLog unless what lies behind `end_offset` may have been torn by the crash."""
+        """Raises DamagedLog unless what lies after `end_offset` may have been torn by the crash."""
         request = self._request
         where = f"at byte {position} (offset {end_offset}): {reason}"
         if end_offset < request.committed:
-            known = "it was closed in order" if request.clean else f"everything below {request.committed} was stored"
+            known = "it was closed cleanly" if request.clean else f"everything below {request.committed} was stored"
             raise DamagedLog(segment.log_path, f"{where}; {known}, so nothing is cut off")
         if not request.same_boot:
             return
@@ -364,7 +364,7 @@ class _Loader:
     def _cut(self, segment: Segment, size: int, *, end_offset: int, problem: CorruptBatch | None) -> None:
         dropped = self._segments.above(segment.base_offset)
         logger.warning(
-            "%s: cutting off %d bytes behind byte %d%s, which were not complete when the broker crashed; the log ends "
+            "%s: cutting off %d bytes after byte %d%s, which were not complete when the broker crashed; the log ends "
             "at offset %d: %s",
             segment.log_path,
             segment.size - size,

@@ -1,4 +1,4 @@
-"""Making a segment's indexes from its log again, and finding where a log that was not closed stops being valid."""
+"""Rebuilding a segment's indexes from its log, and finding where a log that was not closed stops being valid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tidelog.storage.segments.segments import Segments
 
 
 class _IndexBuilder:
-    """The entries that appending the same batches one by one would have made."""
+    """The entries that appending the same batches one by one would have written."""
 
     def __init__(self, base_offset: int, *, interval_bytes: int) -> None:
         self._base_offset = base_offset
@@ -67,7 +67,7 @@ def rebuild_indexes(segment: Segment, config: LogConfig) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveredSegment:
     next_offset: int
-    # Of the log file; what is behind it is to be cut off.
+    # Of the log file; what is after it must be cut off.
     valid_bytes: int
     problem: CorruptBatch | None
 
@@ -91,7 +91,7 @@ def recover_segment(
 ) -> RecoveredSegment:
     """Check every batch of the segment, follow them in `epochs` and `producers`, and rewrite the indexes.
 
-    The log file itself is not touched: the caller cuts it, once it has removed the segments behind it. `progress`
+    The log file itself is not touched: the caller truncates it, once it has removed the segments after it. `progress`
     receives the position after each batch. `following` is the first batch of the next segment; a log that no cleaner
     has touched is `gapless`.
     """
@@ -141,7 +141,7 @@ def rewind_producers(
     end_offset: int,
     now_ms: int,
 ) -> None:
-    """Bring `producers` to what they were when the log ended at `end_offset`: the newest snapshot, and from there on
+    """Restore `producers` to what they were when the log ended at `end_offset`: the newest snapshot, and from there on
     the batches, which were checked before."""
     snapshot = snapshots.newest(end_offset, above=log_start_offset)
     offset, entries = snapshot if snapshot is not None else (log_start_offset, [])

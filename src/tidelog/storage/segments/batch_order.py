@@ -1,7 +1,7 @@
 """Whether the batches of a log follow each other as they must: offsets rise, and leader epochs never fall.
 
 Both fields lie outside of a batch's checksum, so a flipped bit in them shows only by the neighbours. A batch is
-therefore passed on once the one behind it has been seen. Where two neighbours contradict each other, the first one is
+therefore passed on once the next one has been seen. Where two neighbours contradict each other, the first one is
 at fault if it also stands out from what came before it.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from tidelog.records.batch import BatchHeader, CorruptBatch
 from tidelog.storage.segments.batch_scan import GoodBatch
 
-# Of batches whose leader knew no epochs.
+# Of batches whose leader did not know epochs.
 _NO_EPOCH = -1
 
 
@@ -30,13 +30,13 @@ def in_order(
     no cleaner has touched is `gapless`.
     """
     held: GoodBatch | None = None
-    # Where the batches before the held one have come to.
+    # Where the batches before the held one end.
     offset, epoch = start_offset, start_epoch
     try:
         for placed in batches:
             position, header, _ = placed
             if header.partition_leader_epoch < _NO_EPOCH:
-                raise CorruptBatch(position, f"there is no leader epoch {header.partition_leader_epoch}")
+                raise CorruptBatch(position, f"leader epoch {header.partition_leader_epoch} is invalid")
             if held is None:
                 if (
                     header.base_offset < offset

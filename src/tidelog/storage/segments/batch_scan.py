@@ -1,4 +1,4 @@
-"""Walking over the batches in a segment's log file: by their headers alone, or whole and checked.
+"""Iterating over the batches in a segment's log file: by their headers alone, or whole and checked.
 
 Knows nothing of indexes; `tidelog.storage.segments.segment` knows where to begin.
 """
@@ -70,7 +70,7 @@ def find_batch(file: Readable, position: int, end: int, offset: int) -> BatchPos
         while at <= last_header_at:
             base_offset, length, delta = unpack_from(block, at)
             if length < _MIN_LENGTH or delta < 0:
-                raise CorruptBatch(position, f"batch length {length} and offset delta {delta} are not possible")
+                raise CorruptBatch(position, f"batch length {length} and offset delta {delta} are impossible")
             if base_offset + delta >= offset:
                 if position + length + LOG_OVERHEAD > end:
                     raise CorruptBatch(position, f"a batch of {length + LOG_OVERHEAD} bytes is cut short")
@@ -78,13 +78,13 @@ def find_batch(file: Readable, position: int, end: int, offset: int) -> BatchPos
             position += length + LOG_OVERHEAD
             at = position - block_at
     if position != end:
-        # Whoever took this for the end would skip what is really there.
+        # A caller that took this for the end would skip what is really there.
         raise CorruptBatch(position, "the file ends within a batch")
     return None
 
 
 def scan_headers(file: Readable, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of each batch, without a look at its records. Raises CorruptBatch."""
+    """(position, header) of each batch, without reading its records. Raises CorruptBatch."""
     block_at = position
     block = b""
     while position < end:
@@ -100,9 +100,9 @@ def scan_headers(file: Readable, position: int, end: int) -> Iterator[tuple[int,
 def valid_batch_behind(
     file: Readable, position: int, *, end: int, least_offset: int, largest: int = _LARGEST_BATCH
 ) -> int | None:
-    """Where the next good batch is behind a bad one at `position`, or None: then nothing good follows.
+    """Where the next good batch is after a bad one at `position`, or None: then nothing good follows.
 
-    A write that a crash has interrupted is the last one. A good batch behind a bad one shows that the bad one was
+    A write that a crash has interrupted is the last one. A good batch after a bad one shows that the bad one was
     good once.
     """
     while position < end:
@@ -173,7 +173,7 @@ def _checked_header(file: Readable, block: bytes | memoryview, at: int, position
         raise CorruptBatch(position, f"magic {header.magic} is unknown")
     if header.batch_length < _MIN_LENGTH or header.last_offset_delta < 0:
         raise CorruptBatch(
-            position, f"batch length {header.batch_length} and offset delta {header.last_offset_delta} are not possible"
+            position, f"batch length {header.batch_length} and offset delta {header.last_offset_delta} are impossible"
         )
     if position + header.batch_length + LOG_OVERHEAD > end:
         raise CorruptBatch(position, f"a batch of {header.batch_length + LOG_OVERHEAD} bytes is cut short")

@@ -41,7 +41,7 @@ _RECENT_BATCHES = 64
 
 
 class AppendedBatch(NamedTuple):
-    """What the segment needs to know of a batch that it gets."""
+    """What the segment needs to know of an appended batch."""
 
     base_offset: int
     last_offset: int
@@ -50,7 +50,7 @@ class AppendedBatch(NamedTuple):
 
 
 class Segment:
-    """Not safe to be used by two threads at once, unless it is sealed."""
+    """Not thread-safe, unless it is sealed."""
 
     __slots__ = (
         "_bytes_since_index_entry",
@@ -93,7 +93,7 @@ class Segment:
     ) -> None:
         """`sizes` are those of the files, in the order of SEGMENT_SUFFIXES; a missing file has size 0.
 
-        `ending` is put behind the names of the files: what the cleaner writes is not part of the log yet.
+        `ending` is appended to the names of the files: what the cleaner writes is not part of the log yet.
         """
         self._filesystem = filesystem
         self.base_offset = base_offset
@@ -121,7 +121,7 @@ class Segment:
         self._written_from = self.size
 
     def create(self) -> Self:
-        """Make the files of a new, empty segment. Files of the same name are leftovers and are replaced."""
+        """Create the files of a new, empty segment. Files of the same name are leftovers and are replaced."""
         self._filesystem.remove(self._path(TRANSACTION_INDEX_SUFFIX))
         # The log comes last: without it, indexes are orphans that loading removes.
         for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX):
@@ -157,7 +157,7 @@ class Segment:
     # Writing
 
     def append(self, data: Buffer, batches: Sequence[AppendedBatch], config: LogConfig) -> None:
-        """Write whole batches behind the last one. If that fails nothing has changed but bytes behind the end."""
+        """Write whole batches after the last one. If that fails nothing has changed but bytes beyond the end."""
         position = self.size
         self.open_log().write(position, data)
         if self._max_timestamp == _UNKNOWN:
@@ -185,18 +185,18 @@ class Segment:
             del self._recent_last_offsets[:-_RECENT_BATCHES]
 
     def undo_write(self) -> None:
-        """After a failed append: take away what was written of it."""
+        """After a failed append: remove what was written of it."""
         if self._file is None:
             return
         try:
             self._file.truncate(self.size)
         except OSError as error:
-            # The next append overwrites it, and until then nobody reads behind the end.
+            # The next append overwrites it, and until then nobody reads beyond the end.
             if not means_full(error):
                 raise
 
     def should_roll(self, config: LogConfig, size: int, *, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
-        """Whether `size` more bytes, ending with `last_offset`, belong into a new segment."""
+        """Whether `size` more bytes, ending with `last_offset`, belong in a new segment."""
         if self.size > config.segment_bytes - size or last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
             return True
         if self.size and self._time_waited(max_timestamp, now_ms=now_ms) > config.segment_ms - self.jitter_ms:
@@ -225,7 +225,7 @@ class Segment:
         """Cut off the batch that holds `offset` and all after it. Returns the number of bytes cut."""
         with self._reading() as file:
             found = self._find(file, offset)
-            # Indexes first: entries that point behind the end of the log are the worse half of this change.
+            # Indexes first: entries that point beyond the end of the log are the worse half of this change.
             self.offset_index.truncate_to_offset(offset)
             self.time_index.truncate_to_offset(offset)
             self.transaction_index.truncate_to_offset(offset)
@@ -233,7 +233,7 @@ class Segment:
             if found is not None:
                 cut = self.size - found.position
                 file.truncate(found.position)
-                # Otherwise a loss of power could bring records back behind those that are appended now.
+                # Otherwise a power failure could bring records back after those that are appended now.
                 sync_file(file)
                 self.size = found.position
                 self._checked_to = min(self._checked_to, self.size)
@@ -249,7 +249,7 @@ class Segment:
     # Reading
 
     def locate(self, offset: int) -> BatchPosition | None:
-        """The first batch whose last offset is not below `offset`; None behind the last batch. Raises CorruptIndex."""
+        """The first batch whose last offset is not below `offset`; None after the last batch. Raises CorruptIndex."""
         if self._recent and offset > self._recent_after:
             number = bisect_left(self._recent_last_offsets, offset)
             return self._recent[number] if number < len(self._recent) else None
@@ -277,7 +277,7 @@ class Segment:
             yield from scan_headers(file, position, self.size)
 
     def next_offset(self) -> int:
-        """The offset behind the last batch; found by walking from the last index entry."""
+        """The offset after the last batch; found by scanning from the last index entry."""
         if self._recent:
             return self._recent_last_offsets[-1] + 1
         _, position = self.offset_index.last_entry()
@@ -312,11 +312,11 @@ class Segment:
         return timestamp if timestamp >= 0 else self._filesystem.modified_ms(self.log_path)
 
     def forget_timestamps(self) -> None:
-        """The time index was rewritten and is to be asked again."""
+        """The time index was rewritten and must be read again."""
         self._max_timestamp = _UNKNOWN if self.size else NO_TIMESTAMP
 
     def cut(self, size: int) -> None:
-        """Cut the log file, whose indexes are rebuilt already; for recovery."""
+        """Truncate the log file, whose indexes are already rebuilt; for recovery."""
         file = self.open_log()
         file.truncate(size)
         sync_file(file)
@@ -347,13 +347,13 @@ class Segment:
         return self._file
 
     def release(self) -> None:
-        """Close the log file; it is opened again when needed."""
+        """Close the log file; it is reopened when needed."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def rename_files(self, suffix: str) -> list[str]:
-        """Put `suffix` behind the names of all files, the log first: without it the rest is an orphan."""
+        """Append `suffix` to the names of all files, the log first: without it the rest is an orphan."""
         self.release()
         renamed = []
         for path in self.paths:
@@ -363,7 +363,7 @@ class Segment:
         return renamed
 
     def change_ending(self, ending: str) -> None:
-        """Give the files another ending and go on with them; the log last, because without it they are nothing."""
+        """Give the files another ending and continue with them; the log last, because without it they are orphans."""
         self.release()
         for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
             path = self._path(suffix)
@@ -375,7 +375,7 @@ class Segment:
         self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
 
     def check_invariants(self, end_offset: int) -> None:
-        """Of what is in memory; files are not opened for it."""
+        """Checks what is in memory; opens no files."""
         self.offset_index.check_invariants(end_offset, log_size=self.size)
         require(0 <= self._checked_to <= self.size, self, "only what is there was checked", checked_to=self._checked_to)
         if self._recent:

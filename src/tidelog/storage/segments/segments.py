@@ -26,7 +26,7 @@ class Segments:
         return segment in self._segments
 
     def __iter__(self) -> Iterator[Segment]:
-        """Over a copy: the caller may remove segments on the way."""
+        """Over a copy: the caller may remove segments meanwhile."""
         return iter(self._segments[:])
 
     @property
@@ -60,7 +60,7 @@ class Segments:
         del self._offsets[at]
 
     def exchange(self, old: Sequence[Segment], new: Segment) -> None:
-        """Put `new` into the place of `old`, which are neighbours, in one step: who writes checkpoints looks on."""
+        """Replace `old`, which are neighbours, by `new` in one step: the writer of checkpoints may be reading."""
         at = self._segments.index(old[0])
         segments = [*self._segments[:at], new, *self._segments[at + len(old) :]]
         self._offsets = [segment.base_offset for segment in segments]

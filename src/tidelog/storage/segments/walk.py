@@ -1,7 +1,7 @@
-"""Walking over all of a segment, whatever is in it: its good batches, and between them what cannot be read, and why.
+"""Iterating over all of a segment, whatever is in it: its good batches, what cannot be read between them, and why.
 
-For those who look at files without a broker and must change nothing. Recovery, which cuts a log at its first bad batch,
-is in `tidelog.storage.recovery.segment_recovery`; the checks of `tidelog verify` are in `tidelog.storage.verification`.
+For tools that read files without a broker and must change nothing. Recovery, which truncates a log at its first bad
+batch, is in `tidelog.storage.recovery.segment_recovery`; `tidelog verify` is in `tidelog.storage.verification`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ZEROS_READ = 1 << 20
 
 
 class WalkedSegment(NamedTuple):
-    """What is to be walked over: a file, and what its neighbours say of it."""
+    """What is to be read: a file, and what its neighbours say of it."""
 
     file: Readable
     base_offset: int
@@ -30,7 +30,7 @@ class WalkedSegment(NamedTuple):
 
 
 class BadStretch(NamedTuple):
-    """Bytes that are no good batch: one bad batch if its length can be believed, else all up to the next good one."""
+    """Bytes that are not a good batch: one bad batch if its length is plausible, else all up to the next good one."""
 
     position: int
     size: int
@@ -118,7 +118,7 @@ def _walk_bytes(segment: WalkedSegment, largest_batch: int) -> Iterator[GoodBatc
 
 
 def believable_header(file: Readable, position: int, *, size: int, base_offset: int) -> BatchHeader | None:
-    """The header of a bad batch, if what it says of its length is right: there is another batch behind, or the end."""
+    """The header of a bad batch, if its length is right: it is followed by another batch, or by the end."""
     start = file.read(position, min(HEADER_SIZE, size - position))
     if len(start) < HEADER_SIZE:
         return None
@@ -143,8 +143,8 @@ def believable_header(file: Readable, position: int, *, size: int, base_offset: 
 def _describe_end(file: Readable, position: int, *, size: int, reason: str) -> str:
     rest = size - position
     if _only_zeros(file, position, size):
-        return f"the last {rest} bytes are zeros: room that was allocated ahead (preallocate), or left by a crash"
-    return f"the last {rest} bytes are no whole batch: a write in progress, or left by a crash ({reason})"
+        return f"the last {rest} bytes are zeros: preallocated space (preallocate), or left by a crash"
+    return f"the last {rest} bytes are not a whole batch: a write in progress, or left by a crash ({reason})"
 
 
 def _only_zeros(file: Readable, position: int, size: int) -> bool:

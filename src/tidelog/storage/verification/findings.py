@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that is wrong, at an exact place. A note is not damage: recovery, or nobody, will mind."""
+    """Something that is wrong, at an exact place. A note is not damage: recovery handles it, or it is harmless."""
 
     path: str
     # In bytes from the beginning of the file; None if it is about the file as a whole.
@@ -31,7 +31,7 @@ class Report:
     batches: int = 0
     records: int = 0
     checked_bytes: int = 0
-    # Told the number of bytes that have been read since the last time.
+    # Receives the number of bytes that have been read since the last time.
     progress: Callable[[int], None] = lambda _: None
 
     @property

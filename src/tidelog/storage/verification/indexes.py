@@ -1,4 +1,4 @@
-"""The indexes of one segment, held against its batches one by one as these are read.
+"""The indexes of one segment, compared with its batches one by one as these are read.
 
 A segment may have millions of batches, so nothing about them is kept: the entries of an index, which are few, are
 walked through beside them.
@@ -95,7 +95,7 @@ class TimeIndexCheck(_SparseIndexCheck):
             if offset > header.last_offset:
                 return
             if offset != header.last_offset:
-                # Apache Kafka before 3.8 named the record itself here. That cannot be told from a flipped bit.
+                # Apache Kafka before 3.8 named the record itself here. That cannot be distinguished from a flipped bit.
                 self._tell(f"offset {offset} is not the last one of a batch")
             elif timestamp != self._largest or timestamp != header.max_timestamp:
                 self._tell(f"timestamp {timestamp} of offset {offset} is not the largest so far, {self._largest}")
@@ -128,12 +128,12 @@ class TransactionIndexCheck:
             if version != 0:
                 self._tell(number, f"version {version} of an entry is unknown")
             elif transaction.last_offset in self._entries:
-                self._tell(number, f"offset {transaction.last_offset} is there twice")
+                self._tell(number, f"offset {transaction.last_offset} is listed twice")
             else:
                 self._entries[transaction.last_offset] = (number, transaction)
 
     def aborted(self, header: BatchHeader, expected: AbortedTransaction | None) -> None:
-        """A marker that aborts: what the batches before it make of it, None if it ends nothing that is still there."""
+        """A marker that aborts: the entry that follows from the batches before it, None if it ends none still there."""
         number, entry = self._entries.pop(header.base_offset, (-1, None))
         if entry is None:
             if expected is not None:

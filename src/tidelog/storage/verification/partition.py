@@ -48,16 +48,16 @@ from tidelog.storage.verification.indexes import (
 class Expectations:
     """What the log directory around a partition knows of it."""
 
-    # Closed in order: then all of it is complete. Else only what is below the recovery point.
+    # Closed cleanly: then all of it is complete. Else only what is below the recovery point.
     is_closed: bool = True
     recovery_point: int = 0
-    # No cleaner has been there.
+    # No cleaner has ever run there.
     gapless: bool = True
 
 
 @dataclass(slots=True)
 class _Place:
-    """Where the walk through the log has come to."""
+    """How far the log has been read."""
 
     # The offset that comes next; None where damage has made that unknown.
     expected: int | None = None
@@ -82,11 +82,11 @@ class PartitionCheck:
         names = self._filesystem.list_names(self._directory)
         self._report.partitions += 1
         if any(name.endswith(LOG_SUFFIX + SWAP_SUFFIX) for name in names):
-            reason = "segments were being exchanged by the cleaner; the next start finishes that"
+            reason = "the cleaner was replacing segments; the next start finishes that"
             self._report.add(self._directory, None, reason, is_note=True)
             self._expectations = replace(self._expectations, gapless=False)
         if GAPS_FILE in names:
-            # The cleaner was here, even if it has not come to the end of its first round.
+            # The cleaner has run here, even if it has not finished its first round.
             self._expectations = replace(self._expectations, gapless=False)
         self._read_small_files(names)
         offsets = [
@@ -133,7 +133,7 @@ class PartitionCheck:
                 self._producers.reload(read_snapshot(self._filesystem, f"{self._directory}/{name}"), first, now_ms=0)
                 self._knows_start = True
             except CorruptProducerSnapshot:
-                # Told with the other snapshots.
+                # Reported with the other snapshots.
                 return
 
     def _check_snapshot(self, name: str) -> None:
@@ -254,7 +254,7 @@ class PartitionCheck:
                 )
         if following is not None and header.last_offset >= following:
             self._report.add(
-                path, position, f"offset {header.last_offset} belongs into the segment behind, {following}"
+                path, position, f"offset {header.last_offset} belongs in the next segment, {following}"
             )
         else:
             place.expected = header.next_offset
@@ -264,7 +264,7 @@ class PartitionCheck:
     def _check_epoch(self, path: str, position: int, header: BatchHeader) -> None:
         epoch = header.partition_leader_epoch
         if epoch < -1:
-            self._report.add(path, position, f"there is no leader epoch {epoch}")
+            self._report.add(path, position, f"leader epoch {epoch} is invalid")
             return
         known = -1 if self._epochs is None else self._epochs.epoch_for_offset(header.base_offset)
         is_certain = self._expectations.is_closed or header.base_offset < self._expectations.recovery_point
