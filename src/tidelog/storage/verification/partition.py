@@ -253,9 +253,7 @@ class PartitionCheck:
                     path, position, f"offsets {expected} to {header.base_offset - 1} are missing before it"
                 )
         if following is not None and header.last_offset >= following:
-            self._report.add(
-                path, position, f"offset {header.last_offset} belongs in the next segment, {following}"
-            )
+            self._report.add(path, position, f"offset {header.last_offset} belongs in the next segment, {following}")
         else:
             place.expected = header.next_offset
             self._end_offset = max(self._end_offset, header.next_offset)
