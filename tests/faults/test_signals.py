@@ -127,7 +127,7 @@ def test_a_second_control_c_ends_a_node_that_is_stopping_at_once(node: Node) -> 
         wait_until(lambda: "stopping" in node.output.read_text(), within_seconds=END_SECONDS, what="that it stops")
         process.send_signal(signal.SIGINT)
         assert process.wait(END_SECONDS) == -signal.SIGINT, tail(node.output)
-    assert "ending at once" in node.output.read_text()
+    assert "exiting immediately" in node.output.read_text()
     assert not (node.data / MARK).exists()
 
 

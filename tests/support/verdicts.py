@@ -131,7 +131,7 @@ _READERS_STOP = {
 }
 _LENGTH_IS_NOT_LOOKED_AT = "Apache Kafka does not look at the length of a compressed record, but its consumer does"
 _ONLY_COMPRESSED = (
-    "of a record follow its fields",
+    "of a record are left after its fields",
     "is shorter than its fields",
     "a record cannot have",
     "a key cannot have",

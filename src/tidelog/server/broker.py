@@ -1,4 +1,4 @@
-"""`tidelog.Broker`: a whole broker inside of a Python program."""
+"""`tidelog.Broker`: a whole broker inside a Python program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SINGLE_NODE_PROPERTIES = {
 def single_node_properties(
     *, host: str, port: int, data_dir: str, properties: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """What `tidelog up` and `tidelog.Broker` start with; `properties` win."""
+    """What `tidelog up` and `tidelog.Broker` start with; `properties` take precedence."""
     return {
         **SINGLE_NODE_PROPERTIES,
         "listeners": f"PLAINTEXT://{host}:{port}",
@@ -36,7 +36,7 @@ def single_node_properties(
 
 
 # Fifty partitions of each internal topic make sense where they are spread over brokers; in a program or a test they
-# only cost time when the first group or transaction comes.
+# only cost time when the first group or transaction begins.
 EMBEDDED_PROPERTIES = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",

@@ -1,6 +1,6 @@
-"""The composition root: makes all parts of a node and hands each what it needs, through its constructor.
+"""The composition root: creates all parts of a node and gives each what it needs, through its constructor.
 
-Where two parts need each other, a `Notice` is made first and goes to both. Nothing runs before
+Where two parts need each other, a `Notice` is created first and passed to both. Nothing runs before
 `tidelog.server.startup` starts it.
 """
 
@@ -76,7 +76,7 @@ def compose_control(
     failed: Callable[[BaseException], None],
     broker_gone: Callable[[int, int], None],
 ) -> ControlPlane:
-    """`failed` is called when the node cannot follow the metadata any more, `broker_gone` with the number and epoch of
+    """`failed` is called when the node can no longer follow the metadata, `broker_gone` with the number and epoch of
     each broker that this node, as the active controller, fences because its process is gone.
 
     Raises what opening the metadata log raises.
@@ -144,7 +144,7 @@ def _control_plane(
             controller_changed()
 
     def connection_lost(node_id: int) -> None:
-        """A controller that has lost a broker's connection wonders whether the broker is alive: say so at once."""
+        """A controller that has lost a broker's connection does not know whether it is alive: say so at once."""
         if node_id == quorum.replica.leader_id:
             controller_changed()
 
@@ -181,7 +181,7 @@ def _control_plane(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Basis:
-    """What nearly every part of a broker is made with."""
+    """What nearly every part of a broker needs."""
 
     live: LiveConfig
     image: Callable[[], ClusterImage]
@@ -198,7 +198,7 @@ class _Basis:
         return self.lifecycle.broker_epoch
 
     def address_of(self, broker_id: int) -> Endpoint | None:
-        """Of the listener that brokers use among themselves."""
+        """Of the inter-broker listener."""
         broker, listener = self.image().brokers.get(broker_id), self.live.config.inter_broker_listener_name
         return None if broker is None or listener is None else broker.endpoint(listener)
 

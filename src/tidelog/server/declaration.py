@@ -38,13 +38,13 @@ class Forwarding(Enum):
     """What a broker passes on to the active controller (KIP-590)."""
 
     NOTHING = "no"
-    # What does not concern only the broker that is asked.
+    # What does not concern only the broker that receives the request.
     A_PART = "partly"
     ALL = "yes"
 
 
 class FrameSize(Enum):
-    """What a request may carry, which decides how large its frame may be."""
+    """What a request may contain, which decides how large its frame may be."""
 
     CONTROL = "control"
     RECORDS = "records"
@@ -113,7 +113,7 @@ NO_AUTHORIZER_DIFFERENCES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalShape:
-    """How a reply says one error for a whole request, where the schemas do not tell (`replies/error_replies.py`)."""
+    """How a reply reports one error for a whole request, if the schemas do not say (`replies/error_replies.py`)."""
 
     # Where what a reply lists or names stands in the request, as a path of attributes, if not under the same name or in
     # the request's first list.
@@ -154,5 +154,5 @@ class Api:
 
 
 def advertised_versions(apis: Iterable[Api]) -> list[ApiVersion]:
-    """What ApiVersions tells."""
+    """What ApiVersions returns."""
     return [ApiVersion(api_key=api.key, min_version=api.advertised[0], max_version=api.advertised[1]) for api in apis]

@@ -1,4 +1,4 @@
-"""Why a node does not run, in words for the person who runs it."""
+"""Why a node does not run, for its operator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class StartFailure(Exception):
 
 
 class NodeFailure(Exception):
-    """Why a node that was running cannot go on."""
+    """Why a running node must stop."""
 
 
 def reason(error: OSError) -> str:

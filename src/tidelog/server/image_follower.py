@@ -1,4 +1,4 @@
-"""Acts on each new image of the cluster: logs, replicas, configuration and coordinators are brought in step with it."""
+"""Acts on each new image of the cluster: reconciles logs, replicas, configuration and coordinators with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tidelog.server.replication.runtime import Replication
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.files.filesystem import StorageFailure
 
-# What makes logs can be told to stop after so many.
+# The creation of logs can be stopped after so many.
 LOGS_PER_JOB = 50
 # Many topics are taken into use in steps, between which others are served.
 TOPICS_PER_STEP = 50
@@ -41,24 +41,24 @@ class ImageFollower:
     clock: Clock
 
     def reconfigure(self) -> None:
-        """Take over the dynamic properties that the image holds."""
+        """Apply the dynamic properties that the image holds."""
         self.live.reconfigure()
         self.replication.throttles.reconfigure(self.live.config)
 
     def follow_topics(self, topics: Iterable[str]) -> None:
-        """Bring the replicas of these topics in step with the image, and tell the controller where they are."""
+        """Reconcile the replicas of these topics with the image, and report to the controller where they are."""
         names = list(topics)
         self.reconciler.reconcile(names)
         self.replication.directories.compare(names)
 
     def follow_postponed(self) -> None:
-        """Replicas that could not be opened for want of descriptors."""
+        """Replicas that could not be opened for lack of descriptors."""
         topics = self.reconciler.take_postponed()
         if topics:
             self.follow_topics(topics)
 
     def prepare(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
-        """Have a thread make the logs of new partitions, before anybody learns of them."""
+        """Have a thread create the logs of new partitions, before anybody learns of them."""
         topics = dict.fromkeys(topic.name for topic in delta.topics_created)
         topics.update(dict.fromkeys(change.topic for change in delta.partitions if change.after is not None))
         wanted = self.reconciler.placement.missing(image, topics)
@@ -71,7 +71,7 @@ class ImageFollower:
                 chunk = logs[start : start + LOGS_PER_JOB]
                 job = loop.run_in_executor(None, directory.create_logs, chunk, self.clock.now_ms())
                 try:
-                    # A failure shows again when the logs are to be used, and is dealt with there.
+                    # A failure shows again when the logs are to be used, and is handled there.
                     with contextlib.suppress(StorageFailure, CorruptCheckpoint):
                         await asyncio.shield(job)
                 except asyncio.CancelledError:
@@ -80,7 +80,7 @@ class ImageFollower:
                     raise
 
     def follow(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
-        """Act on a new image: at once, or, where many topics come or go, in steps between which others are served."""
+        """Act on a new image: at once, or, where many topics change, in steps between which others are served."""
         if len(delta.topics_created) + len(delta.topics_deleted) > TOPICS_PER_STEP:
             return Later.run(self._follow_in_steps(image, delta))
         self.follow_topics(self._begin_change(image, delta))

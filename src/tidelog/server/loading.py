@@ -1,4 +1,4 @@
-"""Loads the logs of a starting broker in a thread, and says what of them cannot be used."""
+"""Loads the logs of a starting broker in a thread, and reports which of them cannot be used."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LogLoading:
     _unwanted: threading.Event = field(init=False, default_factory=threading.Event)
 
     async def load(self) -> InterruptedMoves:
-        """Raises StorageFailure if the metadata's directory cannot be read; the broker goes on without others."""
+        """Raises StorageFailure if the metadata's directory cannot be read; others are left out."""
         loading = asyncio.get_running_loop().run_in_executor(None, self._load)
         try:
             return await asyncio.shield(loading)
@@ -60,7 +60,7 @@ class LogLoading:
             except StorageFailure as failure:
                 if directory is self.metadata_directory:
                     raise
-                logger.error("going on without the log directory %s: %s", directory.path, failure)
+                logger.error("continuing without the log directory %s: %s", directory.path, failure)
                 continue
             replicas.removals.extend(report.removals)
             reports[directory] = report
@@ -78,6 +78,6 @@ class LogLoading:
         logger.info("recovering: %s", progress)
 
     def _check_wanted(self) -> None:
-        """Between two logs, and now and then in a long recovery: the next start goes on where this one stops."""
+        """Between two logs, and from time to time in a long recovery: the next start continues where this one stops."""
         if self._unwanted.is_set():
             raise _NotWanted

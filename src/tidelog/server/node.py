@@ -1,4 +1,4 @@
-"""The parts of one running broker, as one value: made in `tidelog.server.composition`, run by `startup`."""
+"""The parts of one running broker, as one value: created in `tidelog.server.composition`, run by `startup`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Node:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     marker_appends: MarkerAppends
-    # Requests that come while the node starts wait for this.
+    # Requests that arrive while the node starts wait for this.
     ready: asyncio.Event
 
     @property

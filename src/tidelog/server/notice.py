@@ -1,6 +1,6 @@
-"""A notice that something has happened, made before those who give it and those who act on it.
+"""A notice that something has happened, created before those who give it and those who act on it.
 
-So neither needs to know the other, and nothing has to be assigned to a part that exists already.
+So neither needs to know the other, and nothing has to be assigned to an existing part.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
-    """Lock all directories and see that they belong to this node and to one cluster; format those that are new."""
+    """Lock all directories and check that they belong to this node and to one cluster; format those that are new."""
     directories: list[LogDirectory] = []
     paths = list(dict.fromkeys([*config.log_dirs, config.metadata_log_dir]))
     try:
@@ -31,7 +31,7 @@ def open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
         if len(cluster_ids) > 1:
             raise StartFailure(f"the log directories {', '.join(paths)} belong to different clusters: {cluster_ids}")
         if not cluster_ids and len(config.controller_quorum_voters) > 1:
-            # Each node would make up a cluster id of its own, and then refuse to talk to the others.
+            # Each node would generate a cluster id of its own, and then refuse to talk to the others.
             raise StartFailure(
                 f"{', '.join(paths)} is not formatted, and controller.quorum.voters names several nodes, which must "
                 "agree on a cluster id; run `tidelog format --config FILE --cluster-id ID` with the same id for each"
@@ -56,7 +56,7 @@ def open_directories(config: BrokerConfig, ports: Ports) -> list[LogDirectory]:
             elif directory.meta.node_id != config.node_id:
                 raise StartFailure(
                     f"{directory.path} belongs to node {directory.meta.node_id}, but node.id={config.node_id}; "
-                    "use the node.id it was made with, or another directory"
+                    "use the node.id it was formatted with, or another directory"
                 )
     except BaseException:
         for directory in directories:
@@ -74,12 +74,12 @@ def _open_directory(path: str, ports: Ports, *, required: bool) -> LogDirectory:
     except OSError as error:
         if required:
             raise StartFailure(f"cannot use the log directory {path}: {reason(error)}") from error
-        logger.error("going on without the log directory %s: %s", path, reason(error))
+        logger.error("continuing without the log directory %s: %s", path, reason(error))
         return LogDirectory.offline(path, ports.filesystem, ports.randomness, error)
 
 
 def directory_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
-    """Of those that have one; it is in a file that an offline directory may not give away."""
+    """Of those that have one; it is in a file that may be unreadable in an offline directory."""
     return [directory.meta.directory_id or Uuid(bytes(16)) for directory in directories if directory.meta is not None]
 
 
@@ -99,7 +99,7 @@ def require_metadata(config: BrokerConfig, directories: Sequence[LogDirectory]) 
 
 
 def previous_epoch(directories: Sequence[LogDirectory]) -> int:
-    """The broker's epoch in the last run, if that has closed all logs in order; else -1."""
+    """The broker's epoch in the last run, if that has closed all logs cleanly; else -1."""
     epochs = {directory.clean_broker_epoch for directory in directories}
     (epoch,) = epochs if len(epochs) == 1 else (None,)
     return -1 if epoch is None else epoch

@@ -1,8 +1,8 @@
-"""Work that would keep everybody waiting: it is done in a thread, a slice at a time, one slice at a time.
+"""Work that would block everybody else: it is done in a thread, in slices, one slice at a time.
 
-Unpacking is the case in point: how long it takes is up to whoever has packed. There is one line for all of it, so a
-dozen large batches at once take neither a dozen threads nor the memory of a dozen decoders, and after each slice the
-next in line has its turn. So a small batch does not wait for the end of a large one.
+Unpacking is the main case: how long it takes depends on the sender. There is one queue for all of it, so a dozen large
+batches at once take neither a dozen threads nor the memory of a dozen decoders, and after each slice the next in the
+queue has its turn. So a small batch does not wait for the end of a large one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SLICE_BYTES: Final = 2 * 1024 * 1024
 class PatientWork:
     def __init__(self) -> None:
         self._line = asyncio.Lock()
-        # How many have work in the line, for the metrics.
+        # How many have work in the queue, for the metrics.
         self.waiting = 0
 
     async def finish(self, go_on: Callable[[int], T | None]) -> T:

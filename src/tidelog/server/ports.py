@@ -1,4 +1,4 @@
-"""Everything through which the outside comes into a node, as one value."""
+"""Everything through which a node reaches the outside, as one value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """SIGTERM and SIGINT (Ctrl-C) for a process that runs a node, from before it opens anything until it has closed it all.
 
-The first signal asks for an end in order. Whoever presses Ctrl-C after that does not want to wait: the process ends at
-once, by that signal, as after a crash. A repeated SIGTERM is no such wish: supervisors send it more than once.
+The first signal asks for a clean shutdown. Whoever presses Ctrl-C after that does not want to wait: the process ends at
+once, by that signal, as in a crash. A repeated SIGTERM does not mean that: supervisors send it more than once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def asked_to_stop() -> Iterator[asyncio.Event]:
             logger.info("stopping: %s", number.name)
             stop.set()
         elif number is signal.SIGINT:
-            logger.warning("ending at once: the next start will check the logs")
+            logger.warning("exiting immediately: the next start will recover the logs")
             end_by(number)
 
     for each in _SIGNALS:
@@ -39,7 +39,7 @@ def asked_to_stop() -> Iterator[asyncio.Event]:
     finally:
         for each in _SIGNALS:
             loop.remove_signal_handler(each)
-            # Everything is closed. A signal that comes while Python ends must not turn that into a failure.
+            # Everything is closed. A signal that arrives while Python exits must not turn that into a failure.
             signal.signal(each, signal.SIG_IGN)
 
 

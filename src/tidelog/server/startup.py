@@ -1,7 +1,7 @@
-"""Brings a node to life and ends it: directories, metadata, logs, listeners, registration.
+"""Starts and stops a node: directories, metadata, logs, listeners, registration.
 
 The order matters. Listeners open before the broker registers, since a port of 0 is known only then; requests that
-arrive in between wait. At the end leadership is given up last of all, after every request has been answered.
+arrive in between wait. When the node stops, leadership is given up last of all, after every request has been answered.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class RunningNode:
         self._control: ControlPlane | None = None
         self._metrics = Metrics()
         self._controller_router: Router | None = None
-        # Set when the node cannot go on, and why. Somebody should stop it then.
+        # Set when the node cannot continue, and why. Its owner should stop it then.
         self.failed = asyncio.Event()
         self.failure: BaseException | None = None
 
@@ -109,7 +109,7 @@ class RunningNode:
 
     @property
     def broker_epoch(self) -> int:
-        """Of this incarnation; -1 as long as it is not registered."""
+        """Of this incarnation; -1 until it is registered."""
         return -1 if self._node is None else self._node.broker_epoch
 
     @property
@@ -142,7 +142,7 @@ class RunningNode:
     async def start(self) -> None:
         """Raises StartFailure, DirectoryInUse, StorageFailure or OSError; then nothing is left open.
 
-        A start that is cancelled ends in order, however far it has come.
+        A cancelled start ends cleanly, however far it has come.
         """
         try:
             await self._start()
@@ -150,7 +150,7 @@ class RunningNode:
             await self.stop()
             raise
         except Exception:
-            # Not for what ends the whole process at once, where nothing is left to be closed in order.
+            # Not for what ends the whole process at once, where nothing can be closed cleanly.
             await self.abandon()
             raise
 
@@ -221,7 +221,7 @@ class RunningNode:
                 previous_epoch(self._directories),
             )
         except ApiError as refusal:
-            raise StartFailure(f"the controller refuses this broker: {refusal}") from refusal
+            raise StartFailure(f"the controller refused this broker: {refusal}") from refusal
 
     async def _load(self, node: Node) -> None:
         """Open the logs, and follow the image from then on."""
@@ -246,8 +246,8 @@ class RunningNode:
                 node.moves.begin(replica, directory)
 
     def _metadata_failed(self, failure: BaseException) -> None:
-        """A node that learns nothing of the cluster must not pretend to belong to it: its heartbeats end, so that
-        others take over, and whoever runs it is notified."""
+        """A node that can no longer follow the cluster must not pretend to belong to it: its heartbeats end, so that
+        others take over, and its owner is notified."""
         if self._node is not None:
             self._node.lifecycle.end_heartbeats()
         self.failure = failure
@@ -256,9 +256,9 @@ class RunningNode:
     # -- ending --------------------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """End in order: hand over, answer what was asked, close the logs, leave the mark of a clean shutdown.
+        """Stop cleanly: hand over, answer pending requests, close the logs, leave the mark of a clean shutdown.
 
-        Whatever a cancelled start has not come to is left out.
+        Whatever a cancelled start has not reached is left out.
         """
         broker_epoch = -1
         if self._node is not None:
@@ -280,7 +280,7 @@ class RunningNode:
             await node.lifecycle.hand_over(HAND_OVER_SECONDS)
             await node.lifecycle.stop()
         self._listeners.close()
-        # Readers that wait for data would otherwise hold up the end.
+        # Readers that wait for data would otherwise delay the shutdown.
         for replica in node.replicas:
             replica.wake_readers()
         # So would members that wait for a rebalance to end.
@@ -295,7 +295,7 @@ class RunningNode:
         await node.housekeeping.stop()
 
     async def abandon(self) -> None:
-        """Let go of everything at once, as a crash would: nothing is flushed, nobody is notified."""
+        """Release everything at once, as a crash would: nothing is flushed, nobody is notified."""
         self._close_controller_listeners()
         self._listeners.close()
         if self._metrics_listening is not None:
@@ -328,8 +328,8 @@ def _close_coordinators(node: Node) -> None:
 
 
 async def serve(config: BrokerConfig, announce: Callable[[RunningNode], None]) -> None:
-    """Run a node until SIGINT or SIGTERM. Raises NodeFailure if it cannot go on before that."""
-    # Before anything is opened: whatever is open is closed in order.
+    """Run a node until SIGINT or SIGTERM. Raises NodeFailure if it fails before that."""
+    # Before anything is opened: whatever is open is then closed cleanly.
     with asked_to_stop() as stop:
         running = RunningNode(config)
         if not await start_unless(stop, running):
@@ -345,7 +345,7 @@ async def serve(config: BrokerConfig, announce: Callable[[RunningNode], None]) -
 
 
 async def start_unless(stop: asyncio.Event, running: RunningNode) -> bool:
-    """Start; False if `stop` comes before that is done, and then everything has been closed in order.
+    """Start; False if `stop` is set before that is done, and then everything has been closed cleanly.
 
     Raises what `RunningNode.start` raises.
     """
@@ -362,7 +362,7 @@ async def start_unless(stop: asyncio.Event, running: RunningNode) -> bool:
 
 
 async def until_its_end(stop: asyncio.Event, running: RunningNode) -> None:
-    """Until somebody stops it or it has failed."""
+    """Wait until it is stopped or has failed."""
     failing = asyncio.create_task(running.failed.wait())
     await _comes_first(stop, failing)
     failing.cancel()
@@ -377,7 +377,7 @@ async def _comes_first(stop: asyncio.Event, other: asyncio.Task[Any]) -> bool:
 
 
 def run(properties: Mapping[str, str], announce: Callable[[RunningNode], None]) -> None:
-    """Like `serve`, for a process of its own: on uvloop, until a signal comes. Raises InvalidConfig as well."""
+    """Like `serve`, for a process of its own: on uvloop, until a signal arrives. Raises InvalidConfig as well."""
     import uvloop
 
     raise_descriptor_limit()

@@ -208,7 +208,7 @@ def _of_transactions(node: Node) -> dict[ApiKey, Handler]:
 
 
 class _ControllerConfiguration:
-    """The properties of a node that may be no broker."""
+    """The properties of a node that may not be a broker."""
 
     def __init__(self, config: BrokerConfig, metadata: MetadataFollower) -> None:
         self._config = config

@@ -60,7 +60,7 @@ def _add(
     partitions = replies.partitions_of(transaction)
     refused: dict[TopicPartition, ErrorCode] = {}
     for partition in partitions:
-        # Brokers ask in later versions, and may.
+        # Brokers ask in later versions, and are allowed to.
         if version < _SEVERAL_TRANSACTIONS_FROM and not writable_by_clients(partition.topic):
             refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif metadata.image.partition(*partition) is None:
@@ -71,7 +71,7 @@ def _add(
     single = AddPartitionsToTxnRequest(transactions=[transaction])
     if version < _SEVERAL_TRANSACTIONS_FROM:
         return transactions.ask_patiently(transaction.transactional_id, single, version)
-    # On the connection of a broker the questions of many producers wait behind each other.
+    # On the connection of a broker the requests of many producers queue up.
     return transactions.ask(transaction.transactional_id, single, version)
 
 

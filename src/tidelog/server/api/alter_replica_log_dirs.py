@@ -1,6 +1,7 @@
 """AlterReplicaLogDirs: move replicas of this broker to other log directories (KIP-113). See `replicas/moves.py`.
 
-The directory of a replica that is not here yet is remembered: it is made there, as kafka-reassign-partitions expects.
+The directory of a replica that is not here yet is remembered and used when it is created, as kafka-reassign-partitions
+expects.
 """
 
 from __future__ import annotations

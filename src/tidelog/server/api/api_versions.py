@@ -1,4 +1,4 @@
-"""ApiVersions: what this listener serves. Version 3 and up tell the client's software, and the cluster's features."""
+"""ApiVersions: what this listener serves. From version 3 on, replies have the cluster's features."""
 
 from __future__ import annotations
 

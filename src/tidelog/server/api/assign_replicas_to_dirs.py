@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs: a broker tells in which directories its replicas are (KIP-858). Decided in
+"""AssignReplicasToDirs: a broker reports in which directories its replicas are (KIP-858). Decided in
 `tidelog.controller.directories`.
 """
 

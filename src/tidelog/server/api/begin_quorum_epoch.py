@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch: a leader that was elected tells the other voters (KIP-595). See `tidelog.consensus`."""
+"""BeginQuorumEpoch: a newly elected leader informs the other voters (KIP-595). See `tidelog.consensus`."""
 
 from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api

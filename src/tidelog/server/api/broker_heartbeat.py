@@ -1,4 +1,4 @@
-"""BrokerHeartbeat: a broker is there, wants to be unfenced, or to go (KIP-631). Decided in
+"""BrokerHeartbeat: a broker is alive, wants to be unfenced, or to shut down (KIP-631). Decided in
 `tidelog.controller.heartbeats`.
 
 Version 1 names the directories that have failed (KIP-858).

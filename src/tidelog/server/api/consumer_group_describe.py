@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: state, members and assignments of consumer groups (KIP-848). Version 1 tells member types."""
+"""ConsumerGroupDescribe: state, members and assignments of consumer groups (KIP-848). Version 1 has member types."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """ConsumerGroupHeartbeat: the one request of a consumer group's member (KIP-848).
 
-Version 1 has subscriptions by regular expression, and ids that members make up themselves. See
+Version 1 has subscriptions by regular expression, and ids that members generate themselves. See
 `tidelog.coordinators.consumer_groups.heartbeat`.
 """
 

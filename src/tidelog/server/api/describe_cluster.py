@@ -26,10 +26,10 @@ def describe_brokers(
 ) -> DescribeClusterResponse:
     """What a broker answers."""
     if request.endpoint_type == CONTROLLERS:
-        problem = f"this is a broker's listener; endpoint type {request.endpoint_type} is asked for"
+        problem = f"this is a broker's listener; the request asks for endpoint type {request.endpoint_type}"
         return _refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, problem)
     if request.endpoint_type != BROKERS:
-        return _refused(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there is no endpoint type {request.endpoint_type}")
+        return _refused(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"unknown endpoint type {request.endpoint_type}")
     described = []
     for broker in metadata.image.brokers.values():
         endpoint = broker.endpoint_or_first(context.listener)
@@ -53,15 +53,15 @@ def describe_controllers(
     request: DescribeClusterRequest,
     context: RequestContext,
 ) -> DescribeClusterResponse:
-    """What a controller answers clients that connect to controllers (`bootstrap.controllers`, KIP-919): who the
+    """What a controller answers to clients that connect to controllers (`bootstrap.controllers`, KIP-919): who the
     controllers are. Brokers' addresses are for clients of brokers."""
-    brokers_wanted = "this is a controller's listener; brokers are asked for"
+    brokers_wanted = "this is a controller's listener; the request asks for brokers"
     if context.version < FIRST_VERSION_WITH_ENDPOINT_TYPE:
         return _refused(ErrorCode.INVALID_REQUEST, brokers_wanted)
     if request.endpoint_type == BROKERS:
         return _refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, brokers_wanted)
     if request.endpoint_type != CONTROLLERS:
-        return _refused(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there is no endpoint type {request.endpoint_type}")
+        return _refused(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"unknown endpoint type {request.endpoint_type}")
     leader = leader_id()
     # A node that is its own quorum names no voters.
     own = [(config.node_id, each.host, each.port) for each in config.controller_listeners[:1]]

@@ -85,7 +85,7 @@ def _properties(
             if problem is not None:
                 raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
             if name not in image.topics:
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist")
             return describe_topic(image.topic_config(name), config)
         case ResourceType.BROKER if name == "":
             return describe_cluster_defaults(image.cluster_config())

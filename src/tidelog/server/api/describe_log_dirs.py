@@ -64,7 +64,7 @@ class DescribeLogDirsHandler:
             log = replica.log
             describe(replica, log, log.high_watermark - log.log_end_offset, is_future=False)
         for move in self._moves.under_way():
-            # A copy that is being made, and how far it is behind the replica.
+            # A copy that is being written, and how far it is behind the replica.
             if move.target is directory and (copy := move.future) is not None:
                 behind = move.replica.log.log_end_offset - copy.log_end_offset
                 describe(move.replica, copy, behind, is_future=True)

@@ -1,6 +1,6 @@
 """DescribeProducers: who has written to a partition and which transactions are open there (KIP-664).
 
-Every replica can tell, those of followers too.
+Every replica can answer, those of followers too.
 """
 
 from __future__ import annotations

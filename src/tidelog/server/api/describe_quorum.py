@@ -1,6 +1,6 @@
 """DescribeQuorum: who votes, who leads, and how far each has read (KIP-595).
 
-Version 1 tells when each was heard from (KIP-836), 2 the addresses of the voters (KIP-853).
+Version 1 has the times of the last fetches (KIP-836), 2 the addresses of the voters (KIP-853).
 """
 
 from tidelog.protocol.messages import ApiKey

@@ -1,6 +1,6 @@
 """DescribeTopicPartitions: topics in pages, with the eligible leaders of each partition (KIP-966).
 
-No topics means all. Topics come in the order of their names, and a cursor tells where the next page begins.
+No topics means all. Topics come in the order of their names, and a cursor says where the next page begins.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""EndQuorumEpoch: a leader that goes names those who should follow it (KIP-595). See `tidelog.consensus`."""
+"""EndQuorumEpoch: a leader that resigns names its preferred successors (KIP-595). See `tidelog.consensus`."""
 
 from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import CLUSTER_ACTION, CONTROLLERS, Api

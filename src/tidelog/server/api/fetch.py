@@ -5,13 +5,13 @@ topic ids instead of names (KIP-516), 15 the replica state (KIP-903), 16 the add
 
 On the listener of a controller the quorum answers instead: that is how its replicas read the cluster's metadata.
 
-Two kinds of readers come here. Consumers see what is committed; they read from the leader or, from version 11 on, from
-any replica. Followers see everything up to the end of the log; the offset they ask for tells how far they are, and
-that may commit records and bring them into the in-sync set.
+There are two kinds of readers. Consumers see what is committed; they read from the leader or, from version 11 on, from
+any replica. Followers see everything up to the log end; the offset they ask for shows how far they are, and that may
+commit records and bring them into the in-sync set.
 
-A fetch is answered at once if there is an error to tell, if min.bytes can be had, or if the reader does not want to
-wait. Otherwise it waits once, for at most max.wait, and answers with what there is then. The wait begins with the
-reading: each partition knows of it from the moment it was looked at, so nothing can happen to it unnoticed.
+A fetch is answered at once if there is an error to report, if min.bytes are available, or if the reader does not want
+to wait. Otherwise it waits once, for at most max.wait, and answers with what is available then. The wait begins with
+the reading: each partition knows of it from the moment it is read, so nothing can happen to it unnoticed.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ Answers = list[tuple[PartitionKey, PartitionData]]
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """Who reads. Made for every fetch, so not frozen."""
+    """Who reads. Created for every fetch, so not frozen."""
 
     # The broker whose follower it is; -1 for consumers.
     broker_id: int
     broker_epoch: int
     isolation_level: int
     rack: str
-    # Whether topics go by their id.
+    # Whether topics are named by their id.
     by_id: bool
     any_replica: bool
     max_bytes: int
@@ -100,7 +100,7 @@ class _Round:
     urgent: bool
     # Partitions of a session that have nothing new, and what they looked like.
     idle: dict[PartitionKey, tuple[Replica, tuple[int, ...]]]
-    # Whether a throttle keeps records back that are there.
+    # Whether a throttle holds back available records.
     held_back: bool = False
 
 
@@ -125,8 +125,8 @@ class FetchHandler:
             return FetchResponse(error_code=plan, session_id=0)
         reader = self._reader(request, context)
         if reader.is_follower and not self.replication.is_broker(reader.broker_id, reader.broker_epoch):
-            # A client that pretends, a process that has been replaced, or one that this node does not know yet. It must
-            # not read what is not committed, and nobody may count on it.
+            # An impostor, a process that has been replaced, or one that this node does not know yet. It must not read
+            # what is not committed, and does not count as a replica.
             answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
             return self._respond(plan, answers, context)
         wait = FetchWait()
@@ -148,7 +148,7 @@ class FetchHandler:
             second = self._read_all(plan, reader, first)
             if wait.overdue and second.readable_bytes >= request.min_bytes and not first.held_back:
                 invariants.error(
-                    "a fetch waited for all of its %d ms although %d bytes were there for it: its wake-up was lost",
+                    "a fetch waited its full %d ms although %d bytes were available: its wake-up was lost",
                     request.max_wait_ms,
                     second.readable_bytes,
                 )
@@ -175,7 +175,7 @@ class FetchHandler:
         self, plan: FetchPlan, reader: _Reader, first: _Round | None = None, *, watch: _Watch | None = None
     ) -> _Round:
         """One pass; the second one, after a wait, is given the first. The first one notes how far a follower is, and
-        watches each partition from the moment it is read, as long as it looks as if there will be a wait."""
+        watches each partition from the moment it is read, as long as a wait is likely."""
         result = _Round(answers=[], readable_bytes=0, urgent=False, idle={})
         left = reader.max_bytes
         for key, wanted in plan.partitions:
@@ -188,7 +188,7 @@ class FetchHandler:
                 result.answers.append((key, _failed(wanted.partition, found)))
                 result.urgent = True
                 continue
-            # The first batch goes out whole even if it is above the limits: a reader could never get past it (KIP-74).
+            # The first batch is sent whole even above the limits: otherwise a reader could never get past it (KIP-74).
             min_one_batch = result.readable_bytes == 0
             try:
                 answer = self._check(found, wanted, reader)
@@ -240,7 +240,7 @@ class FetchHandler:
         )
 
     def _note_progress(self, replica: Replica, wanted: FetchPartition, reader: _Reader) -> None:
-        """A follower has everything before the offset that it asks for. That may commit records, which wakes those who
+        """A follower has everything before the offset that it asks for. That may commit records, which wakes those that
         wait for them, and it may bring the follower into the in-sync set."""
         replica.record_fetch(
             reader.broker_id,
@@ -256,7 +256,7 @@ class FetchHandler:
         if problem:
             return _failed(wanted.partition, problem)
         if reader.is_follower and (replica.progress is None or replica.progress.follower(reader.broker_id) is None):
-            # With the right leader epoch it may be a replica that is about to be added: it asks again (KIP-903).
+            # With the right leader epoch it may be a replica that is about to be added: it retries (KIP-903).
             known = wanted.current_leader_epoch != NO_LEADER_EPOCH
             code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
             return _failed(wanted.partition, code)
@@ -296,7 +296,7 @@ class FetchHandler:
 
 
 def _waits(replica: Replica, reader: _Reader) -> FetchWaits:
-    """Where those wait who may read what this reader may read."""
+    """The waits of readers that may read what this reader may read."""
     if reader.is_follower:
         return replica.follower_waits
     return replica.stable_waits if reader.isolation_level == READ_COMMITTED else replica.fetch_waits

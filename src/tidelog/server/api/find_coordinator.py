@@ -1,7 +1,7 @@
 """FindCoordinator: which broker coordinates a group or a transactional id.
 
 It is the leader of the partition that the key hashes to, of `__consumer_offsets` or `__transaction_state`; these topics
-come into being when they are first asked for. Version 1 asks for transactional ids as well, 4 for several keys at once
+are created when they are first asked for. Version 1 asks for transactional ids as well, 4 for several keys at once
 (KIP-699), 6 knows share groups, which this broker does not.
 """
 
@@ -42,7 +42,7 @@ def handle(
         return _find_all(metadata, topic, request, context)
 
     async def create_and_find() -> FindCoordinatorResponse:
-        # If it fails the reason is in the log; to the client this is "not yet", and it will ask again.
+        # If it fails the reason is in the log; to the client this is "not yet", and it will retry.
         with suppress(ApiError):
             await create_missing([topic])
         return _find_all(metadata, topic, request, context)

@@ -1,7 +1,7 @@
 """InitProducerId: a number for an idempotent producer, and the start of a transactional one.
 
 Version 3 lets a producer ask for a new epoch of its own id after it lost track (KIP-360). Version 6 brings two-phase
-commit (KIP-939). Ids come from the blocks that the controller hands out, so that no two brokers ever give out the same
+commit (KIP-939). Ids come from the blocks that the controller allocates, so that no two brokers ever assign the same
 one. With a transactional id the coordinator decides, in `tidelog.coordinators.transactions.init_producer_id`.
 """
 
@@ -51,7 +51,7 @@ def handle(
 
 
 async def _give(producer_ids: ProducerIds) -> InitProducerIdResponse:
-    # Without a transactional id nobody can be fenced: a new id is as good as a new epoch, and what Kafka gives too.
+    # Without a transactional id nobody can be fenced: a new id is as good as a new epoch, and Kafka returns one too.
     try:
         producer_id = await producer_ids.next()
     except ApiError as error:

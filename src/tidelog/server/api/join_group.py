@@ -1,4 +1,4 @@
-"""JoinGroup: answered when the group has come together; see `tidelog.coordinators.groups.join`."""
+"""JoinGroup: answered when all members have joined; see `tidelog.coordinators.groups.join`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def handle(groups: GroupCoordinator, request: JoinGroupRequest, context: Request
     no_protocol = None if context.version >= _NULL_PROTOCOL_FROM else ""
 
     def finish(reply: Message) -> Message:
-        """An error has no protocol, and who is sent to another coordinator no member id."""
+        """An error has no protocol, and a member that is sent to another coordinator no member id."""
         if not isinstance(reply, JoinGroupResponse) or not reply.error_code:
             return reply
         member_id = "" if reply.error_code == ErrorCode.NOT_COORDINATOR else reply.member_id

@@ -1,4 +1,4 @@
-"""LeaveGroup: members go, or are removed. Decided in `tidelog.coordinators.groups.presence`."""
+"""LeaveGroup: members leave, or are removed. Decided in `tidelog.coordinators.groups.presence`."""
 
 from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import COORDINATOR_FIRST, READ_GROUP, Api

@@ -3,11 +3,11 @@
 Times below zero have a meaning: -1 the end, -2 the start, -3 the record with the largest timestamp (KIP-734, version
 7), -4 the earliest offset on this disk (version 8), -5 and -6 offsets of tiered storage, of which there is none
 (versions 9 and 11: answered with -1). The end is the high watermark, or the last stable offset for read_committed.
-Whoever gives the id of a replica is shown the end of the log, as a follower would be; some clients do.
+A request with the id of a replica gets the log end, as a follower would; some clients send one.
 
 A leader that has only just been elected may not know yet how far its predecessor had committed. Until its watermark
-has reached the start of its own epoch it does not tell an end, which could be before one that was told already
-(KIP-207, version 5; older readers learn that there is no leader yet).
+has reached the start of its own epoch it reports no end, which could be before one that was reported already
+(KIP-207, version 5; older readers get the error that there is no leader yet).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ API = Api(
     differences=("There is no tiered storage: the times -5 and -6 are answered with offset -1.",),
 )
 
-# The replica ids of those who are no replica.
+# The replica ids of readers that are not replicas.
 CONSUMER = -1
 DEBUGGING = -2
-# The isolation of those who are: they see the log to its end. No reader can ask for it.
+# The isolation of replicas: they see the log to its end. No reader can ask for it.
 EVERYTHING = -1
 
 LATEST = -1
@@ -82,7 +82,7 @@ def handle(
         for wanted in topic.partitions:
             key = (topic.name, wanted.partition_index)
             if asked[key] > 1:
-                # Which of the questions is meant cannot be told: one answer for all of them.
+                # Which of the questions is meant is unknown: one answer for all of them.
                 if key not in refused:
                     refused.add(key)
                     partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
@@ -127,7 +127,7 @@ def _find(
         return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
     replica = replicas.leader_in_epoch(topic, wanted.partition_index, current_leader_epoch=wanted.current_leader_epoch)
     if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
-        # A tool that looks into one broker may ask a follower.
+        # A tool that inspects one broker may ask a follower.
         replica = replicas.readable(topic, wanted.partition_index)
     if isinstance(replica, ErrorCode):
         return _failed(wanted, replica)
@@ -158,7 +158,7 @@ class _Unfinished(NamedTuple):
 def _seek(
     replica: Replica, isolation_level: int, wanted: ListOffsetsPartition, version: int
 ) -> ListOffsetsPartitionResponse | _Unfinished:
-    """By time: at once, unless a batch has to be looked into that unpacks to more than a little."""
+    """By time: at once, unless a batch has to be read that unpacks to much more."""
     seeking = seek_max(replica.log) if wanted.timestamp == MAX_TIMESTAMP else seek(replica.log, wanted.timestamp)
     try:
         search = next(seeking)
@@ -184,7 +184,7 @@ def _answer(
 
 
 def _look_up(replica: Replica, isolation_level: int, wanted: int) -> tuple[int, int, int] | None:
-    """(timestamp, offset, leader epoch), each -1 where there is none; None if that cannot be told yet."""
+    """(timestamp, offset, leader epoch), each -1 where there is none; None if that is not known yet."""
     log = replica.log
     if wanted == LATEST:
         known = _end_is_known(replica, isolation_level)

@@ -1,7 +1,7 @@
 """ListTransactions: the transactional ids that this broker coordinates (KIP-664).
 
-Version 1 lets those through that have been running for longer than a time (KIP-994), 2 those whose transactional id
-matches a regular expression (KIP-1152).
+Version 1 filters by how long a transaction has been running (KIP-994), 2 by a regular expression that the transactional
+id must match (KIP-1152).
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _operations(request: MetadataRequest) -> int:
 
 
 def _brokers(image: ClusterImage, listener: str) -> list[MetadataResponseBroker]:
-    """The brokers that serve clients, under the address of the listener that the request came through."""
+    """The brokers that serve clients, with the addresses of the listener that received the request."""
     return [
         MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
         for broker in image.brokers.values()

@@ -1,6 +1,6 @@
-"""OffsetCommit: where a group's consumers have got to.
+"""OffsetCommit: stores the positions of a group's consumers.
 
-From version 10 topics go by their id (KIP-848). Topics that do not exist are refused here, the rest is decided in
+From version 10 on topics are named by id (KIP-848). Topics that do not exist are refused here, the rest is decided in
 `tidelog.coordinators.groups.offset_commit`.
 """
 

@@ -1,4 +1,4 @@
-"""OffsetDelete: take back committed offsets of topics that no member of the group is subscribed to (KIP-496)."""
+"""OffsetDelete: deletes committed offsets of topics that no member of the group is subscribed to (KIP-496)."""
 
 from __future__ import annotations
 

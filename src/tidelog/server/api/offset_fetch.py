@@ -1,4 +1,4 @@
-"""OffsetFetch: where a group's consumers have got to.
+"""OffsetFetch: the committed positions of a group's consumers.
 
 Version 1 has errors per partition only; from 2 on the reply has one of its own, and a request without topics asks for
 all of them; 7 can insist on offsets that no transaction may change (KIP-447); 8 asks for several groups at once
@@ -101,7 +101,7 @@ async def _fetch_by_id(
         return found
     topics: list[OffsetFetchResponseTopics] = []
     for found_topic in found.topics:
-        # Topics that were deleted in this moment have no id any more, and their offsets are about to go too.
+        # Topics that have just been deleted have no id any more, and their offsets are about to be deleted too.
         image = metadata.image.topics.get(found_topic.name)
         if image is not None:
             topics.append(replaced(found_topic, topic_id=image.id))

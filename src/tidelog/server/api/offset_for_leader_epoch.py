@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader's epoch ended, so that readers can tell that their history was cut (KIP-320)."""
+"""OffsetForLeaderEpoch: where a leader's epoch ended, so that readers can detect a truncation (KIP-320)."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Produce: batches of records, appended as they came.
+"""Produce: batches of records, appended as they were received.
 
-Version 7 allows zstd, 8 brought errors per record (KIP-467), 10 tells the new leader, 11 knows TRANSACTION_ABORTABLE,
+Version 7 allows zstd, 8 brought errors per record (KIP-467), 10 names the new leader, 11 knows TRANSACTION_ABORTABLE,
 with 12 the write itself adds the partition to the transaction (both KIP-890), 13 gives topic ids instead of names
 (KIP-516).
 
 Every record is checked before it is appended (`produce_checks.py`). Requests of one connection are appended in their
 order (`routing/produce_order.py`).
 
-acks=0 gets no reply; if something is wrong the connection is closed, which is the only way to tell. acks=1 is answered
+acks=0 gets no reply; on an error the connection is closed, which is the only possible signal. acks=1 is answered
 after the append, acks=all (-1) when all in-sync replicas have the records. A partition whose flush policy asks for it
 (flush.messages) is on the device before the producer learns of it.
 """
@@ -127,7 +127,7 @@ class ProduceHandler:
                 return self._append_all(request, context, checks, admission)
         turn = self.order.take_turn(context.connection)
         later = Later.run(self._append_in_turn(request, context, checks, turn, admission))
-        # A task that is cancelled before its first step does not come to its own end of the turn.
+        # A task that is cancelled before its first step does not end its turn itself.
         later.future.add_done_callback(lambda _: turn.end())
         return later
 
@@ -157,7 +157,7 @@ class ProduceHandler:
     def _append_all(
         self, request: ProduceRequest, context: RequestContext, checks: Checks, admission: Admission | None
     ) -> ProduceResponse | Later[ProduceResponse] | None:
-        """Nothing gives way in here: what has been appended to one partition and what to the next is one step."""
+        """Nothing is awaited here: the appends to all partitions are one step."""
         acks = request.acks
         by_id = context.version >= _TOPIC_IDS_FROM
         image = self.metadata.image
@@ -198,7 +198,7 @@ class ProduceHandler:
         admission: Admission | None,
     ) -> PartitionProduceResponse:
         if acks not in _KNOWN_ACKS:
-            return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks} is none of 0, 1 and -1 (all)")
+            return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: it must be 0, 1 or -1 (all)")
         if topic is not None and not writable_by_clients(topic):
             return _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker only")
         if isinstance(replica, ErrorCode):
@@ -330,7 +330,7 @@ def _rejected(partition: int, replica: Replica, rejection: ProduceRejection) -> 
             BatchIndexAndErrorMessage(batch_index=each.batch_index, batch_index_error_message=each.message)
             for each in rejection.record_errors
         ],
-        # Kafka has no words for most of these; for those that it has, ours are the same.
+        # Kafka has no message for most of these; where it has one, ours is the same.
         error_message=rejection.message or rejection.reason,
     )
 

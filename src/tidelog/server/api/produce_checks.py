@@ -1,6 +1,6 @@
-"""The part of Produce that looks at the records themselves, before anything is appended.
+"""The part of Produce that checks the records themselves, before anything is appended.
 
-Most batches are checked at once. Those that unpack to more than a little are finished off the event loop; see
+Most batches are checked at once. Those that unpack to much more are finished off the event loop; see
 `routing/produce_order.py` for the requests behind them.
 """
 

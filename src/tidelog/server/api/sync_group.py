@@ -15,7 +15,7 @@ from tidelog.server.routing.context import RequestContext
 API = Api(key=ApiKey.SYNC_GROUP, versions=(0, 5), permissions=(READ_GROUP,), differences=(COORDINATOR_FIRST,))
 
 
-# From here on a member says which protocol it believes to be chosen (KIP-559).
+# From here on a member says which protocol it expects (KIP-559).
 _NAMES_PROTOCOL_FROM = 5
 
 

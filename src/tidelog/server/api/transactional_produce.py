@@ -34,9 +34,9 @@ class WriteRefusal:
 def admit_produce(
     request: ProduceRequest, version: int, *, replicas: Replicas, image: ClusterImage, admit: Admit
 ) -> Admission | Later[Admission]:
-    """Ask for all transactional batches of a request at once. What else is wrong with them is found out later.
+    """Ask for all transactional batches of a request at once. Their other errors are found later.
 
-    Most of them go on with a transaction that is open in their partition, and need nobody's consent.
+    Most of them continue a transaction that is open in their partition, and need no verification.
     """
     to_ask: list[Write] = []
     partitions: list[TopicPartition] = []
@@ -68,19 +68,19 @@ def admit_produce(
 def guard_to_show(
     partition: TopicPartition, admission: Admission | None, version: int, *, verifies: bool
 ) -> VerificationGuard | WriteRefusal | None:
-    """What the append of a transactional batch shows; None where nobody is asked.
+    """The guard that the append of a transactional batch presents; None where nobody is asked.
 
     `verifies` is whether this broker asks coordinators.
     """
     if admission is None or (partition not in admission.guards and partition not in admission.refused):
-        # Nobody was asked, because the transaction is open in the partition already, or because the request names no
+        # Nobody was asked, because the transaction is already open in the partition, or because the request names no
         # transactional id: then the append refuses it.
         return NO_GUARD if verifies else None
     code = admission.refused.get(partition)
     if code is None:
         return admission.guards[partition]
     if is_coordinator_away(code, _level(version)):
-        # Older producers know few errors that mean "try again". Of those this one makes them do nothing else besides.
+        # Older producers know few errors that mean "try again". This is the one on which they do nothing else besides.
         return WriteRefusal(
             code=ErrorCode.NOT_ENOUGH_REPLICAS,
             message=f"the coordinator could not say whether {partition} belongs to the transaction: {code.name}",

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit: offsets of a group that count when the producer's transaction is committed.
+"""TxnOffsetCommit: offsets of a group that take effect when the producer's transaction is committed.
 
 Version 3 says which member of the group commits, and in which generation (KIP-447). Version 4 knows
 TRANSACTION_ABORTABLE; version 5 is of the second protocol version: the commit itself adds the partition of
@@ -78,7 +78,7 @@ class TxnOffsetCommitHandler:
     ) -> Message | Later[Message]:
         code = admission.refused.get(replica.topic_partition)
         if code is None and not _still_open(replica, request, admission):
-            # A marker came between the coordinator's answer and this moment: the answer was about what is over now.
+            # A marker was written since the coordinator's answer: the answer was about a transaction that has ended.
             code = ErrorCode.INVALID_TXN_STATE
         if code is not None:
             return _refused(request, context.version, _for_group_client(code, context.version))
@@ -111,7 +111,7 @@ def _still_open(replica: Replica, request: TxnOffsetCommitRequest, admission: Ad
 
 
 def _for_group_client(code: ErrorCode, version: int) -> ErrorCode:
-    """Of the transaction coordinator's troubles the client of a group coordinator hears that it has to wait."""
+    """For errors of the transaction coordinator, the client of a group coordinator is only asked to wait."""
     if not is_coordinator_away(code, _level(version)):
         return code
     return _understood(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, version)

@@ -1,4 +1,4 @@
-"""UnregisterBroker: forgets a broker that will not come back (KIP-631). Decided in `tidelog.controller.brokers`."""
+"""UnregisterBroker: removes a broker that will not return (KIP-631). Decided in `tidelog.controller.brokers`."""
 
 from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ALTER_CLUSTER, BOTH, Api, Forwarding

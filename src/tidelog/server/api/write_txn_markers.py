@@ -1,6 +1,6 @@
 """WriteTxnMarkers: a coordinator, or an administrator who ends a hanging transaction, writes the ends of transactions.
 
-Version 2 says under which protocol version a transaction ended, so that a marker that comes late can be told from one
+Version 2 says under which protocol version a transaction ended, so that a late marker can be distinguished from one
 that is due (KIP-1228).
 """
 

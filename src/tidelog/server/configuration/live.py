@@ -10,7 +10,7 @@ from tidelog.server.configuration.topic_settings import TopicSettings
 
 
 class LiveConfig:
-    """Whoever must notice a change keeps this and asks for `config` each time."""
+    """Code that must notice changes keeps this and reads `config` each time."""
 
     def __init__(self, config: BrokerConfig, image: Callable[[], ClusterImage]) -> None:
         self._image = image
@@ -18,7 +18,7 @@ class LiveConfig:
         self.config = config
 
     def reconfigure(self) -> None:
-        """Take over the dynamic properties that the image holds."""
+        """Apply the dynamic properties that the image holds."""
         image = self._image()
         self.config = self.config.with_dynamic(
             cluster=image.cluster_config(), broker=image.broker_config(self.config.node_id)
@@ -26,7 +26,7 @@ class LiveConfig:
         self._topic_defaults = self.config.topic_defaults()
 
     def settings_of(self, topic: str, image: ClusterImage | None = None) -> TopicSettings:
-        """What the topic's own properties, and the broker's where it has none, come to."""
+        """The topic's effective configuration: its own properties, and the broker's where it has none."""
         return TopicSettings.of(
             self._topic_defaults.with_overrides((image or self._image()).topic_config(topic)),
             producer_id_expiration_ms=self.config.producer_id_expiration_ms,

@@ -1,6 +1,6 @@
 """The levels of a running node's loggers, which admin clients see and change as BROKER_LOGGER (KIP-412).
 
-They are not stored: a node that starts again logs as its properties say. Names and levels are this process's, so
+They are not stored: a restarted node logs as its properties say. Names and levels are this process's, so
 brokers that share a process share them.
 """
 
@@ -28,7 +28,7 @@ LEVELS = {
 
 
 def log_levels() -> dict[str, str]:
-    """Each logger that there is, with the level that counts for it."""
+    """Each existing logger, with its effective level."""
     # The parent of all of ours, which nobody logs to.
     logging.getLogger(OURS)
     names = sorted(
@@ -49,9 +49,9 @@ def alter_log_levels(changes: Sequence[tuple[str, int, str | None]], *, validate
         if operation not in (AlterOperation.SET, AlterOperation.DELETE):
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{name}: the level of a logger can only be set or deleted")
         if operation == AlterOperation.SET and level is None:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"{name}: a level is missing")
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{name}: the level is missing")
         if name not in known:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"there is no logger {name!r}")
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"unknown logger {name!r}")
         if operation == AlterOperation.DELETE:
             if name == ROOT:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "the level of the root logger cannot be deleted")

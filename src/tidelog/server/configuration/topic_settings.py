@@ -1,4 +1,4 @@
-"""A topic's configuration in the words of those who obey it: the log, and the checks on produce."""
+"""A topic's configuration as the log and the checks on produce need it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPRESSION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """Made when a topic appears and whenever its configuration changes."""
+    """Created when a topic appears and whenever its configuration changes."""
 
     config: TopicConfig
     log: LogConfig
@@ -38,7 +38,7 @@ class TopicSettings:
 
 
 def log_config(config: TopicConfig, *, producer_id_expiration_ms: int) -> LogConfig:
-    # What is still being written is not compacted, so a bound on the lag of compaction is one on that, too.
+    # The active segment is not compacted, so a bound on the lag of compaction also bounds its age.
     segment_ms = min(config.segment_ms, config.max_compaction_lag_ms) if config.compacted else config.segment_ms
     return LogConfig(
         segment_bytes=config.segment_size,

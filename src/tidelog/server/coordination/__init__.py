@@ -10,7 +10,7 @@ appends what it decides, replays, answers when that is committed, keeps its time
     loading.py         reads a log from beginning to end
     port.py            what the runtime needs of a log, and what its errors mean to clients
     replica_log.py     such a log, on this broker's replicas
-    assembly.py        makes the coordinators of a node from its parts
+    assembly.py        builds the coordinators of a node from its parts
 
 What only one coordinator has:
 
@@ -18,17 +18,17 @@ What only one coordinator has:
     topics.py          topics of the cluster, as groups see them
     transactions.py    requests of producers; producer ids that a decision lacks, markers that follow from it
     marker_delivery.py until every partition of a decided transaction has its marker
-    markers.py         appends markers here, and brings them to other brokers through other_brokers.py
+    markers.py         appends markers here, and sends them to other brokers through other_brokers.py
     completions.py     waiting for the end of the last transaction
     verification.py    asks the coordinator before the first write of a transaction to a partition
     producer_ids.py    blocks of producer ids from the controller
-    auto_topics.py     topics that are created because somebody asks for them
+    auto_topics.py     topics that are created when a client asks for them
 
 Invariants that are easy to break:
 
 - Nothing is awaited between a decision, its append and its replay.
 - A decision that raises is rolled back and costs its own request. A shard is loaded again only if its log holds what
   it does not know.
-- Who waits for a commit is registered in the same step in which it looked.
+- A wait for a commit is registered in the same step in which the log was read.
 - What a shard began (tasks, waits for commits, its timer) ends with its stage; whoever waits for an answer gets one.
 """

@@ -1,7 +1,7 @@
-"""Topics that are created because somebody asks for them: those of users, and those of the coordinators.
+"""Topics that are created when a client asks for them: those of users, and those of the coordinators.
 
 A request for metadata does not wait for the topic that it causes: as on Apache Kafka it is answered with
-UNKNOWN_TOPIC_OR_PARTITION, the topic is created behind the reply, and the client asks again.
+UNKNOWN_TOPIC_OR_PARTITION, the topic is created in the background, and the client asks again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tidelog.server.quorum.channel import ControllerChannel
 
 logger = logging.getLogger(__name__)
 
-# Names that are being created behind replies. What is asked for beyond that has to be asked for again.
+# Names that may be in creation in the background. What is asked for beyond that has to be asked for again.
 MAX_BEING_CREATED = 1000
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class TopicsOnDemand:
-    """Creates topics behind the replies that told that they are missing; each name once at a time."""
+    """Creates topics in the background, after replies that report them missing; each name once at a time."""
 
     live: LiveConfig
     image: Callable[[], ClusterImage]
@@ -68,7 +68,7 @@ class TopicsOnDemand:
         failed = {}
         for result in response.topics:
             if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
-                # Somebody else was faster, which is as good.
+                # Somebody else was faster, which is just as good.
                 continue
             if result.error_code:
                 logger.warning("cannot create %s: %s", result.name, result.error_message)

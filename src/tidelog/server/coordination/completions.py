@@ -1,8 +1,8 @@
 """Waiting for the end of a transaction that is decided but not yet complete.
 
-A producer's next transaction often begins while the markers of its last one are still on their way. Told to come again
-(CONCURRENT_TRANSACTIONS), it would come back after its own backoff, which is far longer than the markers take. So its
-question waits for them, within a bound.
+A producer's next transaction often begins while the markers of its last one are still being written. Asked to retry
+(CONCURRENT_TRANSACTIONS), it would do so after its own backoff, which is far longer than the markers take. So its
+request waits for them, within a bound.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 
 class Completions:
-    """Those who wait, by transactional id. `is_completing` says whether a transaction is decided and not complete; it
+    """Waiting requests, by transactional id. `is_completing` says whether a transaction is decided and not complete; it
     is not if nobody here coordinates it."""
 
     def __init__(self, is_completing: Callable[[str], bool]) -> None:
@@ -20,9 +20,9 @@ class Completions:
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
     def of(self, transactional_id: str) -> asyncio.Future[None]:
-        """Done when it is complete, or when nobody will say so any more.
+        """Done when it is complete, or when nobody here will report that any more.
 
-        One for all who ask, so wait for it in a shield or with `asyncio.wait`.
+        Shared by all callers, so wait for it in a shield or with `asyncio.wait`.
         """
         future = self._waiting.get(transactional_id)
         if future is None:

@@ -72,7 +72,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
 
     def refuse(self, request: ShardRequest, code: ErrorCode) -> Message:
         if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and isinstance(request.message, HeartbeatRequest):
-            # Its member is about to be known again. Any error would only make it look for a coordinator.
+            # Its member will be known again soon. Any error would only make it look for a coordinator.
             code = ErrorCode.NONE
         return replies.refuse(request.message, code)
 
@@ -101,7 +101,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
     async def fetch_offsets(
         self, request: OffsetFetchRequestGroup, *, require_stable: bool
     ) -> OffsetFetchResponseGroup:
-        """Never tells of an offset that is not committed: after a change of leaders it might not exist."""
+        """Never returns an offset that is not committed: after a change of leaders it might not exist."""
         runtime = self.runtime_of(request.group_id)
         code = ErrorCode.NOT_COORDINATOR if runtime is None else runtime.unavailable
         if runtime is None or code:
@@ -152,7 +152,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
             runtime.shard.reconfigure(settings)
 
     def topics_changed(self) -> None:
-        """Topics or partitions have come or gone."""
+        """Topics or partitions were created or deleted."""
         topics = self._topics()
         for runtime in self._shards.values():
             runtime.shard.on_topics_changed(topics)

@@ -14,7 +14,7 @@ from tidelog.server.coordination.port import CoordinatorLog
 
 logger = logging.getLogger(__name__)
 
-# What is decoded before the event loop goes on with other things; about ten milliseconds' worth.
+# What is decoded before the event loop turns to other work; about ten milliseconds' worth.
 RECORDS_AT_A_TIME = 500
 
 
@@ -65,7 +65,7 @@ def _replay(
     try:
         decoded = record_format.decode(record.key, record.value)
     except UnknownRecordType as unknown:
-        logger.warning("offset %d of %s-%d is skipped: %s", record.offset, record_format.topic, partition, unknown)
+        logger.warning("skipping offset %d of %s-%d: %s", record.offset, record_format.topic, partition, unknown)
         return
     producer_id = header.producer_id if header.is_transactional else None
     shard.replay(decoded, offset=record.offset, producer_id=producer_id)

@@ -1,4 +1,4 @@
-"""From a committed decision to "every partition has its marker": what could not be written is tried again until it is,
+"""From a committed decision to "every partition has its marker": what could not be written is retried until it is,
 or until the shard is closed. How a marker gets into a partition is in `markers`."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MarkerDelivery:
             left = _take_codes(shard, work, left, codes, is_first=False)
 
     def _write(self, work: MarkerWork, left: Partitions) -> MarkerCodes | Later[MarkerCodes]:
-        """An attempt that raises is one that failed: a decided transaction is never left without its markers."""
+        """An attempt that raises counts as failed: a decided transaction is never left without its markers."""
 
         def failed(error: Exception) -> MarkerCodes:
             logger.error("the markers of %r could not be written", work.transactional_id, exc_info=error)
@@ -79,11 +79,11 @@ class MarkerDelivery:
 def _take_codes(
     shard: ShardRuntime[TransactionShard], work: MarkerWork, left: Partitions, codes: MarkerCodes, *, is_first: bool
 ) -> Partitions | None:
-    """What is left to write; None if that is no longer this coordinator's affair."""
+    """What is left to write; None if this coordinator is no longer responsible."""
     reasons = {partition: codes.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR) for partition in sorted(left)}
     outcomes = {partition: marker_outcome(code) for partition, code in reasons.items()}
     if MarkerOutcome.DEPOSED in outcomes.values():
-        logger.warning("another coordinator ends the transaction of %r", work.transactional_id)
+        logger.warning("another coordinator is completing the transaction of %r", work.transactional_id)
         return None
     written = [partition for partition, outcome in outcomes.items() if outcome is MarkerOutcome.WRITTEN]
     if is_first:
@@ -91,7 +91,7 @@ def _take_codes(
         for partition, outcome in outcomes.items():
             if outcome is MarkerOutcome.RETRY:
                 reason = reasons[partition].name
-                logger.info("the marker of %r cannot get to %s yet: %s", work.transactional_id, partition, reason)
+                logger.info("the marker of %r is not written to %s yet: %s", work.transactional_id, partition, reason)
     recorded = shard.act(lambda transactions, now: transactions.on_markers_written(work, written, now))
     rest = left.difference(written)
     return None if recorded and not rest else rest

@@ -28,7 +28,7 @@ from tidelog.storage.files.filesystem import StorageFailure
 
 logger = logging.getLogger(__name__)
 
-# How long a marker may wait for the other replicas before its coordinator learns of it and asks again.
+# How long a marker may wait for the other replicas before its coordinator gets an error and retries.
 COMMIT_TIMEOUT_SECONDS = 30.0
 
 AppendedMarker = ErrorCode | asyncio.Future[ErrorCode]
@@ -73,7 +73,7 @@ class MarkerAppends:
             self.replicas.storage_failed(replica, failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
         if isinstance(result, AppendRefusal):
-            logger.info("%s takes no marker of producer %d: %s", at, producer.producer_id, result.message)
+            logger.info("%s refused a marker of producer %d: %s", at, producer.producer_id, result.message)
             return result.code
         if at.topic == CONSUMER_OFFSETS_TOPIC:
             self.groups.transaction_ended(at.partition, producer.producer_id, commit=marker.commit)
@@ -83,7 +83,7 @@ class MarkerAppends:
 
 
 def known_at_once(outcomes: Mapping[TopicPartition, AppendedMarker]) -> dict[TopicPartition, ErrorCode] | None:
-    """The codes, if no marker has to be waited for."""
+    """The codes, if no marker needs to be waited for."""
     codes = {at: outcome for at, outcome in outcomes.items() if isinstance(outcome, ErrorCode)}
     return codes if len(codes) == len(outcomes) else None
 
@@ -112,14 +112,14 @@ async def when_committed(outcomes: Mapping[TopicPartition, AppendedMarker]) -> d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Markers:
-    """Brings markers to the leaders of partitions, wherever they are."""
+    """Sends markers to the leaders of partitions, wherever they are."""
 
     appends: MarkerAppends
     image: Callable[[], ClusterImage]
     other_brokers: OtherBrokers
 
     def write(self, work: MarkerWork, partitions: frozenset[TopicPartition]) -> MarkerCodes | Later[MarkerCodes]:
-        """What became of each; NONE once the marker is committed. At once if nothing has to be waited for."""
+        """The outcome of each; NONE once the marker is committed. At once if nothing needs to be waited for."""
         image, replicas = self.image(), self.appends.replicas
         marker = EndTransactionMarker(commit=work.commit, coordinator_epoch=work.coordinator_epoch)
         outcomes: dict[TopicPartition, AppendedMarker] = {}

@@ -1,7 +1,7 @@
-"""What a transaction needs of other brokers: markers in the partitions they lead, and their coordinators' word.
+"""What a transaction needs from other brokers: markers in the partitions they lead, and their coordinators' answers.
 
-Markers for one broker travel together: while a request is under way, those that come up wait and go with the next one.
-What goes wrong on the way is answered with an error that means "try again", since whoever asks does so until it works.
+Markers for one broker are batched: while a request is in flight, new ones wait and go with the next one. Failures on
+the way are answered with an error that means "try again", since the caller retries until it works.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tidelog.server.quorum.peers import Peers
 
 logger = logging.getLogger(__name__)
 
-# So many markers go in one request; each is one append on the other side.
+# At most this many markers go in one request; each is one append on the other side.
 MARKERS_PER_REQUEST = 500
 
 _UNREACHABLE = (ConnectionProblem, UnsupportedByBroker, OSError, TimeoutError)
@@ -48,7 +48,7 @@ class _Queue:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class OtherBrokers:
-    """Both parts have connections of their own: a marker waits for replicas, a question must not wait behind it."""
+    """Both parts have separate connections: a marker waits for replicas, a question must not wait behind it."""
 
     markers: Peers
     questions: Peers
@@ -72,7 +72,7 @@ class OtherBrokers:
         try:
             response = await self.questions.ask(leader, message, AddPartitionsToTxnResponse)
         except _UNREACHABLE as problem:
-            logger.info("the transaction coordinator on broker %d cannot be asked: %s", leader, problem)
+            logger.info("the transaction coordinator on broker %d cannot be reached: %s", leader, problem)
             return refused(message, ErrorCode.NETWORK_EXCEPTION, version)
         if response.error_code:
             return refused(message, ErrorCode(response.error_code), version)
@@ -125,12 +125,12 @@ class OtherBrokers:
                 try:
                     codes = await self._write(leader, [marker for marker, _ in taken.values()])
                 except Exception:
-                    # Whoever waits must learn of it: it tries again.
-                    logger.exception("writing %d markers at broker %d failed", len(taken), leader)
+                    # Whoever waits must learn of it: it retries.
+                    logger.exception("writing %d markers to broker %d failed", len(taken), leader)
                 finally:
                     for producer_id, (_, answer) in taken.items():
                         if not answer.done():
-                            # Partitions that the answer leaves out are tried again.
+                            # Partitions that the answer leaves out are retried.
                             answer.set_result(codes.get(producer_id, {}))
         finally:
             queue.sender = None
@@ -139,7 +139,7 @@ class OtherBrokers:
         try:
             response = await self.markers.ask(leader, WriteTxnMarkersRequest(markers=markers), WriteTxnMarkersResponse)
         except _UNREACHABLE as problem:
-            logger.info("%d markers do not get to broker %d: %s", len(markers), leader, problem)
+            logger.info("%d markers could not be sent to broker %d: %s", len(markers), leader, problem)
             return {}
         return {
             result.producer_id: {

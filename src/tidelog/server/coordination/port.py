@@ -18,7 +18,7 @@ class CoordinatorLog(Protocol):
     """The partitions of one internal topic, as far as this broker leads them. All methods raise ApiError."""
 
     def append(self, partition: int, records: Sequence[EncodedRecord], producer: ProducerIdentity | None = None) -> int:
-        """Write one batch to the local log, without waiting for anybody; the offset of the first record."""
+        """Write one batch to the local log, without waiting for replicas; the offset of the first record."""
         ...
 
     def start_offset(self, partition: int) -> int: ...

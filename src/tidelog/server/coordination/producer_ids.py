@@ -1,4 +1,4 @@
-"""Producer ids for this broker, taken from the controller in blocks so that each one is given out once."""
+"""Producer ids for this broker, requested from the controller in blocks so that each one is assigned once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ProducerIds:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def next(self) -> int:
-        """Raises ApiError if the controller cannot be asked."""
+        """Raises ApiError if the controller cannot be reached."""
         async with self._lock:
             given = next(self._block, None)
             if given is None:
@@ -34,5 +34,5 @@ class ProducerIds:
         request = AllocateProducerIdsRequest(broker_id=self.broker_id, broker_epoch=self.broker_epoch())
         response = await self.controller.ask(request, AllocateProducerIdsResponse)
         if response.error_code:
-            raise ApiError(ErrorCode(response.error_code), "the controller gives out no producer ids")
+            raise ApiError(ErrorCode(response.error_code), "the controller did not allocate producer ids")
         return range(response.producer_id_start, response.producer_id_start + response.producer_id_len)

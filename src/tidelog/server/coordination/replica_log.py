@@ -76,7 +76,7 @@ class CoordinatorReplicaLog:
         return Later[ErrorCode](replica.when_committed(replica.log.log_end_offset)).then(check)
 
     async def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
-        # On this loop and not in a thread: between two of its steps the cleaner exchanges files, and topics vanish.
+        # On this loop and not in a thread: between two of its steps the cleaner replaces files, and topics are deleted.
         await asyncio.sleep(0)
         replica = self._leader(partition)
         try:

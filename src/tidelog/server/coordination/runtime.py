@@ -1,4 +1,4 @@
-"""Runs a coordinator of whatever kind: finds the shard of a key, and makes and closes shards with leadership.
+"""Runs a coordinator of any kind: finds the shard of a key, and creates and closes shards with leadership.
 
 A coordinator is a subclass that says what its shards are, how their records are written and how its requests are
 refused; see `ShardOwner`. How one shard is run is in `shard_runtime`.
@@ -67,7 +67,7 @@ class CoordinatorRuntime(ShardOwner[S]):
             shard.close()
 
     def close(self) -> None:
-        """The broker stops: whoever waits is to look for another coordinator."""
+        """The broker stops: clients that wait must look for another coordinator."""
         self._closed = True
         for partition in list(self._shards):
             self.stop_leading(partition)
@@ -93,7 +93,7 @@ class CoordinatorRuntime(ShardOwner[S]):
         return self._shards.get(self.partition_of(key))
 
     def shard_of(self, key: str) -> S | ErrorCode:
-        """The shard if it is active, to ask what changes nothing."""
+        """The shard if it is active, for queries that change nothing."""
         runtime = self.runtime_of(key)
         if runtime is None:
             return ErrorCode.NOT_COORDINATOR
@@ -101,7 +101,7 @@ class CoordinatorRuntime(ShardOwner[S]):
 
     def shards(self) -> list[S] | ErrorCode:
         """The active ones, for lists; a client asks all brokers. An incomplete list would look like a complete one, so
-        there is none while a shard is loading or about to."""
+        there is none while a shard is loading or about to load."""
         found = []
         for runtime in self._shards.values():
             if runtime.stage is ShardStage.ACTIVE:

@@ -1,9 +1,9 @@
 """Runs one shard of a coordinator: one partition of its topic that this broker leads.
 
-Deciding, appending to the local log and replaying happen in one go on the event loop: there is no moment at which
-another request could see half of it. Only the answers wait, and what follows from a decision, until the records they
-rest on are committed. Answers that rest on no new record wait as well while older records are on their way, so nobody
-learns of what may still be lost.
+Deciding, appending to the local log and replaying happen in one step of the event loop: there is no moment at which
+another request could see half of it. Only the answers, and what follows from a decision, wait until the records they
+depend on are committed. Answers without new records wait as well while older ones are uncommitted, so nobody learns of
+what may still be lost.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 # A decision whose records need not be in one batch is written in batches of about this size.
 MAX_BATCH_BYTES = 256 * 1024
-# How long a shard that failed stays away, so that a fault that comes back does not keep the broker busy.
+# How long a failed shard waits before it is reloaded, so that a recurring fault does not keep the broker busy.
 RELOAD_DELAY_SECONDS = 1.0
 
 S = TypeVar("S", bound=CoordinatorShard)
@@ -64,19 +64,19 @@ class ShardOwner(ABC, Generic[S]):
 
     @abstractmethod
     def refuse(self, request: ShardRequest, code: ErrorCode) -> Message:
-        """The reply that says nothing but `code`."""
+        """The reply that has only `code`."""
 
     def refusal_by_log(self, request: ShardRequest, code: ErrorCode) -> ErrorCode:
         """What the client learns if the log refuses the records, or does not commit them in time."""
         return meaning_for_clients(code)
 
     def follow_up(self, shard: ShardRuntime[S]) -> Callable[[], None] | None:
-        """Called when a decision has been replayed: what is to be done when it is committed, if anything."""
+        """Called when a decision has been replayed: what to do when it is committed, if anything."""
         return None
 
     def on_undecided(self, shard: ShardRuntime[S], request: ShardRequest, reason: Undecided) -> None:
         """Get what is missing, then `decide` or `refuse` the request."""
-        raise TypeError(f"nobody gets what {type(reason).__name__} of {shard.name} wants")
+        raise TypeError(f"nothing resolves {type(reason).__name__} of {shard.name}")
 
     def on_shard_gone(self) -> None:
         """A shard was closed or has failed."""
@@ -85,7 +85,7 @@ class ShardOwner(ABC, Generic[S]):
 
 @dataclass(slots=True)
 class _WaitingRequest:
-    """A request without an answer yet. The future is made if its own decision does not answer it."""
+    """A request without an answer yet. The future is created if its own decision does not answer it."""
 
     request: ShardRequest
     answer: Message | None = None
@@ -93,7 +93,7 @@ class _WaitingRequest:
 
 
 class ShardRuntime(Generic[S]):
-    """Begins to load when it is made; `close` when the broker stops leading the partition."""
+    """Begins to load when it is created; `close` when the broker stops leading the partition."""
 
     def __init__(
         self,
@@ -149,17 +149,17 @@ class ShardRuntime(Generic[S]):
         self._deliver(request.token, self._owner.refuse(request, self._owner.refusal_by_log(request, code)))
 
     def act(self, decide: Callable[[S, Moment], ShardDecision]) -> bool:
-        """Carry out a decision that no request asked for; whether the log took it."""
+        """Carry out a decision that no request asked for; whether it was appended."""
         return self.stage is ShardStage.ACTIVE and self._act(lambda: decide(self.shard, self._now()))
 
     def commit_wait(self) -> CommitWait | None:
-        """When what the shard says now is committed; None if it is. Raises ApiError."""
+        """Done when the shard's current state is committed; None if it is. Raises ApiError."""
         return self._log.commit_wait(self.partition)
 
     # -- lifecycle -----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """From now on everybody who waits or asks is to look for another coordinator."""
+        """From now on all requests, also waiting ones, are sent to another coordinator."""
         self._leave(ShardStep.CLOSE)
 
     def _step(self, step: ShardStep) -> None:
@@ -167,7 +167,7 @@ class ShardRuntime(Generic[S]):
         self.unavailable = REFUSAL_AFTER[step]
 
     def _leave(self, step: ShardStep) -> None:
-        """The shard is not active any more: what it began ends, and whoever waits is refused."""
+        """The shard is no longer active: what it began ends, and waiting requests are refused."""
         self._step(step)
         self._timer.cancel()
         self.tasks.cancel()
@@ -199,8 +199,8 @@ class ShardRuntime(Generic[S]):
             if self.stage is ShardStage.CLOSED:
                 # The read has found that the disk fails, and that has ended the leadership before it was raised here.
                 return
-            # Whatever it is, clients must not learn for ever that the shard is loading. Only what a log cannot have
-            # is worth a traceback.
+            # Whatever it is, clients must not be answered for ever that the shard is loading. Only what a log cannot
+            # contain is worth a traceback.
             expected = isinstance(problem, ApiError | CorruptBatch | ProtocolError)
             logger.error("%s cannot be loaded: %s", self.name, problem, exc_info=not expected)
             self._leave(ShardStep.UNREADABLE)
@@ -213,10 +213,10 @@ class ShardRuntime(Generic[S]):
     # -- decisions -----------------------------------------------------------------------------------------------
 
     def _act(self, decide: Callable[[], ShardDecision | Undecided], request: ShardRequest | None = None) -> bool:
-        """Decide, append, replay, answer; whether the log took it.
+        """Decide, append, replay, answer; whether it was appended.
 
-        A decision that raises, or whose records cannot be written, costs its own request and changes nothing. Only if
-        the log has taken something that the shard does not know, the shard is discarded and loaded from the log.
+        A decision that raises, or whose records cannot be written, fails its own request and changes nothing. Only if
+        the log contains something that the shard does not know, the shard is discarded and loaded from the log.
         """
         end_before = self._end_of_log()
         taken = False
@@ -229,7 +229,7 @@ class ShardRuntime(Generic[S]):
                 self._owner.on_undecided(self, request, decision)
         except Exception:
             if self.stage is not ShardStage.ACTIVE:
-                logger.exception("a decision of %s failed, which has been closed meanwhile", self.name)
+                logger.exception("a decision of %s failed after the shard was closed", self.name)
             elif self._end_of_log() != end_before:
                 self._give_up()
             else:
@@ -245,14 +245,14 @@ class ShardRuntime(Generic[S]):
             return None
 
     def _decision_failed(self, request: ShardRequest | None) -> None:
-        """Called while the exception is handled. It cost one request, or one timer, and nothing else."""
+        """Called while the exception is handled. It failed one request, or one timer, and nothing else."""
         if request is None:
             asked = "a decision that no request asked for"
         else:
             asked = f"{type(request.message).__name__} version {request.version}"
             if request.client_host:
                 asked += f" of client {request.client_id!r} from {request.client_host}"
-        logger.exception("the coordinator of %s: %s failed and has changed nothing", self.name, asked)
+        logger.exception("the coordinator of %s: %s failed and changed nothing", self.name, asked)
         self.shard.roll_back(self._now())
         if request is not None:
             self._deliver(request.token, self._owner.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -265,7 +265,7 @@ class ShardRuntime(Generic[S]):
             wait = self.commit_wait() if decision.answers or follow_up is not None else None
         except ApiError as error:
             if decision.records:
-                logger.warning("%s takes no records: %s", self.name, error)
+                logger.warning("%s cannot be appended to: %s", self.name, error)
             self._refuse_all(decision.answers, error.code)
             return False
         if wait is None:

@@ -1,4 +1,4 @@
-"""What every shard needs besides: a timer for the next deadline, and tasks that end with it."""
+"""What else every shard needs: a timer for the next deadline, and tasks that end with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class ShardTimer:
-    """Calls back when the earliest deadline of a shard has come."""
+    """Calls back at the earliest deadline of a shard."""
 
     def __init__(self, clock: Clock, callback: Callable[[], None]) -> None:
         self._clock = clock

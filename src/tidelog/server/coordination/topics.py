@@ -1,4 +1,4 @@
-"""The topics of the cluster, as the group coordinator wants to know them."""
+"""The topics of the cluster, as the group coordinator needs them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tidelog.model.ids import Uuid
 
 
 class TopicsOfImage:
-    """`Topics` on top of one image, of which nothing is copied."""
+    """`Topics` on top of one image, without a copy."""
 
     def __init__(self, image: ClusterImage) -> None:
         self._image = image
 
     @property
     def version(self) -> int:
-        """The coordinator is given another image only if topics have changed; other records count for nothing."""
+        """The coordinator gets another image only if topics have changed; other records do not matter."""
         return self._image.offset
 
     def named(self, name: str) -> Topic | None:

@@ -1,5 +1,5 @@
 """The transaction coordinator of this broker: which requests the shards of transactional ids decide, and what follows
-from their decisions: markers, and those who wait for the end of a transaction."""
+from their decisions: markers, and requests that wait for the end of a transaction."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
         return self.submit(request, self.runtime_of(transactional_id))
 
     def ask_patiently(self, transactional_id: str, message: Message, version: int) -> Message | Later[Message]:
-        """As `ask`, for a question that nobody else waits behind: where the markers of the last transaction are still
-        on their way, it waits for them first."""
+        """As `ask`, for a request that no other request waits behind: while the markers of the last transaction are
+        still being written, it waits for them first."""
         runtime = self.runtime_of(transactional_id)
         is_active = runtime is not None and runtime.stage is ShardStage.ACTIVE
         if runtime is None or not is_active or not runtime.shard.is_completing(transactional_id):

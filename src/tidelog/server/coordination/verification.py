@@ -1,9 +1,9 @@
 """Asks the transaction coordinator before a transaction's first record is written to a partition (KIP-890).
 
-Producers of the first protocol version have told the coordinator which partitions they write to: it is asked whether
-that is true, because a late record of a transaction that is over would hold the partition's readers back for ever. For
-those of the second version the write itself adds the partition. Once a transaction is open in a partition, nobody is
-asked any more.
+Producers of the first protocol version have registered their partitions with the coordinator: it is asked to confirm
+that, because a late record of a transaction that has ended would hold the partition's readers back for ever. For those
+of the second version the write itself adds the partition. Once a transaction is open in a partition, nobody is asked
+any more.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class ClientLevel(Enum):
     V1 = "first version"
     # Knows TRANSACTION_ABORTABLE (KIP-890, part 1).
     V1_ABORTABLE = "first version, and TRANSACTION_ABORTABLE"
-    # Leaves it to its writes to add partitions.
+    # Its writes add partitions.
     V2 = "second version"
 
 
 class Write(NamedTuple):
-    """A transactional write to come."""
+    """An upcoming transactional write."""
 
     replica: Replica
     base_sequence: int
@@ -61,13 +61,13 @@ class Write(NamedTuple):
 
 @dataclass(slots=True)
 class Admission:
-    """Which partitions may be written to: what to show at the append, or why not."""
+    """Which partitions may be written to: the guard to present at the append, or why not."""
 
     guards: dict[TopicPartition, VerificationGuard | None] = field(default_factory=dict)
     refused: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
 
 
-# What a partition's leader cannot tell the producer as it is: it would not know that it may just try again.
+# What a partition's leader cannot return to the producer as it is: it would not know that it may just retry.
 _COORDINATOR_AWAY = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
@@ -79,7 +79,7 @@ _COORDINATOR_AWAY = frozenset(
 
 
 def is_coordinator_away(code: ErrorCode, level: ClientLevel) -> bool:
-    """Whether trying again is all that can be done. The second version knows CONCURRENT_TRANSACTIONS as well."""
+    """Whether retrying is all that can be done. The second version knows CONCURRENT_TRANSACTIONS as well."""
     return code in _COORDINATOR_AWAY or (code is ErrorCode.CONCURRENT_TRANSACTIONS and level is not ClientLevel.V2)
 
 
@@ -94,7 +94,7 @@ class Verification:
     def admit(
         self, transactional_id: str, producer: ProducerIdentity, writes: Sequence[Write], level: ClientLevel
     ) -> Admission | Later[Admission]:
-        """At once if the coordinator is here and need not wait for anybody: then no other write comes in between."""
+        """At once if the coordinator is here and has nothing to wait for: then no other write comes in between."""
         asking = _Asking(self, transactional_id, producer, writes, level)
         admission, to_ask = asking.begin()
         if not to_ask:
@@ -152,10 +152,10 @@ class _Asking:
         return self.by.transactions.ask_as_broker(self.transactional_id, question, version)
 
     async def wait(self, admission: Admission, first: Later[Message] | None) -> Admission:
-        """The end of the last transaction may be under way still: a short wait here saves the producer a longer one.
+        """The last transaction may still be ending: a short wait here saves the producer a longer one.
 
-        Its marker may come between the question and the answer. To the partition that looks as if the answer were about
-        a transaction that is over. With the second version it cannot be, because each transaction has an epoch of its
+        Its marker may be written between the question and the answer. To the partition the answer then seems to concern
+        a transaction that has ended. With the second version it cannot be, because each transaction has an epoch of its
         own, so the coordinator is asked once more.
         """
         config = self.by.live.config

@@ -20,8 +20,8 @@ def nearby_replica(
 ) -> int:
     """The broker to read from, or THE_LEADER.
 
-    Only in-sync followers that have the offset are considered: one that lags would keep its readers back, and one that
-    lacks the offset would send them away again. Among several the one that is furthest.
+    Only in-sync followers that have the offset are considered: one that lags would hold its readers back, and one that
+    lacks the offset would redirect them again. Among several the one that is furthest ahead.
     """
     if not reader_rack or leader_rack == reader_rack:
         return THE_LEADER

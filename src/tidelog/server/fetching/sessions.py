@@ -1,6 +1,6 @@
 """Fetch sessions (KIP-227): a reader names its partitions once, and then only what has changed.
 
-A session is the broker's memory of what a reader wants and of what it was told last. The number of sessions is
+A session is the broker's memory of what a reader wants and of what it was last sent. The number of sessions is
 bounded (max.incremental.fetch.session.cache.slots); the one that was unused longest makes room for a new one. A reader
 that has lost its session gets FETCH_SESSION_ID_NOT_FOUND and starts over, so forgetting is always safe.
 """
@@ -46,7 +46,7 @@ class CachedPartition:
             or answer.diverging_epoch.epoch != -1
         )
         # After an error the partition counts as unknown, so that the next good answer is sent. The same goes for a
-        # divergence: a follower first cuts its log, which may not have reached the watermark that it was told of.
+        # divergence: a follower first truncates its log, which may not have reached the watermark that it was sent.
         unknown = answer.error_code or answer.diverging_epoch.epoch >= 0
         self.high_watermark = -1 if unknown else answer.high_watermark
         self.log_start_offset = -1 if unknown else answer.log_start_offset
@@ -100,8 +100,8 @@ class FetchPlan:
         return NO_SESSION if self.session is None else self.session.session_id
 
     def already_told(self, key: PartitionKey, high_watermark: int, log_start_offset: int) -> bool:
-        """Whether an answer without records that says this would be left out. Most partitions of a session are idle
-        most of the time, and need not even be answered for then."""
+        """Whether an answer without records and with these values would be left out. Most partitions of a session are
+        idle most of the time, and need no answer then."""
         if not self.incremental or self.session is None:
             return False
         cached = self.session.partitions.get(key)
@@ -112,7 +112,7 @@ class FetchPlan:
         )
 
     def to_answer(self, answers: list[tuple[PartitionKey, PartitionData]]) -> list[tuple[PartitionKey, PartitionData]]:
-        """The part of `answers` that the reader has to be told."""
+        """The part of `answers` that must be sent to the reader."""
         session = self.session
         if session is None:
             return answers

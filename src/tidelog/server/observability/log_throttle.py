@@ -1,6 +1,6 @@
 """Log lines that clients or other nodes can cause at will: the first ones are shown, the rest are counted.
 
-A client that asks nine times a second, or a stranger that sends garbage, must not fill the log and hide what matters.
+A client that asks nine times a second, or one that sends garbage, must not fill the log and hide what matters.
 Lines are the same if they come from the same place in the code, whatever values they name.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 WINDOW_SECONDS = 60.0
-# So many of the same in a window, the rest is counted.
+# So many of the same in a window are shown, the rest is counted.
 SHOWN = 10
 # What happens on the disk or in the quorum cannot be caused at will, and each line of it counts.
 THROTTLED = ("tidelog.server", "tidelog.network")
@@ -73,5 +73,5 @@ class LogThrottle(logging.Filter):
 
 
 def _summary(last: logging.LogRecord, count: int) -> logging.LogRecord:
-    text = f"{last.getMessage()} (this or the like {count} times in the last minute)"
+    text = f"{last.getMessage()} (this or similar {count} times in the last minute)"
     return logging.LogRecord(last.name, last.levelno, last.pathname, last.lineno, text, None, None)

@@ -48,9 +48,9 @@ def configure(level: str = "INFO", layout: str = "text") -> None:
     """Send the log to standard error. Raises ValueError that names a level or layout that does not exist."""
     number = logging.getLevelNamesMapping().get(level.upper())
     if number is None:
-        raise ValueError(f"there is no log level {level!r}; known: DEBUG, INFO, WARNING, ERROR")
+        raise ValueError(f"unknown log level {level!r}; it must be DEBUG, INFO, WARNING or ERROR")
     if layout not in FORMATS:
-        raise ValueError(f"there is no log format {layout!r}; known: {', '.join(FORMATS)}")
+        raise ValueError(f"unknown log format {layout!r}; it must be one of {', '.join(FORMATS)}")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter() if layout == "text" else JsonFormatter())
     handler.addFilter(LogThrottle(time.monotonic, handler.emit))

@@ -1,10 +1,10 @@
 """A node's part in the metadata quorum, and its life in the cluster.
 
 control_plane.py      all of it put together: log, replica, image, controller
-settings.py           what the configuration comes to for the quorum
+settings.py           the quorum's settings, from the configuration
 runtime.py            drives a `QuorumReplica`: one event at a time
-talks.py              what it asks other nodes, and which of them answer
-commit_waits.py       those who wait until the leader's records are committed
+talks.py              its requests to other nodes, and which of them answer
+commit_waits.py       waits until the leader's records are committed
 patience.py           work on the log that waits for a descriptor instead of failing
 election_memory.py    what a voter must remember: its last vote
 quorum_log.py         the metadata log as the quorum sees it
@@ -19,5 +19,5 @@ lifecycle.py          a broker registers, catches up, serves, and hands over bef
 channel.py            the way from a broker to the active controller
 envelope.py           a client's request on that way (KIP-590)
 peers.py              connections to other nodes
-leader_watch.py       tells operators that the quorum has no leader
+leader_watch.py       warns operators that the quorum has no leader
 """

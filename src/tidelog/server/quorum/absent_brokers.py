@@ -1,7 +1,7 @@
-"""Brokers whose connections to the controller have ended: it asks at their ports, and has those fenced that are gone.
+"""Brokers whose connections to the controller have ended: it probes their ports, and has those fenced that are gone.
 
-What counts as evidence is decided in `tidelog.controller.departures`. Connections are followed on every controller,
-also while it is not the active one, so that it knows who is there when it becomes that.
+What counts as evidence is decided in `tidelog.controller.departures`. Connections are tracked on every controller, also
+while it is not the active one, so that it knows who is connected when it becomes active.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tidelog.server.quorum.settings import voter_addresses
 
 logger = logging.getLogger(__name__)
 
-# A suspect is asked so often until it must be gone.
+# A suspect is probed this often until it must be gone.
 LOOKS = 8
 LEAST_PAUSE_SECONDS = 0.02
-# A machine that is there answers at once. Whether one that says nothing is there cannot be told anyway.
+# A machine that is up answers at once. Whether one that does not answer is up cannot be known anyway.
 ANSWER_SECONDS = 0.3
 
 # Fences the broker if it still has the epoch and `is_gone` still says so. Raises ApiError.
@@ -58,7 +58,7 @@ class AbsentBrokers:
     # -- connections ---------------------------------------------------------------------------------------------
 
     def heartbeat_came(self, request: BrokerHeartbeatRequest, connection: ServerConnection) -> None:
-        """Whoever speaks for an incarnation that is not the current one is somebody else."""
+        """A connection of another incarnation than the current one does not count."""
         broker = self.metadata.latest.brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             return
@@ -78,13 +78,13 @@ class AbsentBrokers:
             self._changed.set()
 
     def seen(self, node_id: int) -> None:
-        """A request of that node has come over whatever connection."""
+        """A request of that node has arrived, over any connection."""
         self._departures.seen(node_id)
 
     # -- the term ------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        # The own broker has no connection and needs none.
+        # This node's own broker has no connection and needs none.
         present = {self.config.node_id, *self._connections}
         self._departures.begin(self.metadata.latest, present, self.clock.monotonic_ms())
         self._changed.set()
@@ -92,7 +92,7 @@ class AbsentBrokers:
             self._watching = asyncio.create_task(self._watch())
 
     def end(self) -> None:
-        """The term is over, and nobody is to be fenced; connections are followed on."""
+        """The term has ended, and nobody is fenced any more; connections are still tracked."""
         if self._watching is not None:
             self._watching.cancel()
             self._watching = None
@@ -118,7 +118,7 @@ class AbsentBrokers:
                 for broker_id in suspects:
                     await self._fence_if_gone(broker_id, self.metadata.latest)
             except Exception:
-                # The next round may do better; without any, each death would take a whole session to be noticed.
+                # The next round may succeed; without any, each death would take a whole session to be noticed.
                 logger.exception("looking for brokers that are gone failed")
             await asyncio.sleep(pause_seconds)
 
@@ -136,7 +136,7 @@ class AbsentBrokers:
             self._departures.not_refused(broker_id)
 
     def _addresses(self, broker: BrokerImage) -> list[HostPort]:
-        """Where other nodes reach it. Listeners for clients may be in networks that this node does not see."""
+        """Where other nodes reach it. Listeners for clients may be in networks that this node cannot reach."""
         among_brokers = broker.endpoint(self.config.inter_broker_listener_name or "")
         endpoints = broker.endpoints[:1] if among_brokers is None else [among_brokers]
         addresses = [HostPort(host=each.host, port=each.port) for each in endpoints]
@@ -148,7 +148,7 @@ class AbsentBrokers:
         if broker is None or broker.fenced or not self.is_gone(broker_id):
             return
         logger.warning(
-            "broker %d is gone: its connection has ended, and nobody listens on its ports any more: fencing it",
+            "broker %d is gone: its connection has ended, and nothing listens on its ports any more; fencing it",
             broker_id,
         )
         self.gone(broker_id, broker.epoch)

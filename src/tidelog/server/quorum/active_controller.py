@@ -63,14 +63,14 @@ logger = logging.getLogger(__name__)
 Reply = TypeVar("Reply")
 
 PLACEMENT_STARTS = 1 << 16
-# How long a request waits for a leader that has only just been elected to know what its predecessors committed.
+# How long a request waits for a newly elected leader to learn what its predecessors committed.
 ACTIVATION_SECONDS = 10.0
-# Sessions are looked at when the first of them ends, but not less and not more often than this.
+# Sessions are checked when the first of them ends, but not less and not more often than this.
 MOST_SESSION_CHECK_SECONDS = 0.5
 LEAST_SESSION_CHECK_SECONDS = 0.02
 
 
-# What clients ask for. A broker that asks finds out by itself when it has come to know the outcome.
+# What clients ask for. A broker that asks finds out by itself when it has learned the outcome.
 _SEEN_AT_ONCE = (
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -159,7 +159,7 @@ class ActiveController:
     async def _activate(self, leadership: Leadership, leading_from: int) -> None:
         """Everything that earlier leaders have committed is known once the first record of this epoch is."""
         await self.quorum.committed(leading_from)
-        # A broker and a controller of one number are one process: who does not answer fetches sends no heartbeats.
+        # A broker and a controller of one id are one process: one that does not fetch sends no heartbeats.
         predecessor = leadership.predecessor
         self._sessions.begin(
             self.metadata.latest,
@@ -209,11 +209,11 @@ class ActiveController:
             return await self._heartbeat(request)
         response = await self._decide(partial(self._decisions[type(request)], request=request))
         if isinstance(request, _SEEN_AT_ONCE):
-            # Whoever asks this node expects to find there what it has been told.
+            # A client of this node expects to find there what the reply has confirmed.
             await self.metadata.reached(self.metadata.latest.offset)
         if isinstance(request, BrokerRegistrationRequest):
             assert isinstance(response, BrokerRegistrationResponse)
-            # One that is refused must not keep the session alive that it is refused for.
+            # A refused request must not keep alive the session that it is refused for.
             if not response.error_code:
                 self._sessions.heard(request.broker_id, self.clock.monotonic_ms())
         return response
@@ -229,7 +229,7 @@ class ActiveController:
         # Shielded: if a client that disconnects ended the wait for the commit, the next decision would be made over an
         # image without this one, and could create the same topic again.
         turn = asyncio.ensure_future(self._decide_in_turn(decision))
-        # Looked at, so that asyncio does not complain when whoever asked is gone and the decision fails.
+        # Retrieved, so that asyncio does not complain when the caller is gone and the decision fails.
         turn.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(turn)
 
@@ -247,7 +247,7 @@ class ActiveController:
     def _checked(self, decision: Callable[[ClusterImage], Decision[Reply]]) -> Decision[Reply]:
         """The decision, once it is known that its records can be written and replayed. Raises ApiError.
 
-        With a record in the log that cannot be replayed every node would stop, and stop again after each restart.
+        With a record in the log that cannot be replayed, every node would stop, and again after each restart.
         """
         image = self.metadata.latest
         try:
@@ -259,7 +259,7 @@ class ActiveController:
         except ApiError:
             raise
         except Exception as problem:
-            logger.exception("a decision of the controller failed and has changed nothing")
+            logger.exception("a decision of the controller failed and changed nothing")
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the controller failed: {problem!r}") from problem
         return decided
 
@@ -271,7 +271,7 @@ class ActiveController:
         if decided.records:
             reply = await self._decide(lambda now: heartbeat(now, request, unclean=self._unclean(now)))
         if reply.should_shut_down:
-            # It is about to go; its next incarnation need not wait for this one's session to end.
+            # It is about to stop; its next incarnation need not wait for this one's session to end.
             self._sessions.forget(request.broker_id)
         elif not reply.error_code:
             self._sessions.heard(request.broker_id, self.clock.monotonic_ms())
@@ -283,7 +283,7 @@ class ActiveController:
             if self._epoch is None:
                 continue
             for broker_id in self._sessions.silent(self.metadata.latest, self.clock.monotonic_ms()):
-                logger.warning("broker %d has not been heard from for its session timeout: fencing it", broker_id)
+                logger.warning("broker %d has sent no heartbeat within its session timeout; fencing it", broker_id)
                 try:
                     await self._decide(partial(self._fence_if_silent, broker_id))
                 except ApiError as error:
@@ -296,7 +296,7 @@ class ActiveController:
         return max(LEAST_SESSION_CHECK_SECONDS, min(remaining, MOST_SESSION_CHECK_SECONDS))
 
     async def _elect_at_intervals(self, seconds: float, elections: Callable[[ClusterImage], Decision[bool]]) -> None:
-        """`elections` say whether they have left something for another round, which then follows at once."""
+        """`elections` report whether something is left for another round, which then follows at once."""
         while True:
             await asyncio.sleep(seconds)
             try:
@@ -317,7 +317,7 @@ class ActiveController:
             # Its next incarnation may have registered meanwhile, or it has been heard from after all.
             if broker is None or broker.epoch != epoch or not self.absent_brokers.is_gone(broker_id):
                 return Decision(records=(), reply=None)
-            # The next incarnation need not wait for a session that nobody has any more.
+            # The next incarnation need not wait for a session that nobody uses any more.
             self._sessions.forget(broker_id)
             return fence_broker(image, broker_id, unclean=self._unclean(image))
 

@@ -1,4 +1,4 @@
-"""How the active controller answers an administrative request: in the version in which it was asked.
+"""How the active controller answers an administrative request: in the version of the request.
 
 The same for requests that clients send to the controller's own listener and for those that brokers pass on.
 """
@@ -28,7 +28,7 @@ FIRST_VERSION_WITH_DELETION_DISABLED = 3
 
 @dataclass(frozen=True, slots=True)
 class ControllerAnswers:
-    """What this node's controller answers, be it the active one or not."""
+    """What this node's controller answers, whether it is the active one or not."""
 
     controller: ActiveController
     apis: Mapping[int, Api]
@@ -41,7 +41,7 @@ class ControllerAnswers:
         except ApiError as error:
             response = refused(api, request, version, error)
         except Exception:
-            # One request that cannot be carried out must not cost the connection that others share with it.
+            # One request that cannot be carried out must not close the connection that others share with it.
             logger.exception("%s failed", type(request).__name__)
             failure = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the controller failed; see its log")
             response = refused(api, request, version, failure)

@@ -1,7 +1,7 @@
 """How a broker reaches the active controller: directly if that is this node, else over the network.
 
-The controller may change at any time, so asking is trying: a node that says it is not the controller, or does not
-answer, is asked again, or its successor is, until the time is up.
+The controller may change at any time, so requests are retried: a node that says it is not the controller, or does not
+answer, is asked again, or its successor is, until the timeout.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ RETRY_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerChannel:
-    """`forwarding` are connections of their own: replies keep their order, and a heartbeat must not wait behind a
-    client's request that takes long.
+    """`forwarding` are separate connections: replies keep their order, and a heartbeat must not wait behind a
+    client's slow request.
     """
 
     node_id: int
@@ -45,7 +45,7 @@ class ControllerChannel:
     async def ask(self, request: Message, expected: type[R], timeout_seconds: float | None = None) -> R:
         """The controller's answer. Raises ApiError with REQUEST_TIMED_OUT if there is none in time.
 
-        A request whose answer is lost may be carried out twice; those that are sent here are made for that.
+        A request whose answer is lost may be carried out twice; those that are sent here allow that.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.timeout_seconds if timeout_seconds is None else timeout_seconds)
@@ -67,7 +67,7 @@ class ControllerChannel:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def try_once(self, request: Message, expected: type[R], timeout_seconds: float) -> R:
-        """One attempt, for those who come back anyway. Raises ApiError or ConnectionProblem."""
+        """One attempt, for callers that retry anyway. Raises ApiError or ConnectionProblem."""
         return cast(R, await self._try(request, timeout_seconds))
 
     async def _try(self, request: Message, timeout_seconds: float) -> Message:
@@ -76,7 +76,7 @@ class ControllerChannel:
             raise ApiError(ErrorCode.NOT_CONTROLLER, "the quorum has no leader")
         if leader == self.node_id:
             if self.local is None:
-                raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is no controller")
+                raise ApiError(ErrorCode.NOT_CONTROLLER, "this node is not a controller")
             if isinstance(request, EnvelopeRequest):
                 return await self.local.open(request)
             return await self.local.controller.perform(request)

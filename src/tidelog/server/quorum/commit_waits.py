@@ -1,4 +1,4 @@
-"""Those who wait until records that this node has appended as the leader are committed."""
+"""Waits until records that this node has appended as the leader are committed."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tidelog.server.quorum.snapshots import SnapshotTaker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
-    """Every node has one, made in `tidelog.server.composition`; a controller only where the node votes."""
+    """Every node has one, created in `tidelog.server.composition`; a controller only where the node votes."""
 
     log: QuorumLog
     quorum: QuorumRuntime

@@ -1,4 +1,4 @@
-"""What a voter must remember of elections, in files beside the metadata log: its last vote, and whether it may have
+"""What a voter must remember of elections, in files next to the metadata log: its last vote, and whether it may have
 forgotten one."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidelog.storage.files.filesystem import FileSystem, failing_as, read_whole,
 
 logger = logging.getLogger(__name__)
 
-# There as long as this voter has not found out what it may have forgotten (`tidelog.consensus.amnesia`).
+# Exists until this voter has found out what it may have forgotten (`tidelog.consensus.amnesia`).
 FORGETFUL_FILE_NAME = "voter-without-past"
 
 
@@ -46,10 +46,10 @@ class ElectionMemory:
         except ValueError as problem:
             reason = str(problem)
         if self._settings.voters == {self._settings.node_id}:
-            # Nobody else votes. The log tells the last epoch, and the next one is above it.
-            logger.warning("writing %s again from the metadata log: %s", self._state_path, reason)
+            # Nobody else votes. The log has the last epoch, and the next one is above it.
+            logger.warning("recreating %s from the metadata log: %s", self._state_path, reason)
             return None
-        # It may have voted in this epoch: a second vote could make two leaders.
+        # It may have voted in this epoch: a second vote could elect two leaders.
         raise DamagedQuorumState(f"{self._state_path}: {reason}")
 
     def is_forgetful(self, state: QuorumState | None) -> bool:

@@ -61,12 +61,12 @@ def seal(request_data: bytes, principal: Principal, client_host: str) -> Envelop
 
 
 def unseal(envelope: EnvelopeRequest, apis: Mapping[int, Api]) -> Forwarded:
-    """Raises ApiError with what is wrong with the envelope, in the order in which Kafka looks at it."""
+    """Raises ApiError with what is wrong with the envelope, in the order of Kafka's checks."""
     principal = _principal(envelope.request_principal)
     if len(envelope.client_host_address) not in _ADDRESS_SIZES:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"an envelope's client address has 4 or 16 bytes, not {len(envelope.client_host_address)}",
+            f"an envelope's client address must have 4 or 16 bytes, not {len(envelope.client_host_address)}",
         )
     data = memoryview(envelope.request_data)
     try:
@@ -103,9 +103,9 @@ def seal_reply(forwarded: Forwarded, response: Message) -> EnvelopeResponse:
 
 
 def unseal_reply(envelope: EnvelopeResponse, api_key: int, version: int) -> Message:
-    """Raises ApiError with the envelope's error, ProtocolError if the reply in it is none."""
+    """Raises ApiError with the envelope's error, ProtocolError if the reply in it is invalid."""
     if envelope.error_code or envelope.response_data is None:
-        raise ApiError(ErrorCode(envelope.error_code), "the controller refuses the envelope")
+        raise ApiError(ErrorCode(envelope.error_code), "the controller refused the envelope")
     data = envelope.response_data
     try:
         body_at = skip_tagged_fields(data, 4) if response_header_version(api_key, version) == 1 else 4
@@ -122,7 +122,7 @@ def _principal_bytes(principal: Principal) -> bytes:
 def _principal(data: Buffer | None) -> Principal:
     try:
         if data is None or int.from_bytes(data[:2], "big") != _PRINCIPAL_VERSION:
-            raise ProtocolError("its version is not known")
+            raise ProtocolError("its version is unknown")
         value = decode_whole(DefaultPrincipalData, data[2:], _PRINCIPAL_VERSION)
     except ProtocolError as error:
         raise ApiError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, f"the principal of an envelope: {error}") from error

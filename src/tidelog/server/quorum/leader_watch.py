@@ -1,7 +1,7 @@
-"""Tells operators that the metadata quorum has no leader: at once, and then again and again until it has one.
+"""Warns operators that the metadata quorum has no leader: at once, and then repeatedly until it has one.
 
 Without a leader topics cannot be created and no leader of a partition can be replaced, but a node that serves what it
-leads looks well. `LeaderAbsence` decides what to say and when; `LeaderWatch` looks.
+leads looks healthy. `LeaderAbsence` decides what to log and when; `LeaderWatch` checks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPEAT_MS = 30_000.0
 
 
 class LeaderAbsence:
-    """Since when there is no leader, and when that was last said."""
+    """Since when there is no leader, and when that was last logged."""
 
     def __init__(self) -> None:
         self._since_ms: float | None = None
@@ -31,7 +31,7 @@ class LeaderAbsence:
         return 0.0 if self._since_ms is None else (now_ms - self._since_ms) / 1000
 
     def look(self, leader_id: int | None, now_ms: float, silent: Iterable[int]) -> str | None:
-        """What is to be said now. `silent` are the voters that do not answer this node."""
+        """What to log now. `silent` are the voters that do not answer this node."""
         if leader_id is not None:
             seconds = self.seconds(now_ms)
             was_absent, self._since_ms = self._since_ms is not None, None
@@ -43,8 +43,8 @@ class LeaderAbsence:
         self._said_ms = now_ms
         missing = ", ".join(map(str, sorted(silent)))
         return (
-            f"the metadata quorum has had no leader for {self.seconds(now_ms):.0f} s, so nothing of the cluster can be "
-            f"changed; voters that do not answer: {missing or 'none'}"
+            f"the metadata quorum has had no leader for {self.seconds(now_ms):.0f} s, so the cluster's metadata cannot "
+            f"change; voters that do not answer: {missing or 'none'}"
         )
 
 

@@ -1,7 +1,7 @@
 """A broker's life in the cluster: it registers, catches up, serves, sends heartbeats, and hands over before it stops.
 
 A start is always a new incarnation with a new broker epoch, and its partitions get a new leader epoch: what clients
-have read from the last incarnation can be told from what this one writes (KIP-320).
+have read from the last incarnation can be distinguished from what this one writes (KIP-320).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ logger = logging.getLogger(__name__)
 
 REGISTRATION_RETRY_SECONDS = 0.2
 CATCH_UP_SECONDS = 0.02
-# A heartbeat that got no answer is repeated before the next one is due; and soon, because the controller may wonder.
+# A heartbeat without an answer is repeated soon, before the next one is due: the controller may suspect this broker.
 RETRIES_PER_INTERVAL = 4
 MOST_RETRY_SECONDS = 0.25
 LEAST_RETRY_SECONDS = 0.05
-# A controller that is there but says nothing for so long will not let the broker go.
+# A controller that is up but does not answer for so long will not complete the controlled shutdown.
 SILENT_CONTROLLER_SECONDS = 3.0
 
 
@@ -50,7 +50,7 @@ class BrokerLifecycle:
     fenced: bool = field(default=True, init=False)
     _beating: asyncio.Task[None] | None = field(default=None, init=False)
     _beat_now: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    # Sent again when the controller does not know us any more, or not in this incarnation.
+    # Sent again when the controller no longer knows us, or not in this incarnation.
     _registration: BrokerRegistrationRequest | None = field(default=None, init=False)
 
     async def register(
@@ -60,9 +60,9 @@ class BrokerLifecycle:
         directories: Sequence[Uuid],
         previous_epoch: int = -1,
     ) -> None:
-        """Until the controller has taken us and the image says so. Raises ApiError if it never will.
+        """Returns when the controller has registered us and the image says so. Raises ApiError if it never will.
 
-        `previous_epoch` is that of the last run if it ended in order, else -1.
+        `previous_epoch` is that of the last run if it ended cleanly, else -1.
         """
         self._registration = BrokerRegistrationRequest(
             broker_id=self.config.node_id,
@@ -112,12 +112,12 @@ class BrokerLifecycle:
         self._beating = asyncio.create_task(self._keep_beating())
 
     def directory_failed(self) -> None:
-        """The controller moves leaderships away from a failed directory as soon as it knows of it."""
+        """The controller moves leadership away from a failed directory as soon as it knows of it."""
         if self.registered:
             self._beat_now.set()
 
     def controller_changed(self) -> None:
-        """A controller that is new, or has lost the connection, need not wait for this broker's next sign of life."""
+        """A controller that is new, or has lost the connection, need not wait for this broker's next heartbeat."""
         if self._beating is not None:
             self._beat_now.set()
 
@@ -132,7 +132,7 @@ class BrokerLifecycle:
             answered = await self._beat() is not None
             pause = interval
             if not answered:
-                # Also where each try ends with another lost connection, which asks for the next one.
+                # Also where each attempt ends with another lost connection, which asks for the next one.
                 await asyncio.sleep(min(LEAST_RETRY_SECONDS, interval / RETRIES_PER_INTERVAL))
                 pause = min(MOST_RETRY_SECONDS, interval / RETRIES_PER_INTERVAL)
 
@@ -160,7 +160,7 @@ class BrokerLifecycle:
         return response
 
     async def hand_over(self, timeout_seconds: float) -> None:
-        """Controlled shutdown: others take over our leaderships while we still serve."""
+        """Controlled shutdown: others take over our leadership while we still serve."""
         if not self.config.controlled_shutdown_enable or len(self.metadata.image.brokers) < 2:
             return
         handing_over = asyncio.create_task(self._hand_over(timeout_seconds))
@@ -168,7 +168,7 @@ class BrokerLifecycle:
         deserted = asyncio.create_task(self.channel.deserted())
         await asyncio.wait([handing_over, deserted], return_when=asyncio.FIRST_COMPLETED)
         if not handing_over.done():
-            logger.info("no majority of controllers is left that could let this broker go; stopping anyway")
+            logger.info("no majority of controllers is left for a controlled shutdown; stopping anyway")
         for task in (handing_over, deserted):
             task.cancel()
         await asyncio.gather(handing_over, deserted, return_exceptions=True)
@@ -184,10 +184,10 @@ class BrokerLifecycle:
                 if response.should_shut_down:
                     return
             await asyncio.sleep(CATCH_UP_SECONDS)
-        logger.warning("the controller did not let this broker go in time; stopping anyway")
+        logger.warning("the controlled shutdown did not complete in time; stopping anyway")
 
     def end_heartbeats(self) -> None:
-        """Say nothing any more, and let others conclude that this broker is gone."""
+        """Send no more heartbeats, and let others conclude that this broker is gone."""
         if self._beating is not None:
             self._beating.cancel()
 

@@ -14,12 +14,12 @@ from tidelog.server.notice import Notice
 from tidelog.server.quorum.publishing import ImagePublisher
 from tidelog.server.quorum.quorum_log import QuorumLog
 
-# After so many batches a long replay gives way to other work.
+# After so many batches a long replay yields to other work.
 BATCHES_PER_STEP = 100
 
 
 class MetadataFollower:
-    """Every node has one, whether it votes, leads or only watches.
+    """Every node has one, whether it votes, leads or only observes.
 
     `latest` holds everything that is committed; `image` is what this node has acted on so far. `failed` is called when
     it cannot act on an image.
@@ -67,7 +67,7 @@ class MetadataFollower:
         self.applied()
 
     def begin_snapshot(self) -> None:
-        """What is committed now is being written down."""
+        """A snapshot of what is committed now is being written."""
         self.bytes_since_snapshot = 0
 
     async def reached(self, offset: int) -> None:

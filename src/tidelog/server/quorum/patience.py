@@ -20,7 +20,7 @@ SHORTAGE_RETRY_SECONDS = 0.1
 
 
 async def await_patiently(work: Callable[[], Awaitable[T]]) -> T:
-    """Do it, and again as long as the process has no descriptor for it. Raises all other failures."""
+    """Do it, and retry as long as the process has no descriptor for it. Raises all other failures."""
     while True:
         try:
             return await work()
@@ -28,7 +28,7 @@ async def await_patiently(work: Callable[[], Awaitable[T]]) -> T:
             cause = failure.cause if isinstance(failure, StorageFailure) else failure
             if cause.errno not in TOO_MANY_OPEN_FILES:
                 raise
-            logger.warning("the metadata log waits for a descriptor: %s", failure)
+            logger.warning("the metadata log is waiting for a descriptor: %s", failure)
         await asyncio.sleep(SHORTAGE_RETRY_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Connections to other nodes, opened when they are needed and opened again after a failure."""
+"""Connections to other nodes, opened when they are needed and reopened after a failure."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tidelog.protocol.schema import Message
 
 R = TypeVar("R", bound=Message)
 
-# On a host that is there the answer comes at once; one that says nothing is not waited for.
+# A host that is up answers at once; one that does not is not waited for.
 REFUSAL_SECONDS = 0.3
 
 
 @dataclass(slots=True, eq=False)
 class Peers:
-    """One connection to each node, shared by all who talk to it.
+    """One connection to each node, shared by all callers.
 
-    A request that waits (a fetch) would hold up those behind it, so callers who must not wait use a `Peers` of their
+    A request that waits (a fetch) would hold up those behind it, so callers that must not wait use a `Peers` of their
     own.
     """
 
     network: Network
     address_of: Callable[[int], HostPort | Endpoint | None]
     settings: ConnectionSettings
-    # Called when a connection has ended, whoever ended it.
+    # Called when a connection has ended, on whichever side.
     lost: Callable[[int], None] = lambda _: None
     _staging: StagingArea = field(default_factory=StagingArea, init=False)
     _connections: dict[int, tuple[HostPort | Endpoint, ClientConnection]] = field(default_factory=dict, init=False)
@@ -43,7 +43,7 @@ class Peers:
         return await connection.request(request, expected, timeout_ms=timeout_ms)
 
     async def connect(self, node_id: int) -> ClientConnection:
-        """The connection that there is, or a new one where that has ended. Raises ConnectionProblem."""
+        """The existing connection, or a new one if that has ended. Raises ConnectionProblem."""
         connection = self._usable(node_id, self._address(node_id))
         if connection is not None:
             return connection
@@ -64,7 +64,7 @@ class Peers:
     def _address(self, node_id: int) -> HostPort | Endpoint:
         address = self.address_of(node_id)
         if address is None:
-            raise CannotConnect(f"node {node_id} is not registered with an address for other nodes")
+            raise CannotConnect(f"node {node_id} has no registered address for other nodes")
         return address
 
     def _usable(self, node_id: int, address: HostPort | Endpoint) -> ClientConnection | None:
@@ -72,7 +72,7 @@ class Peers:
         return known[1] if known is not None and known[0] == address and not known[1].closed else None
 
     async def refuses(self, node_id: int) -> bool:
-        """Whether no process listens any more where the node does: its process is gone."""
+        """Whether no process listens at the node's address any more: its process is gone."""
         address = self.address_of(node_id)
         return address is not None and await self.network.refuses(address.host, address.port, REFUSAL_SECONDS)
 

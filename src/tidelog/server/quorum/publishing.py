@@ -1,4 +1,4 @@
-"""Hands each image of the cluster to those who act on it, in order, one at a time.
+"""Passes each image of the cluster to those who act on it, in order, one at a time.
 
 Acting on an image can take long: a thousand new topics are a thousand directories that must be on the device. The
 quorum does not wait for that, and neither do other clients. So a node knows two images: the latest one, over which the
@@ -50,17 +50,17 @@ class ImagePublisher:
         self.finished_offset = image.offset
 
     def begin(self, actor: ImageActor) -> None:
-        """From now on images are acted on. Before that they are only known, as on a node that is no broker."""
+        """From now on images are acted on. Before that they are only known, as on a node that is not a broker."""
         self._actor = actor
 
     def offer(self, image: ClusterImage, delta: ImageDelta) -> None:
-        """Act on it, at once if that is quick and nothing else is under way. Raises what acting raises."""
+        """Act on it, at once if that is quick and nothing else is running. Raises what acting raises."""
         self._pending.append((image, delta))
         if self._acting is None:
             self._act()
 
     async def stop(self) -> None:
-        """End what is under way and begin nothing more."""
+        """End what is running and begin nothing more."""
         self._pending.clear()
         awaited = None if self._awaited is None else self._awaited.future
         ending = [each for each in (self._acting, awaited) if each is not None]
@@ -69,7 +69,7 @@ class ImagePublisher:
         await asyncio.gather(*ending, return_exceptions=True)
 
     def _act(self) -> None:
-        """Whatever can be done without waiting; the first thing that has to be waited for goes on in a task."""
+        """Whatever can be done without waiting; from the first thing that must be waited for on, a task continues."""
         while self._pending:
             image, delta = self._pending.popleft()
             self._awaited = None if self._actor is None else self._actor.prepare(image, delta)
@@ -101,5 +101,5 @@ class ImagePublisher:
             self._act()
         except Exception as failure:
             # What is left is not done: a node that has not acted on one image must not act on the next.
-            logger.error("this node cannot follow the metadata any more", exc_info=failure)
+            logger.error("this node can no longer follow the metadata", exc_info=failure)
             self._failed(failure)

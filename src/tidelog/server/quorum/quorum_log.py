@@ -1,6 +1,6 @@
 """The cluster metadata log, `__cluster_metadata-0`, as the quorum sees it: offsets, epochs, batches, snapshots.
 
-When something is appended, flushed or cut is decided in `tidelog.consensus`; what the records mean is in
+When something is appended, flushed or truncated is decided in `tidelog.consensus`; what the records mean is in
 `tidelog.metadata`.
 """
 
@@ -48,7 +48,7 @@ METADATA_PARTITION = TopicPartition(CLUSTER_METADATA_TOPIC, 0)
 READ_CHUNK_BYTES = 1 << 20
 # However much a follower asks for, an answer must fit into a frame.
 MAX_PIECE_BYTES = 8 * 1024 * 1024
-# Bounds the batch that a replica has to take whole.
+# Bounds the batch that a replica has to accept whole.
 MAX_RECORDS_PER_BATCH = 2_000
 
 
@@ -75,7 +75,7 @@ class QuorumLog:
         self._filesystem = filesystem
         self._directory = directory
         self._clock = clock
-        # One that is written in a thread is counted on with `snapshot_written`.
+        # One that is written in a thread counts from `snapshot_written` on.
         self.snapshots = snapshots
 
     @classmethod
@@ -114,10 +114,10 @@ class QuorumLog:
 
     @property
     def state_problem(self) -> str | None:
-        """What is wrong with the quorum state beside the log, if it is not what was there at a clean shutdown."""
+        """What is wrong with the quorum state next to the log, if it is not as the clean shutdown left it."""
         return self._log.differences.get(QUORUM_STATE_FILE)
 
-    # -- what the consensus looks at -----------------------------------------------------------------------------
+    # -- what the consensus reads --------------------------------------------------------------------------------
 
     @property
     def start_offset(self) -> int:
@@ -161,7 +161,7 @@ class QuorumLog:
         except (UnexpectedOffset, CorruptBatch):
             return False
         except DiskFull as full:
-            logger.error("the metadata log cannot be followed: %s", full)
+            logger.error("fetched metadata cannot be appended: %s", full)
             return False
 
     def chunks(self, records: Sequence[Message]) -> list[Sequence[Message]]:
@@ -173,7 +173,7 @@ class QuorumLog:
     def append_records(self, records: Sequence[Message], epoch: int, metadata_version: int = METADATA_VERSION) -> int:
         """One chunk, as the leader of `epoch`, in the versions of this level; the offset of the last record.
 
-        Raises DiskFull if there is no room, and nothing was appended.
+        Raises DiskFull if there is no space, and nothing was appended.
         """
         now_ms = self._clock.now_ms()
         values = [(now_ms, None, encode_record(record, metadata_version), ()) for record in records]
@@ -202,10 +202,10 @@ class QuorumLog:
     # -- snapshots -----------------------------------------------------------------------------------------------
 
     def snapshot_written(self, snapshot_id: SnapshotId, rules: SnapshotRules) -> None:
-        """Count on it from now on, and drop what the rules allow. Raises StorageFailure."""
+        """Use it from now on, and drop what the rules allow. Raises StorageFailure."""
         with failing_as(f"reading the snapshot {snapshot_id}"):
             self.snapshots.add(snapshot_id)
-        # Only whole segments can be dropped: the one that is written now ends with what the snapshot contains.
+        # Only whole segments can be dropped: the active one is rolled where the snapshot ends.
         roll(self._log, self._clock.now_ms())
         while start := next_log_start(
             rules, self.snapshots.stored, log_bytes=self._log.size, now_ms=self._clock.now_ms()
@@ -214,8 +214,8 @@ class QuorumLog:
             self._start_at(start)
 
     def store_chunk(self, chunk: SnapshotChunk) -> SnapshotContent | None:
-        """Keep a piece of a fetched snapshot. After the last one the log goes on, empty, where the snapshot ends, and
-        the content is returned. Raises CorruptSnapshot if the pieces make no snapshot, StorageFailure."""
+        """Keep a piece of a fetched snapshot. After the last one the log continues, empty, where the snapshot ends, and
+        the content is returned. Raises CorruptSnapshot if the pieces are not a snapshot, StorageFailure."""
         self.snapshots.write_fetched(chunk)
         if not chunk.is_last:
             return None
@@ -231,7 +231,7 @@ class QuorumLog:
     def _start_at(self, snapshot_id: SnapshotId) -> None:
         """Drop what the snapshot contains. First the log, then older snapshots: one that fits is always there.
 
-        Segment by segment, each gone for good before the next: recovery would take a gap between two of them for the
+        Segment by segment, each removal durable before the next: recovery would take a gap between two of them for the
         end of the log.
         """
         log, now_ms = self._log, self._clock.now_ms()
@@ -262,7 +262,7 @@ class QuorumLog:
     # -- reading -------------------------------------------------------------------------------------------------
 
     def with_bytes(self, answer: Answer) -> Answer:
-        """The answer with what a follower is to get of the log, or of a snapshot. Raises StorageFailure."""
+        """The answer with what a follower gets of the log, or of a snapshot. Raises StorageFailure."""
         if isinstance(answer, FetchAnswer) and answer.read_from is not None:
             # At least one batch if there is any.
             result = read_records(self._log, answer.read_from, max_bytes=answer.max_bytes)

@@ -1,8 +1,8 @@
-"""Drives a `QuorumReplica`: hands it what happens, one event at a time, and carries out what it wants done.
+"""Drives a `QuorumReplica`: passes it one event at a time, and carries out its effects.
 
 Everything goes through one queue and one task. A step's effects are complete, flushes included, before the next event
-is looked at. That costs a few milliseconds of waiting under load, which the metadata log can afford, and leaves no
-order of events to think about.
+is handled. That costs a few milliseconds of waiting under load, which the metadata log can afford, and leaves no
+interleavings to think about.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class QuorumRuntime:
     memory: ElectionMemory
     metadata: MetadataFollower
     leadership_changed: Notice[[Leadership]]
-    # Given with the number of the node that has sent a request.
+    # Called with the id of the node that has sent a request.
     heard: Notice[[int]]
     failed: Callable[[BaseException], None]
     replica: QuorumReplica = field(init=False)
@@ -99,7 +99,7 @@ class QuorumRuntime:
     _waiting: dict[int, asyncio.Future[Answer]] = field(default_factory=dict, init=False)
     _commit_waits: CommitWaits = field(default_factory=CommitWaits, init=False)
     _leadership: Leadership = field(default=Leadership(epoch=0, leader_id=None), init=False)
-    # Up to which those who act on commits know of them.
+    # Up to which commits have been reported.
     _high_watermark: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -119,14 +119,14 @@ class QuorumRuntime:
     async def start(self) -> None:
         settings = self.talks.settings
         if self._forgetful and settings.is_voter and not settings.is_only_voter:
-            # Before the first quorum state is: with that alone the next start would take this voter for one with a
-            # past, although it may have forgotten a vote.
+            # Before the first quorum state is written: with that alone the next start would take this voter for one
+            # with a past, although it may have forgotten a vote.
             await asyncio.get_running_loop().run_in_executor(None, self.memory.write_forgetful)
         await self._carry_out(self.replica.start(self.clock.monotonic_ms()))
         self._worker = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Leave the quorum in order: a leader resigns and says so."""
+        """Leave the quorum cleanly: a leader resigns and says so."""
         if self._worker is None:
             # The start was cancelled before this replica took part in anything.
             await self.abandon()
@@ -141,7 +141,7 @@ class QuorumRuntime:
         await self.abandon()
 
     async def abandon(self) -> None:
-        """End without a word."""
+        """Stop without notifying the others."""
         if self._timer is not None:
             self._timer.cancel()
         if self._worker is not None:
@@ -214,12 +214,12 @@ class QuorumRuntime:
         except asyncio.CancelledError:
             raise
         except BaseException as failure:
-            # Going on with a wrong picture of the quorum would be worse than stopping.
+            # Continuing with a wrong view of the quorum would be worse than stopping.
             logger.exception("the metadata quorum of this node has failed")
             self.fail(failure)
 
     def fail(self, failure: BaseException) -> None:
-        """This node cannot take part any more. Those who wait are notified, and whoever runs the node."""
+        """This node cannot take part any more. Waiting callers are notified, and whoever runs the node."""
         self._fail_waiting()
         self._may_stop.set()
         if self._worker is not None and self._worker is not asyncio.current_task():
@@ -253,7 +253,7 @@ class QuorumRuntime:
                     raise StorageFailure(full.action, full.cause) from full
                 refuse(event.committed, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"nothing was changed: {full}"))
                 return False
-        # Before anything else can happen. Should the leadership be lost, those who wait learn of it; whoever began to
+        # Before anything else can happen. If the leadership is lost, waiting callers learn of it; one that began to
         # wait after that would take the commit of another leader's record for that of its own.
         self._commit_waits.add(self.log.end_offset - 1, event.committed)
         return True
@@ -299,7 +299,7 @@ class QuorumRuntime:
             if waiting is not None and not waiting.done():
                 # Read now: the answer speaks of the log as this step has left it.
                 answer = await patiently(partial(self.log.with_bytes, reply.answer))
-                # Whoever asked may be gone by now.
+                # The caller may be gone by now.
                 if not waiting.done():
                     waiting.set_result(answer)
         for request in effects.requests:
@@ -317,7 +317,7 @@ class QuorumRuntime:
         try:
             content = await patiently_in_thread(partial(self.log.store_chunk, chunk))
         except CorruptSnapshot as problem:
-            logger.warning("the snapshot that was fetched is damaged, trying again: %s", problem)
+            logger.warning("the fetched snapshot is damaged, trying again: %s", problem)
             return None, True
         if content is None:
             return None, False
@@ -338,7 +338,7 @@ class QuorumRuntime:
 
     async def _commit(self, high_watermark: int) -> None:
         self.log.committed(high_watermark)
-        # The image first: who waits for a commit expects to see its effect.
+        # The image first: whoever waits for a commit expects to see its effect.
         await await_patiently(partial(self.metadata.committed, high_watermark))
         self._high_watermark = high_watermark
         self._commit_waits.advanced(high_watermark)

@@ -1,4 +1,4 @@
-"""What the broker's configuration comes to for the metadata quorum of a node."""
+"""The settings of a node's metadata quorum, from the broker's configuration."""
 
 from __future__ import annotations
 

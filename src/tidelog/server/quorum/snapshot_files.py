@@ -1,4 +1,4 @@
-"""The files of the metadata snapshots beside the metadata log: `%020d-%010d.checkpoint`, as Kafka names them.
+"""The files of the metadata snapshots next to the metadata log: `%020d-%010d.checkpoint`, as Kafka names them.
 
 A file has its final name only when all of it is on the device. What a crash leaves behind is removed at the next start.
 When snapshots are taken and dropped is decided in `tidelog.consensus.snapshots`.
@@ -20,7 +20,7 @@ from tidelog.storage.files.filesystem import FileSystem, failing_as, read_whole,
 logger = logging.getLogger(__name__)
 
 SNAPSHOT_SUFFIX = ".checkpoint"
-# Two names, so that taking a snapshot and fetching one cannot get in each other's way.
+# Two names, so that taking a snapshot and fetching one do not conflict.
 _WRITTEN_SUFFIX = "-written.checkpoint.part"
 _FETCHED_SUFFIX = "-fetched.checkpoint.part"
 _LEFTOVER_SUFFIXES = (".checkpoint.part", ".checkpoint.deleted")
@@ -55,11 +55,11 @@ class SnapshotFiles:
         return [snapshot.id for snapshot in self.stored]
 
     def add(self, snapshot_id: SnapshotId) -> None:
-        """A file that has come into being."""
+        """A new file."""
         with closing(self._filesystem.open(self._path(snapshot_id))) as file:
             size, timestamp_ms = file.size(), read_timestamp_ms(file.read(0, _HEADER_BYTES))
         kept = [each for each in self.stored if each.id != snapshot_id]
-        # One that does not tell its age is as old as can be.
+        # One whose age is unknown counts as infinitely old.
         kept.append(StoredSnapshot(id=snapshot_id, size_bytes=size, timestamp_ms=timestamp_ms or 0))
         self.stored = sorted(kept)
 
@@ -84,7 +84,7 @@ class SnapshotFiles:
             raise CorruptSnapshot(f"{path}: {problem}") from problem
 
     def read(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes] | None:
-        """(size of the file, bytes from `position` on); None if there is no such snapshot, or none any more."""
+        """(size of the file, bytes from `position` on); None if there is no such snapshot (any more)."""
         if snapshot_id not in self.ids:
             return None
         path = self._path(snapshot_id)
@@ -119,7 +119,7 @@ class SnapshotFiles:
                     sync_file(file)
 
     def finish_fetched(self, snapshot_id: SnapshotId) -> SnapshotContent:
-        """All pieces are there and on the device. Raises CorruptSnapshot if they make no snapshot, StorageFailure."""
+        """All pieces are there and on the device. Raises CorruptSnapshot if they are not a snapshot, StorageFailure."""
         temporary = self._path(snapshot_id, _FETCHED_SUFFIX)
         with failing_as(f"completing {temporary}"):
             content = decode_snapshot(read_whole(self._filesystem, temporary))

@@ -54,7 +54,7 @@ class SnapshotTaker:
             await asyncio.gather(self._writing, return_exceptions=True)
 
     async def take(self) -> SnapshotId | None:
-        """Write down what is committed now; None if that is done already. Raises StorageFailure."""
+        """Write a snapshot of what is committed now; None if there already is one. Raises StorageFailure."""
         metadata = self.metadata
         image = metadata.latest
         snapshot_id = SnapshotId(image.offset + 1, metadata.epoch)
@@ -83,8 +83,8 @@ class SnapshotTaker:
             try:
                 await self.take()
             except StorageFailure as failure:
-                # The log is still whole. The next one will be tried when it is due.
-                logger.error("no snapshot of the metadata: %s", failure)
+                # The log is still complete. The next one will be attempted when it is due.
+                logger.error("cannot write a snapshot of the metadata: %s", failure)
 
     async def _wait_until_due(self) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""What a replica of the quorum asks other nodes: each request in a task of its own, whose outcome becomes an event."""
+"""The requests of a quorum replica to other nodes: each in a task of its own, whose outcome becomes an event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidelog.server.quorum.peers import Peers
 
 logger = logging.getLogger(__name__)
 
-# Voters that are found gone twice in a row, so far apart, are not merely being started again.
+# Voters that are found gone twice in a row, so far apart, are not merely being restarted.
 LOOKS_BEFORE_DESERTED = 2
 DESERTION_CHECK_SECONDS = 0.1
 
@@ -52,7 +52,7 @@ class QuorumTalks:
         except (ConnectionProblem, UnsupportedByBroker) as problem:
             self._silent[send.destination] = None
             logger.debug("node %d: %s", send.destination, problem)
-            # Asked once more, because the failure does not tell how each address of the node has answered.
+            # Probed once more, because the failure does not say how each address of the node has answered.
             if isinstance(problem, CannotConnect) and await self.peers.refuses(send.destination):
                 event = Failed(request_id=send.request_id, refused=True)
         report(event)
@@ -69,9 +69,9 @@ class QuorumTalks:
         return [voter for voter in self._silent if voter in self.settings.voters]
 
     async def deserted(self) -> None:
-        """Until so many other voters are gone that those left are no majority. For a quorum of one that never comes.
+        """Returns when so many other voters are gone that no majority is left. For a quorum of one that never happens.
 
-        A voter is gone if no process listens where it did. One that says nothing may only be slow.
+        A voter is gone if no process listens where it did. One that does not answer may only be slow.
         """
         settings = self.settings
         spare = len(settings.voters) - settings.majority

@@ -1,6 +1,6 @@
 """What a broker does about damaged logs: which are fetched again, which stay as they are, and who learns of it.
 
-Found when logs are loaded, or when somebody reads. What damage is, and that nothing is cut because of it, is decided
+Found when logs are loaded or read. What damage is, and that nothing is truncated because of it, is decided
 in `tidelog.storage.recovery.recovery`.
 """
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Damage:
-    """`partitions` are those of which a part, or everything, cannot be read."""
+    """`partitions` are those that cannot be read, or not completely."""
 
     broker_id: int
     partitions: set[TopicPartition] = field(default_factory=set, init=False)
@@ -38,8 +38,8 @@ class Damage:
     ) -> dict[TopicPartition, bytes]:
         """After all directories were loaded: the partitions that cannot be used, with their topics' ids.
 
-        Where others are in sync and this replica is not, it is cut at the damage and fetched again. Else nobody else
-        may have the records: nothing is changed, and clients get an error.
+        Where others are in sync and this replica is not, it is truncated at the damage and fetched again. Otherwise
+        nobody else may have the records: nothing is changed, and clients get an error.
         """
         unusable: dict[TopicPartition, bytes] = {}
         for directory, report in reports.items():
@@ -49,12 +49,12 @@ class Damage:
                 if topic is None or partition is None or self.broker_id not in partition.replicas:
                     continue
                 if any(topic_partition in other.logs for other in reports if other is not directory):
-                    # It has moved there, or is to be found there as well.
+                    # It has moved there, or exists there as well.
                     continue
                 if isinstance(problem, DamagedLog | str) and self._others_have(partition):
                     log = directory.load_again(topic_partition, config_of(topic.name), now_ms)
                     logger.error(
-                        "%s: %s; it was cut at offset %d, the rest is fetched again from the leader",
+                        "%s: %s; truncated at offset %d, the rest is fetched again from the leader",
                         topic_partition,
                         problem,
                         log.log_end_offset,
@@ -66,16 +66,16 @@ class Damage:
         return unusable
 
     def found(self, replica: Replica, damage: CorruptBatch) -> None:
-        """A reader has come to a part of the log that is damaged. Told once, however often it is asked for."""
+        """A reader has reached a damaged part of the log. Logged once, however often it is read."""
         if str(damage) not in replica.log.damage:
             replica.log.damage.append(str(damage))
             self._tell(replica.topic_partition, f"the log is damaged {damage}")
 
     def may_be_set_aside(self, directory: LogDirectory, topic: TopicImage, topic_partition: TopicPartition) -> bool:
-        """Whether a log with another topic id than the cluster has may go.
+        """Whether a log with another topic id than the cluster's may be set aside.
 
-        Not if this replica is needed for the partition: it was made with the topic's id then, so the log is damaged
-        (or the broker died in the moment in which a topic was deleted and created again).
+        Not if this replica is needed for the partition: it was created with the topic's id then, so the log is damaged
+        (or the broker died just when a topic was deleted and recreated).
         """
         log = directory.logs[topic_partition]
         partition = topic.partitions.get(topic_partition.partition)
@@ -92,10 +92,10 @@ class Damage:
         return False
 
     def _others_have(self, partition: PartitionImage) -> bool:
-        """Whether others are in sync and nobody counts on this replica."""
+        """Whether others are in sync and this replica is not needed."""
         return bool(partition.isr) and self.broker_id not in (*partition.isr, *partition.eligible_leaders)
 
     def _tell(self, topic_partition: TopicPartition, problem: str) -> None:
         self.partitions.add(topic_partition)
         remedy = remedy_for(topic_partition.topic, voters=1)
-        logger.error("%s: %s; clients get an error there. To mend it: %s", topic_partition, problem, remedy)
+        logger.error("%s: %s; clients get an error there. To repair it: %s", topic_partition, problem, remedy)

@@ -1,4 +1,4 @@
-"""Brings logs to the device in a thread, so that the event loop never waits for one."""
+"""Flushes logs in a thread, so that the event loop never waits for the device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class ReplicaFlusher:
-    """One flush per replica at a time; who comes while one runs waits for it and for one more."""
+    """One flush per replica at a time; a caller that arrives while one runs waits for it and for one more."""
 
     clock: Clock
     failed: Callable[[Replica, StorageFailure], None]
@@ -24,8 +24,8 @@ class ReplicaFlusher:
     _flushing: dict[Replica, asyncio.Task[None]] = field(default_factory=dict, init=False)
 
     def begin(self, replica: Replica) -> None:
-        """Bring to the device what flush.messages wants there, beside everything else. Who waits for the watermark, or
-        in `flush_up_to`, learns of it."""
+        """Flush what flush.messages asks for, in the background. Whoever waits for the watermark, or in `flush_up_to`,
+        is notified."""
         if replica not in self._flushing:
             self._flushing[replica] = asyncio.get_running_loop().create_task(self._flush_all(replica))
 
@@ -40,7 +40,7 @@ class ReplicaFlusher:
             del self._flushing[replica]
 
     async def flush_up_to(self, replica: Replica, end_offset: int) -> bool:
-        """Until nothing below `end_offset` has to be kept back for a flush; False if that is not to be, because the
+        """Returns when nothing below `end_offset` has to wait for a flush; False if that will not happen, because the
         replica is offline or gone. Raises StorageFailure."""
         log = replica.log
         while log.flushed_end_offset < min(end_offset, log.log_end_offset):
@@ -50,7 +50,7 @@ class ReplicaFlusher:
         return True
 
     async def flush(self, replica: Replica, *, everything: bool = True) -> None:
-        """What is in the log now is on the device afterwards. Raises StorageFailure."""
+        """Flush what is in the log now. Raises StorageFailure."""
         under_way = self._running.get(replica)
         if under_way is not None:
             await asyncio.shield(under_way)
@@ -75,7 +75,7 @@ class ReplicaFlusher:
                 log.flusher.disregard_running()
             raise
         finally:
-            # Before those who wait go on: they may want another one.
+            # Before waiting callers continue: they may want another one.
             del self._running[replica]
 
     async def flush_due_ones(self, replicas: Iterable[Replica]) -> None:

@@ -1,9 +1,9 @@
 """Moves replicas between the log directories of this broker while they are in use (KIP-113).
 
 A copy grows in the other directory, under a name that marks it as a future replica. Once it has everything, the
-controller learns where the replica will be; when the metadata says so, the copy gets the replica's name and takes the
-last records, and the log is exchanged in one step of the event loop. A crash at any moment leaves a complete log: the
-old one, the new one, or both, of which the one that is further counts at the next start.
+controller learns where the replica will be; when the metadata says so, the copy gets the replica's name and the last
+records, and the log is replaced in one step of the event loop. A crash at any moment leaves a complete log: the old
+one, the new one, or both, of which the one with the higher end offset is used at the next start.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from tidelog.storage.log.truncation import truncate_fully_and_start_at
 
 logger = logging.getLogger(__name__)
 
-# What is copied between two looks at other work.
+# What is copied before other work gets its turn.
 PIECE_BYTES = 256 * 1024
-# How often it is looked whether the metadata names the new directory, or whether a compaction is over.
+# How often to check whether the metadata names the new directory, or whether a compaction has finished.
 LOOK_SECONDS = 0.05
 
 
@@ -39,7 +39,7 @@ LOOK_SECONDS = 0.05
 class Move:
     replica: Replica
     target: LogDirectory
-    # The copy; None until its directory is made.
+    # The copy; None until its directory is created.
     future: Log | None = None
     task: asyncio.Task[None] | None = None
 
@@ -50,7 +50,7 @@ class ReplicaMoves:
 
     replicas: Replicas
     placement: ReplicaPlacement
-    # Tells the controller which replicas of these topics are in another directory than the metadata says.
+    # Reports to the controller which replicas of these topics are in another directory than the metadata says.
     compare_directories: Callable[[Iterable[str]], None]
     throttle: RateLimit
     is_compacted: Callable[[Log], bool]
@@ -64,7 +64,7 @@ class ReplicaMoves:
         return list(self._moves.values())
 
     def begin(self, replica: Replica, target: LogDirectory) -> None:
-        """Move there, and nowhere else; where it is already, only stop a move that is under way."""
+        """Move there, and nowhere else; if it is already there, only stop a running move."""
         current = self._moves.get(replica)
         if current is not None and current.target is target:
             return
@@ -75,7 +75,7 @@ class ReplicaMoves:
         move.task = asyncio.get_running_loop().create_task(self._run(move), name=f"move {replica.topic_partition}")
 
     def prefer(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
-        """Make the replica there if it comes to this broker."""
+        """Create the replica there if it is assigned to this broker."""
         self.placement.preferred[topic_partition] = directory
 
     def cancel(self, replica: Replica) -> None:
@@ -86,11 +86,11 @@ class ReplicaMoves:
             move.task.cancel()
         self._drop(move)
         if self.placement.promised.pop(replica, None) is not None:
-            # The metadata may name the other directory already.
+            # The metadata may already name the other directory.
             self._compare(replica)
 
     async def stop(self) -> None:
-        """The copies stay; the next start begins those moves again."""
+        """The copies stay; the next start restarts those moves."""
         moves, self._moves = list(self._moves.values()), {}
         self.placement.promised.clear()
         for move in moves:
@@ -102,7 +102,7 @@ class ReplicaMoves:
                 move.future.abandon()
 
     def _log_changed(self, replica: Replica) -> None:
-        """The log was cut, begins elsewhere or is deleted: the copy would not be one any more."""
+        """The log was truncated, restarted elsewhere or deleted: the copy would no longer match."""
         move = self._moves.get(replica)
         if move is not None:
             self.cancel(replica)
@@ -120,7 +120,7 @@ class ReplicaMoves:
             now_ms = self.replicas.clock.now_ms()
             self.replicas.removals.append(move.target.futures.drop(move.replica.topic_partition, now_ms))
         except StorageFailure as failure:
-            logger.warning("the copy of %s is left behind: %s", move.replica.topic_partition, failure)
+            logger.warning("the copy of %s could not be removed: %s", move.replica.topic_partition, failure)
         move.future = None
 
     # -- one move ------------------------------------------------------------------------------------------------
@@ -145,12 +145,12 @@ class ReplicaMoves:
                 self.replicas.storage_failed(replica, failure)
             self._compare(replica)
         except CorruptCheckpoint as problem:
-            logger.error("%s is not moved: %s", replica.topic_partition, problem)
+            logger.error("%s could not be moved: %s", replica.topic_partition, problem)
             self.cancel(replica)
         except asyncio.CancelledError:
             raise
         except Exception:
-            logger.exception("%s is not moved", replica.topic_partition)
+            logger.exception("%s could not be moved", replica.topic_partition)
             self.cancel(replica)
 
     def _promise(self, move: Move) -> None:
@@ -181,7 +181,7 @@ class ReplicaMoves:
         while move.future.log_end_offset < move.replica.log.log_end_offset:
             if not throttle.exceeded(monotonic_ms()):
                 throttle.record(self._copy_piece(move), monotonic_ms())
-            # Others are served between two pieces.
+            # Other requests are served between two pieces.
             await asyncio.sleep(throttle.wait_ms(monotonic_ms()) / 1000)
 
     def _copy_piece(self, move: Move) -> int:

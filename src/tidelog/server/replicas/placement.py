@@ -1,4 +1,4 @@
-"""In which log directory a replica is made, and what the controller has to learn about where it is (KIP-858)."""
+"""In which log directory a replica is created, and what the controller has to learn about that (KIP-858)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidelog.server.replicas.replica import Replica
 from tidelog.storage.directories.log_directory import LogDirectory
 from tidelog.storage.directories.new_logs import NewLog
 
-# What is to be made in which log directory.
+# What must be created in which log directory.
 MissingLogs = Mapping[LogDirectory, Sequence[NewLog]]
 
 _NOT_KNOWN = (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
@@ -29,15 +29,15 @@ class ReplicaPlacement:
 
     live: LiveConfig
     replicas: Replicas
-    # Where those are to be made that are not here yet, if somebody has said so.
+    # Where replicas that are not here yet must be created, if somebody has asked for it.
     preferred: dict[TopicPartition, LogDirectory] = field(default_factory=dict, init=False)
-    # Where a replica that is being moved will be, if the controller is to know.
+    # Where a replica that is being moved will be, if the controller should know.
     promised: dict[Replica, Uuid] = field(default_factory=dict, init=False)
-    # Where the directories of partitions that are about to be created have been made.
+    # Where the directories of partitions that are about to be opened have been created.
     _made: dict[TopicPartition, LogDirectory] = field(default_factory=dict, init=False)
 
     def missing(self, image: ClusterImage, topics: Iterable[str]) -> MissingLogs:
-        """The logs that reconciling with this image would have to make for these topics, and where it will look for
+        """The logs that reconciling with this image would have to create for these topics, and where it will look for
         them."""
         self._made.clear()
         broker_id = self.replicas.broker_id
@@ -57,7 +57,7 @@ class ReplicaPlacement:
         return wanted
 
     def _exists(self, topic_partition: TopicPartition) -> bool:
-        # One that waits to be replaced, because its topic was recreated, is made again by reconciling.
+        # One that waits to be replaced, because its topic was recreated, is recreated by reconciling.
         replicas = self.replicas
         return (
             replicas.get(*topic_partition) is not None
@@ -66,7 +66,7 @@ class ReplicaPlacement:
         )
 
     def place(self, topic_partition: TopicPartition, recorded: Uuid) -> LogDirectory | None:
-        """Where the partition is, or where it is to be made."""
+        """Where the partition is, or where it must be created."""
         for directory in self.replicas.directories:
             if topic_partition in directory.logs:
                 return directory
@@ -74,11 +74,11 @@ class ReplicaPlacement:
         return made if made is not None and made.failure is None else self._choose(topic_partition, recorded, {})
 
     def _choose(self, topic_partition: TopicPartition, recorded: Uuid, planned: MissingLogs) -> LogDirectory | None:
-        """Where a replica is to be made: in the directory that somebody has asked for, or that the metadata names, else
-        in the healthy one with the fewest partitions, counting those that are `planned` for it.
+        """Where to create a replica: in the directory that was requested, or that the metadata names, else in the
+        healthy one with the fewest partitions, counting those that are `planned` for it.
 
         None while a directory is offline, unless the metadata says that the replica is nowhere yet: it may be in
-        there, and must not begin again, empty, elsewhere (KIP-858).
+        there, and must not be recreated, empty, elsewhere (KIP-858).
         """
         healthy = [directory for directory in self.replicas.directories if directory.failure is None]
         preferred = self.preferred.get(topic_partition)
@@ -92,10 +92,10 @@ class ReplicaPlacement:
         return min(healthy, key=lambda each: len(each.logs) + len(planned.get(each, ())), default=None)
 
     def reported(self, topic_partition: TopicPartition, recorded: Uuid) -> Uuid | None:
-        """What the controller has to be told about where our replica is; None if what it has `recorded` is right.
+        """What to report to the controller about where our replica is; None if what it has `recorded` is right.
 
-        It learns of a failed directory from the heartbeats. Only of a replica that it does not know to be in there it
-        has to be told.
+        It learns of a failed directory from the heartbeats. Only a replica that it does not know to be in there must be
+        reported.
         """
         replicas = self.replicas
         replica = replicas.get(*topic_partition)

@@ -1,4 +1,4 @@
-"""Makes the replicas of this broker what the cluster image says.
+"""Reconciles the replicas of this broker with the cluster image.
 
 The image says which partitions there are and who leads them; here that becomes directories, open logs and `Replica`
 objects. Reconciling compares the image with what exists instead of following single changes, so that it also repairs
@@ -29,17 +29,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Reconciler:
-    """Keeps all replicas of this broker in step with the image that clients see."""
+    """Keeps all replicas of this broker equal to the image that clients see."""
 
     live: LiveConfig
     replicas: Replicas
     placement: ReplicaPlacement
     flusher: ReplicaFlusher
-    # Topics of which a replica could not be opened for want of descriptors or of room.
+    # Topics of which a replica could not be opened for lack of descriptors or disk space.
     _postponed: dict[str, None] = field(default_factory=dict, init=False)
 
     def reconcile(self, topics: Iterable[str]) -> None:
-        """Make the replicas of these topics what the image says: created, led, reconfigured or deleted."""
+        """Reconcile the replicas of these topics with the image: create, lead, reconfigure or delete them."""
         image = self.replicas.image()
         names = list(topics)
         self.replicas.delete([each for name in names for each in self._foreign(name, image.topics.get(name))])
@@ -49,12 +49,12 @@ class Reconciler:
                 self._follow(topic, self.live.settings_of(name))
 
     def take_postponed(self) -> dict[str, None]:
-        """The topics of replicas that could not be opened; whoever takes them tries again."""
+        """The topics of replicas that could not be opened; the caller retries them."""
         topics, self._postponed = self._postponed, {}
         return topics
 
     def _foreign(self, name: str, topic: TopicImage | None) -> list[Replica]:
-        """Replicas that do not belong to the topic of this name, or not to this broker any more."""
+        """Replicas that do not belong to the topic of this name, or no longer to this broker."""
         replicas = self.replicas.of_topic(name)
         if topic is None:
             return replicas
@@ -78,7 +78,7 @@ class Reconciler:
 
     def _begins_again(self, partition: PartitionImage, at: TopicPartition) -> bool:
         """Whether this broker has been elected uncleanly although the directory of its replica is offline: then the
-        controller no longer names that directory, and the partition begins again in another one."""
+        controller no longer names that directory, and the partition is recreated in another one."""
         broker_id = self.replicas.broker_id
         replica = self.replicas.get(*at)
         gone = at in self.replicas.unusable if replica is None else replica.offline
@@ -96,7 +96,7 @@ class Reconciler:
             log = directory.open_log(at, topic_id, settings.log, self.replicas.clock.now_ms())
         except (StorageFailure, CorruptCheckpoint, DamagedLog) as problem:
             if isinstance(problem, StorageFailure) and problem.is_shortage:
-                # Made when there is enough again.
+                # Created when there is enough again.
                 self._postponed[at.topic] = None
                 logger.warning("%s is not opened yet: %s", at, problem)
                 return None
@@ -130,7 +130,7 @@ class Reconciler:
                 self.replicas.became_leader(replica)
 
     def _eligible(self, topic_partition: TopicPartition, broker_id: int, broker_epoch: int) -> bool:
-        """Whether the controller would let the broker's replica into the in-sync set, as far as the image tells."""
+        """Whether the controller would let the broker's replica into the in-sync set, according to the image."""
         image = self.replicas.image()
         partition = image.partition(*topic_partition)
         if partition is None or not is_current(image, broker_id, broker_epoch):

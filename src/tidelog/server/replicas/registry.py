@@ -1,7 +1,7 @@
 """All replicas of this broker: where requests find them, and what happens to them and to their logs.
 
-Which there are and who leads them follows from the cluster image (`tidelog.server.replicas.reconciling`). Who has to
-act on a change of roles is notified: coordinators when a replica begins or ceases to lead, fetchers
+Which there are and who leads them follows from the cluster image (`tidelog.server.replicas.reconciling`). Changes of
+roles are announced: to coordinators when a replica begins or ceases to lead, to fetchers
 (`tidelog.server.replication`) when it may have another leader to follow.
 """
 
@@ -41,14 +41,14 @@ class Replicas:
     storage_failing: Notice[[]]
     shortage: Notice[[StorageFailure]]
     # Partitions of ours that cannot be used until the next start, because their directory is damaged or offline, and
-    # the topic's id: a topic that is recreated under the name has nothing to do with that.
+    # the topic's id: a topic that is recreated under the name is not affected.
     unusable: dict[TopicPartition, bytes] = field(default_factory=dict, init=False)
     removals: list[Removal] = field(default_factory=list, init=False)
     became_leader: Notice[[Replica]] = field(default_factory=Notice, init=False)
     stopped_leading: Notice[[Replica]] = field(default_factory=Notice, init=False)
-    # A replica's leader or leader epoch is another one, or it is not to be used any more.
+    # A replica's leader or leader epoch has changed, or it must not be used any more.
     role_changed: Notice[[Replica]] = field(default_factory=Notice, init=False)
-    # A follower's log was cut, or begins again elsewhere, or is about to be deleted.
+    # A follower's log was truncated, or restarted elsewhere, or is about to be deleted.
     log_changed: Notice[[Replica]] = field(default_factory=Notice, init=False)
     _replicas: dict[str, dict[int, Replica]] = field(default_factory=dict, init=False)
     _directory_of: dict[Replica, LogDirectory] = field(default_factory=dict, init=False)
@@ -62,7 +62,7 @@ class Replicas:
         return sum(map(len, self._replicas.values()))
 
     def leader(self, topic: str, partition: int) -> Replica | ErrorCode:
-        """The replica if this broker leads the partition, else the error that a client is to be told."""
+        """The replica if this broker leads the partition, else the error for the client."""
         replica = self._replicas.get(topic, _NO_PARTITIONS).get(partition)
         if replica is None:
             return self._absent(topic, partition)
@@ -73,15 +73,15 @@ class Replicas:
         return replica
 
     def readable(self, topic: str, partition: int) -> Replica | ErrorCode:
-        """The replica, whether it leads or follows, else the error that a client is to be told."""
+        """The replica, whether it leads or follows, else the error for the client."""
         replica = self._replicas.get(topic, _NO_PARTITIONS).get(partition)
         if replica is None:
             return self._absent(topic, partition)
         return ErrorCode.KAFKA_STORAGE_ERROR if replica.offline else replica
 
     def leader_in_epoch(self, topic: str, partition: int, *, current_leader_epoch: int) -> Replica | ErrorCode:
-        """Like `leader`, for who says which epoch it knows. The epoch is checked first, by followers as well: who knows
-        of a later leader than this broker does has nothing to learn from it, not even who leads."""
+        """Like `leader`, for clients that send the epoch they know. The epoch is checked first, by followers as well: a
+        client that knows of a later leader than this broker has nothing to learn from it, not even who leads."""
         replica = self.readable(topic, partition)
         if isinstance(replica, ErrorCode):
             return replica
@@ -159,9 +159,9 @@ class Replicas:
             self.stopped_leading(replica)
 
     def storage_failed(self, replica: Replica, failure: StorageFailure) -> None:
-        """A failed disk takes all replicas of its directory offline; the others go on.
+        """A failed disk takes all replicas of its directory offline; the others are not affected.
 
-        A shortage of descriptors or of room takes nothing offline: whoever asked has been refused, and may try again.
+        A shortage of descriptors or disk space takes nothing offline: the request has been refused, and may be retried.
         """
         if failure.is_shortage:
             self.shortage(failure)
@@ -171,7 +171,7 @@ class Replicas:
             self.directory_failed(directory, failure)
         else:
             self.storage_failing()
-            self._take_offline([replica], failure, "a directory that is deleted")
+            self._take_offline([replica], failure, "a directory that is being deleted")
 
     def directory_failed(self, directory: LogDirectory, failure: StorageFailure) -> None:
         if failure.is_shortage:
@@ -190,11 +190,11 @@ class Replicas:
             self.tell_role(each, stopped_leading=was_leader)
 
     def truncate(self, replica: Replica, offset: int) -> None:
-        """Cut the log at `offset`, as a follower. Raises StorageFailure."""
+        """Truncate the log at `offset`, as a follower. Raises StorageFailure."""
         directory = self._directory_of[replica]
         if offset < replica.log.high_watermark:
             logger.warning(
-                "%s is cut at offset %d, below its high watermark %d: an unclean election has lost committed records",
+                "%s is truncated at %d, below its high watermark %d: an unclean election has lost committed records",
                 replica.topic_partition,
                 offset,
                 replica.log.high_watermark,
@@ -204,14 +204,14 @@ class Replicas:
         self.log_changed(replica)
 
     def restart_log(self, replica: Replica, offset: int) -> None:
-        """Start the log over at `offset`, as a follower. Raises StorageFailure."""
+        """Restart the log at `offset`, as a follower. Raises StorageFailure."""
         directory = self._directory_of[replica]
         self.removals.extend(directory.truncate_fully(replica.topic_partition, offset, now_ms=self.clock.now_ms()))
         replica.wake_readers()
         self.log_changed(replica)
 
     def exchange_log(self, replica: Replica, directory: LogDirectory, log: Log) -> None:
-        """The replica goes on with a copy of its log in another directory. Raises StorageFailure."""
+        """The replica continues with a copy of its log in another directory. Raises StorageFailure."""
         before = self._directory_of[replica]
         self._directory_of[replica] = directory
         replica.exchange_log(log)
@@ -220,7 +220,7 @@ class Replicas:
         self.removals.extend(before.delete_logs([replica.topic_partition], self.clock.now_ms()))
 
     def log_start_moved(self, replica: Replica) -> None:
-        """Checkpointed at once: a client was told that the records are gone, so they must not come back."""
+        """Checkpointed at once: the client gets the reply that the records are deleted, so they must not come back."""
         directory = self._directory_of[replica]
         try:
             directory.checkpoints.write_log_starts()

@@ -2,10 +2,10 @@
 
 All decisions are made in `tidelog.partition` and `tidelog.storage`; here they are put together in the order that keeps
 memory from running ahead of the log: check, write, then move the watermark and wake those who wait. A replica has one
-writer, the event loop, and no step between check and write gives it away.
+writer, the event loop, and nothing is awaited between check and write.
 
 A replica leads, follows another broker, or does neither while the partition has no leader. What a follower fetches and
-how it finds out that its log has to be cut is in `tidelog.server.replication`.
+how it finds out that its log has to be truncated is in `tidelog.server.replication`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Replica:
     log: Log
     settings: TopicSettings
     clock: Clock
-    # Called when the log has to be brought to the device before the watermark may move (flush.messages).
+    # Called when the log has to be flushed before the watermark may move (flush.messages).
     flush_wanted: Callable[[Replica], None]
     # Who may be in sync at all.
     eligible: Eligible = everybody_eligible
@@ -99,14 +99,14 @@ class Replica:
         return self.is_follower and self.leader_id == leader and self.leader_epoch == leader_epoch
 
     def become_leader(self, partition: PartitionImage, max_lag_ms: int) -> None:
-        """Lead, or go on leading with what is new: another in-sync set, other replicas, other rules."""
+        """Lead, or continue to lead with what is new: another in-sync set, other replicas, other rules."""
         progress = self.progress
         if progress is None or partition.leader_epoch != self.leader_epoch:
             progress = self._begin_to_lead(partition, max_lag_ms)
         else:
             progress.change_rules(min_in_sync=self.settings.config.min_insync_replicas, max_lag_ms=max_lag_ms)
-            # The reply to a proposal may have told more than the image that is looked at here. And the same epoch
-            # says nothing new: as long as a proposal is not decided, it may be in force already.
+            # The reply to a proposal may be newer than this image. And the same epoch says nothing new: until a
+            # proposal is decided, it may already be in force.
             if partition.partition_epoch > self.partition_epoch:
                 progress.change_replicas(partition.replicas)
                 self.confirm_in_sync(partition.isr, partition.partition_epoch)
@@ -117,7 +117,7 @@ class Replica:
 
     def _begin_to_lead(self, partition: PartitionImage, max_lag_ms: int) -> PartitionProgress:
         end = self.log.log_end_offset
-        # Whoever waits for a commit goes on waiting if this broker led before: its log is still the one that counts.
+        # Waits for a commit continue if this broker led before: its log is still the one that counts.
         self.progress = PartitionProgress(
             local_id=self.broker_id,
             replicas=partition.replicas,
@@ -167,7 +167,7 @@ class Replica:
         )
 
     def stop(self, reason: ErrorCode) -> None:
-        """The replica is not to be used any more: those who wait are notified or look again."""
+        """The replica must not be used any more: those who wait are notified or look again."""
         self.leader_id = NOBODY
         self._stop_leading(reason)
 
@@ -181,7 +181,7 @@ class Replica:
         self.log.reconfigure(settings.log)
 
     def exchange_log(self, log: Log) -> None:
-        """Go on with a copy of the log in another directory."""
+        """Continue with a copy of the log in another directory."""
         self.log = log
 
     def _take_over(self, partition: PartitionImage) -> None:
@@ -287,10 +287,10 @@ class Replica:
             return AppendRefusal(
                 code=ErrorCode.NOT_ENOUGH_REPLICAS,
                 message=f"{self.topic_partition} has {len(progress.in_sync)} in-sync replicas, "
-                f"min.insync.replicas asks for {progress.effective_min_in_sync}",
+                f"min.insync.replicas requires {progress.effective_min_in_sync}",
             )
         end_before = self.log.log_end_offset
-        # Offsets are stamped in place; only what the broker itself has encoded comes as bytes.
+        # Offsets are stamped in place; only what the broker itself has encoded is passed as bytes.
         writable = bytearray(data) if isinstance(data, bytes) else data
         result = append_as_leader(
             self.log,
@@ -314,7 +314,7 @@ class Replica:
         return result
 
     def flushed(self) -> None:
-        """More of the log is on the device: what waited for that may be told now."""
+        """More of the log is flushed: what waited for that may be shown now."""
         progress = self.progress
         if progress is not None and progress.record_append(self.log.flushed_end_offset, now_ms=self.monotonic_ms()):
             self._watermark_moved()
@@ -331,7 +331,7 @@ class Replica:
                 before, leader_high_watermark=leader_high_watermark, log_end_offset=log.log_end_offset
             )
         )
-        # Told again with every answer, so it needs no checkpoint of its own.
+        # Sent again with every answer, so it needs no checkpoint of its own.
         log.advance_log_start(min(leader_log_start, log.high_watermark))
         if log.high_watermark != before:
             for waiting in list(self.fetch_waits):
@@ -359,7 +359,7 @@ class Replica:
 
     @property
     def low_watermark(self) -> int:
-        """Below it no in-sync replica has anything any more."""
+        """No in-sync replica has anything below it any more."""
         progress = self.progress
         return -1 if progress is None else progress.low_watermark(self.log.log_start_offset)
 
@@ -376,7 +376,7 @@ class Replica:
             self.deletion_waits.advanced(self.low_watermark)
 
     def wake_readers(self) -> None:
-        """Something else than growth has happened to the log, which those who wait for it should learn of."""
+        """The log has changed other than by growth: wake those who wait for it."""
         for waiting in [*self.fetch_waits, *self.stable_waits, *self.follower_waits]:
             waiting.wake()
 
@@ -385,10 +385,10 @@ class Replica:
         return self.progress is not None and self.progress.high_watermark >= self.log.log_end_offset
 
     def when_committed(self, end_offset: int) -> asyncio.Future[ErrorCode]:
-        """Done with NONE when everything below `end_offset` is committed, and with an error if that is not to be.
+        """Done with NONE when everything below `end_offset` is committed, and with an error if that will not happen.
 
-        To be called right after the append and before anything is awaited: should this broker lose its leadership
-        and get it back in between, other records may be at these offsets, and their commit says nothing about ours.
+        To be called right after the append and before anything is awaited: if this broker lost its leadership and got
+        it back in between, other records could be at these offsets, and their commit says nothing about ours.
         """
         waiting = self.commit_waits.add(end_offset)
         if self.progress is None:
@@ -406,7 +406,7 @@ class Replica:
         return self.log.high_watermark
 
     def past_emptied(self, offset: int, *, upper_bound: int) -> int:
-        """Where to read for somebody who wants the records from `offset` on; followers want the batches."""
+        """Where to read for a reader of the records from `offset` on; followers read the batches."""
         log = self.log
         if log.cleaned_up_to is None or not log.log_start_offset <= offset < min(upper_bound, log.cleaned_up_to):
             return offset
@@ -421,7 +421,7 @@ class Replica:
         require(within, log, "the last stable offset lies below the high watermark", stable=stable, mark=high_watermark)
         require(log.latest_epoch <= self.leader_epoch, log, "no record is of a later leader", epoch=self.leader_epoch)
         if progress is not None:
-            require(self.leader_id == self.broker_id, log, "who leads knows that it does", leader=self.leader_id)
+            require(self.leader_id == self.broker_id, log, "a leader knows that it leads", leader=self.leader_id)
             progress.check_invariants()
             ends = progress.high_watermark <= high_watermark and progress.log_end_offset <= log.log_end_offset
             require(ends, log, "the leader promises no more than its log has", mark=progress.high_watermark)

@@ -1,4 +1,4 @@
-"""What a broker does when a disk fails, or lacks room: it counts, logs, and tells the controller."""
+"""What a broker does when a disk fails, or is full: it counts, logs, and informs the controller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StorageFailures:
 
     image: Callable[[], ClusterImage]
     metrics: Metrics
-    # Tells the controller which replicas of these topics are in another directory than the metadata says.
+    # Reports to the controller which replicas of these topics are in another directory than the metadata says.
     compare_directories: Callable[[Iterable[str]], None]
     directory_failed: Callable[[], None]
 
@@ -31,9 +31,9 @@ class StorageFailures:
         asyncio.get_running_loop().call_soon(lambda: self.compare_directories(self.image().topics))
 
     def shortage(self, failure: StorageFailure) -> None:
-        """Readers do not notice. Who writes gets an error that lets clients try again. Repeated lines are counted."""
+        """Readers are not affected. Writers get a retriable error. Repeated lines are counted."""
         if isinstance(failure, DiskFull):
             self.metrics.disk_full()
-            logger.error("%s; nothing can be written there until there is room again", failure)
+            logger.error("%s; nothing can be written there until there is free space again", failure)
         else:
             logger.warning("%s", failure)

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def set_aside_strays(replicas: Replicas, image: ClusterImage) -> None:
-    """Directories of topics that the cluster does not have: of an earlier life, or deleted while we were away."""
+    """Directories of topics that the cluster does not have: of another cluster, or deleted while we were down."""
     for directory in replicas.directories:
         for topic_partition, log in list(directory.logs.items()):
             if topic_partition.topic == CLUSTER_METADATA_TOPIC:
@@ -33,8 +33,8 @@ def set_aside_strays(replicas: Replicas, image: ClusterImage) -> None:
 
 
 def set_aside_duplicates(replicas: Replicas, image: ClusterImage) -> None:
-    """A partition that is in two directories was being moved, or a disk is back that was gone. The one that is further
-    counts, and of two that are equal the one that the metadata names."""
+    """A partition that is in two directories was being moved, or a missing disk is back. The one with the higher end
+    offset counts, and of two that are equal the one that the metadata names."""
     for topic_partition in sorted({each for directory in replicas.directories for each in directory.logs}):
         holders = [directory for directory in replicas.directories if topic_partition in directory.logs]
         if len(holders) < 2 or topic_partition.topic == CLUSTER_METADATA_TOPIC:
@@ -49,4 +49,4 @@ def set_aside_duplicates(replicas: Replicas, image: ClusterImage) -> None:
         for directory in holders:
             if directory is not kept:
                 path = directory.mark_stray(topic_partition)
-                logger.error("%s is in %s as well; set aside as %s", topic_partition, kept.path, path)
+                logger.error("%s is also in %s; set aside as %s", topic_partition, kept.path, path)

@@ -1,12 +1,12 @@
 """Waiting for a partition: producers wait for the high watermark, readers for bytes.
 
-Both kinds end in one of three ways: what they wait for happens, their time is up, or the replica stops being what it
-was (deleted, offline, no longer leader) and they look again.
+Both kinds end in one of three ways: what they wait for happens, they time out, or the replica changes its role
+(deleted, offline, no longer leader) and they look again.
 
 Whoever looks at a partition and then waits for it must be known to the partition before anything else can happen to it,
 or it misses what happens in between. So both kinds are registered by the call that looks, not by the one that awaits:
-`OffsetWaits.add` gives a future that is in the heap already, and a `FetchWait` is made before the first partition is
-read, and watches each one from the moment of its reading.
+`OffsetWaits.add` returns a future that is already in the heap, and a `FetchWait` is created before the first partition
+is read, and watches each one from the moment it is read.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from itertools import count
 
 from tidelog.model.errors import ErrorCode
 
-# Those who gave up are dropped when there are twice as many as after the last time, and at least so many.
+# Abandoned waits are dropped when there are twice as many waits as after the last time, and at least so many.
 _FIRST_PRUNING = 64
 
 
 class OffsetWaits:
-    """Those who wait until a bound of the log, such as the high watermark, has reached an offset.
+    """Waits until a bound of the log, such as the high watermark, has reached an offset.
 
     Each receives NONE, or what went wrong.
     """
@@ -44,7 +44,7 @@ class OffsetWaits:
         return waiting
 
     def _prune(self) -> None:
-        """As long as the bound does not move, those who gave up waiting would add up."""
+        """As long as the bound does not move, abandoned waits would accumulate."""
         self._heap = [entry for entry in self._heap if not entry[2].done()]
         heapq.heapify(self._heap)
         self._prune_at = max(_FIRST_PRUNING, 2 * len(self._heap))
@@ -62,28 +62,28 @@ class OffsetWaits:
         self._heap.clear()
 
 
-# Those who wait for one replica. A dictionary, because a set of objects has another order in every process, and what
+# The waits for one replica. A dictionary, because a set of objects has another order in every process, and what
 # the server does must not depend on that.
 FetchWaits = dict["FetchWait", None]
 
 
 class FetchWait:
-    """One fetch that waits for bytes in any of its partitions. Made before they are read.
+    """One fetch that waits for bytes in any of its partitions. Created before they are read.
 
-    `watch` each partition right after it was looked at, then either `begin` to wait or `release`. Once it has begun, it
-    releases itself when its future is done, be it that enough has grown, that the time is up, or that the future was
-    cancelled because the reader has gone.
+    `watch` each partition right after it was read, then either `begin` to wait or `release`. Once it has begun, it
+    releases itself when its future is done: because there are enough bytes, on a timeout, or because the future was
+    cancelled when the reader disconnected.
     """
 
     __slots__ = ("_grown", "_places", "_timer", "_woken", "overdue")
 
     def __init__(self) -> None:
         self._places: list[FetchWaits] = []
-        # Bytes that have grown before `begin`, below zero those that are missing after it.
+        # Bytes that were added before `begin`, below zero those that are missing after it.
         self._grown = 0
         self._woken: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        # Whether the time was up and nothing at all had happened to the partitions until the answer was made.
+        # Whether it timed out and nothing at all had happened to the partitions until the answer was built.
         self.overdue = False
 
     def watch(self, place: FetchWaits) -> None:
@@ -91,7 +91,7 @@ class FetchWait:
         self._places.append(place)
 
     def begin(self, needed: int, timeout_ms: float) -> asyncio.Future[None]:
-        """Done when `needed` bytes have grown since the partitions were watched, or when the time is up."""
+        """Done when `needed` bytes were added since the partitions were watched, or on a timeout."""
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
         self._woken = woken
@@ -103,7 +103,7 @@ class FetchWait:
         return woken
 
     def grown(self, readable_bytes: int) -> None:
-        """So many bytes more have become readable."""
+        """So many more bytes have become readable."""
         self._grown += readable_bytes
         self.overdue = False
         if self._grown >= 0:

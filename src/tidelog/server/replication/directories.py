@@ -1,9 +1,9 @@
-"""Tells the controller in which log directory each replica of this broker is, where the metadata has it otherwise.
+"""Reports to the controller in which log directory each replica of this broker is, where the metadata differs.
 
-A replica may have been placed among several directories, moved to another one, or made again on a disk that was
-replaced (KIP-858). What there is to tell is compared with each new image, so that an answer which is lost, or a
-controller that changes, costs only time. One request is under way at a time; what was refused is asked for again at
-growing intervals, because the next image may not say more about it.
+A replica may have been placed among several directories, moved to another one, or recreated on a replaced disk
+(KIP-858). What must be reported is compared with each new image, so that a lost answer or a new controller costs only
+time. One request is in flight at a time; what was refused is sent again at growing intervals, because the next
+image may not say more about it.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ Key = tuple[bytes, int]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DirectoryAssignments:
-    """`compare` finds what the controller has to be told; `run` tells it."""
+    """`compare` finds what must be reported to the controller; `run` reports it."""
 
     broker_epoch: Callable[[], int]
     placement: ReplicaPlacement
     channel: ControllerChannel
     _open: dict[TopicPartition, tuple[Key, Uuid]] = field(default_factory=dict, init=False)
-    # What the controller has refused, so that a log has one line about it.
+    # What the controller has refused, so that it is logged once.
     _refused: set[tuple[TopicPartition, Uuid]] = field(default_factory=set, init=False)
     _work: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __len__(self) -> int:
-        """How many replicas the controller still has to be told about."""
+        """How many replicas still have to be reported to the controller."""
         return len(self._open)
 
     def compare(self, topics: Iterable[str]) -> None:
@@ -86,12 +86,12 @@ class DirectoryAssignments:
                     recorded_all = await self._tell()
                 except Exception:
                     # Without this loop no replaced replica would ever be in sync again.
-                    logger.exception("telling the controller about %d replicas failed", len(self._open))
+                    logger.exception("reporting the directories of %d replicas failed", len(self._open))
                     recorded_all = False
                 if recorded_all:
                     retry = FIRST_RETRY_SECONDS
                     continue
-                # Whatever is new need not wait for what was refused.
+                # New reports need not wait for refused ones.
                 self._work.clear()
                 try:
                     async with asyncio.timeout(retry):
@@ -100,7 +100,7 @@ class DirectoryAssignments:
                     retry = min(2 * retry, LONGEST_RETRY_SECONDS)
 
     async def _tell(self) -> bool:
-        """Whether the controller has recorded all that it was told."""
+        """Whether the controller has recorded everything that was reported."""
         sent = dict(list(self._open.items())[:MAX_PER_REQUEST])
         request = AssignReplicasToDirsRequest(
             broker_id=self.placement.replicas.broker_id,
@@ -110,11 +110,11 @@ class DirectoryAssignments:
         try:
             response = await self.channel.try_once(request, AssignReplicasToDirsResponse, ATTEMPT_SECONDS)
         except (ApiError, ConnectionProblem, UnsupportedByBroker) as problem:
-            logger.debug("the controller was not told about %d replicas: %s", len(sent), problem)
+            logger.debug("the directories of %d replicas were not reported to the controller: %s", len(sent), problem)
             return False
         if response.error_code:
-            # A new registration is under way, or there is another controller.
-            logger.debug("the controller does not record %d replicas: error %d", len(sent), response.error_code)
+            # A new registration is in progress, or there is another controller.
+            logger.debug("directories of %d replicas were not recorded: error %d", len(sent), response.error_code)
             return False
         codes = _codes(response)
         complete = True
@@ -123,7 +123,7 @@ class DirectoryAssignments:
             if code == ErrorCode.KAFKA_STORAGE_ERROR:
                 self._report_loss(at, directory)
             if code:
-                # To the end, so that others are not held up where there are more than fit into a request.
+                # To the end, so that others are not held up where there are more than fit in a request.
                 complete = False
                 entry = self._open.pop(at, None)
                 if entry is not None:
@@ -137,7 +137,7 @@ class DirectoryAssignments:
             self._refused.add((at, directory))
             logger.error(
                 "%s: the last in-sync replica was in a log directory that this broker no longer has, and the new one "
-                "in directory %s is without its records; attach the old disk again, or accept the loss with an "
+                "in directory %s does not have its records; attach the old disk again, or accept the loss with an "
                 "unclean leader election",
                 at,
                 format_uuid(directory),
@@ -159,7 +159,7 @@ def _by_directory(wanted: Mapping[TopicPartition, tuple[Key, Uuid]]) -> list[Dir
 
 
 def _codes(response: AssignReplicasToDirsResponse) -> dict[tuple[Key, Uuid], int]:
-    """Without those that the controller no longer knows: they are deleted, or not on this broker any more."""
+    """Without those that the controller no longer knows: they are deleted, or no longer on this broker."""
     return {
         ((bytes(topic.topic_id), partition.partition_index), Uuid(bytes(directory.id))): partition.error_code
         for directory in response.directories

@@ -1,8 +1,8 @@
-"""Follows one leader: fetches from it for all partitions that it leads and of which we have a replica.
+"""Follows one leader: fetches all partitions that it leads and of which we have a replica.
 
-A follower's fetch is an ordinary Fetch that says who asks. The offset it asks for tells the leader how far the
-follower is; the answer brings records, the leader's high watermark and its log start, or the epoch at which both logs
-part, where ours is then cut. What is wrong with one partition delays that partition only.
+A follower's fetch is an ordinary Fetch that says who asks. The offset it asks for shows the leader how far the
+follower is; the answer has records, the leader's high watermark and its log start, or the epoch at which the logs
+diverge, where ours is then truncated. An error of one partition delays that partition only.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from tidelog.storage.log.results import UnexpectedOffset
 
 logger = logging.getLogger(__name__)
 
-# The first version that tells the broker's epoch, without which a leader counts on nobody (KIP-903).
+# The first version with the broker's epoch, without which a leader trusts no follower (KIP-903).
 FIRST_FETCH_VERSION = 15
-# After an error the first wait is short, because most often the other side is about to learn what we know already.
+# After an error the first wait is short, because most often the other side is about to learn what we already know.
 FIRST_RETRY_MS = 20.0
-# An idle fetcher looks at its partitions again after this time even if nobody wakes it.
+# An idle fetcher checks its partitions again after this time even if nobody wakes it.
 IDLE_MS = 1_000.0
-# A partition that is being flushed is left out of a fetch. So the next one goes out a little later, and does not wait
-# long at the leader: else the leader would learn of the flushed records only when that wait is over.
+# A partition that is being flushed is left out of a fetch. So the next one is sent a little later, and does not wait
+# long at the leader: otherwise the leader would learn of the flushed records only after that wait.
 FLUSH_PATIENCE_MS = 10
 
 
@@ -62,16 +62,16 @@ class _Followed:
 
     not_before_ms: float = 0.0
     failures: int = 0
-    # What the leader has said last. None until it has said anything: then there may be much to catch up.
+    # What the leader last reported. None before its first answer: then there may be much to catch up.
     leader_high_watermark: int | None = None
-    # Under way because flush.messages asks for it: what is not on the device must not be reported as replicated.
+    # Running because flush.messages asks for it: what is not flushed must not be reported as replicated.
     flush: asyncio.Task[None] | None = None
-    # The last one lacked descriptors or room: there has to be another one before the next fetch.
+    # The last one lacked descriptors or disk space: there must be another one before the next fetch.
     flush_failed: bool = False
 
 
 class _Asked(NamedTuple):
-    """What is fetched of one partition. A tuple, because one is made for every partition of every fetch."""
+    """What is fetched of one partition. A tuple, because one is created for every partition of every fetch."""
 
     leader_epoch: int
     fetch_offset: int
@@ -84,7 +84,7 @@ Key = tuple[bytes, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
-    """What all fetchers of a broker work with."""
+    """What all fetchers of a broker share."""
 
     broker_epoch: Callable[[], int]
     live: LiveConfig
@@ -114,7 +114,7 @@ class LeaderFetcher:
             connect_timeout_ms=config.socket_connection_setup_timeout_ms,
             request_timeout_ms=config.replica_socket_timeout_ms,
             # The first batch is sent whole even if it alone is above the limit (KIP-74); none is larger than the
-            # request that brought it.
+            # request that produced it.
             max_frame_bytes=config.replica_fetch_response_max_bytes + config.socket_request_max_bytes,
         )
         self._peers = Peers(following.network, following.address_of, connection_settings)
@@ -127,9 +127,9 @@ class LeaderFetcher:
         return len(self._followed)
 
     def add(self, replica: Replica) -> None:
-        """Fetch for it from now on; also said when the leader has begun another epoch."""
+        """Fetch for it from now on; also called when the leader has begun another epoch."""
         state = self._followed.setdefault(replica, _Followed())
-        # What went wrong before has nothing to say about the new epoch; a flush that is under way still has.
+        # Earlier errors do not matter in the new epoch; a running flush still does.
         state.not_before_ms = 0.0
         state.failures = 0
         if state.flush is None:
@@ -194,7 +194,7 @@ class LeaderFetcher:
         return self._throttles.rests(replica, in_sync=in_sync)
 
     async def _flushed(self) -> None:
-        """Until all flushes are done, as long as it is worth waiting for them."""
+        """Wait until all flushes are done, as long as it is worth it."""
         flushes = self._flushes()
         if flushes:
             await asyncio.wait(flushes, timeout=FLUSH_PATIENCE_MS / 1000)
@@ -203,11 +203,11 @@ class LeaderFetcher:
         return [state.flush for state in self._followed.values() if state.flush is not None]
 
     async def _rest(self) -> None:
-        """Until a partition is added, a flush is done, or the time of one that had an error has come."""
+        """Wait until a partition is added, a flush is done, or one with an error may be retried."""
         self._changed.clear()
         now_ms = self._clock.monotonic_ms()
         waits = [state.not_before_ms - now_ms for state in self._followed.values() if state.flush is None]
-        # One that is due and rests all the same is held back by a throttle.
+        # One that is due and still not fetched is held back by a throttle.
         waits = [wait if wait > 0 else self._throttles.rest_ms() for wait in waits]
         delay_ms = max(1.0, min([IDLE_MS, *waits]))
         try:
@@ -245,7 +245,7 @@ class LeaderFetcher:
         )
         if response.error_code:
             # Whatever it is, a new session on a new connection is a fresh start.
-            raise ConnectionLost(f"broker {self.leader_id} refuses the fetch with error code {response.error_code}")
+            raise ConnectionLost(f"broker {self.leader_id} refused the fetch with error code {response.error_code}")
         self._session.accepted(response.session_id)
         if self._outage:
             self._outage = False
@@ -282,7 +282,7 @@ class LeaderFetcher:
         self._session.reset()
 
     def _report_outage(self, problem: Exception) -> None:
-        # Once at the beginning: it may take long, and there is a line when it is over.
+        # Once at the beginning: it may take long, and the end is logged.
         if not self._outage:
             logger.warning("cannot follow broker %d: %s", self.leader_id, problem)
         self._outage = True
@@ -299,15 +299,15 @@ class LeaderFetcher:
             done = apply_answer(self._replicas, replica, self.leader_id, answer)
         except StorageFailure as failure:
             self._replicas.storage_failed(replica, failure)
-            # Where there is no room, the leader is asked again later.
+            # Where there is no disk space, the leader is asked again later.
             self._delay(state)
             return
         except (CorruptBatch, UnexpectedOffset) as problem:
-            logger.error("%s: what broker %d sent is not used: %s", replica.topic_partition, self.leader_id, problem)
+            logger.error("%s: ignoring an answer of broker %d: %s", replica.topic_partition, self.leader_id, problem)
             done = False
         except Exception:
-            # A mistake of ours with one partition must not stop the others.
-            logger.exception("%s: the answer of broker %d could not be used", replica.topic_partition, self.leader_id)
+            # A bug that shows in one partition must not stop the others.
+            logger.exception("%s: handling the answer of broker %d failed", replica.topic_partition, self.leader_id)
             done = False
         self._throttles.fetched(replica, len(answer.records or b""))
         if done:
@@ -317,7 +317,7 @@ class LeaderFetcher:
         else:
             self._delay(state)
         if answer.records:
-            # Those who got something go to the end, so that a busy partition does not starve the others.
+            # Those that got something go to the end, so that a busy partition does not starve the others.
             self._followed[replica] = self._followed.pop(replica)
 
     def _delay(self, state: _Followed) -> None:

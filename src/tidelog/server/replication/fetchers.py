@@ -9,7 +9,7 @@ from tidelog.server.replication.fetcher import Following, LeaderFetcher
 
 
 class Fetchers:
-    """Kept in step by `role_changed`. Nothing is fetched before `start` and after `stop`."""
+    """Kept up to date by `role_changed`. Nothing is fetched before `start` and after `stop`."""
 
     def __init__(self, following: Following) -> None:
         self._following = following
@@ -43,7 +43,7 @@ class Fetchers:
         fetcher = self._fetchers[leader_id]
         fetcher.remove(replica)
         if not len(fetcher):
-            # The connection goes with it: a broker that is dead or follows us now is not worth one.
+            # The connection is closed with it: a broker that is dead or follows us now needs none.
             del self._fetchers[leader_id]
             fetcher.stop()
 

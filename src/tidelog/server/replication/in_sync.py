@@ -1,9 +1,8 @@
 """Keeps the in-sync sets of the partitions that this broker leads: who lags leaves, who has caught up joins.
 
-A leader only proposes; the controller decides and records (KIP-497). One request is under way at a time and carries
-all proposals there are. Until a proposal is known to be decided the replica counts on the larger of both sets, so a
-reply that is lost, late or doubtful can only delay a commit. What decides a proposal is the controller's reply or,
-equally good, the next image.
+A leader only proposes; the controller decides and records (KIP-497). One request is in flight at a time and carries all
+proposals there are. Until a proposal is known to be decided the replica uses the larger of both sets, so a reply that
+is lost, late or doubtful can only delay a commit. What decides a proposal is the controller's reply or the next image.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from tidelog.server.replicas.replica import InSyncProposal, Replica
 
 logger = logging.getLogger(__name__)
 
-# Whoever asks comes back, so one attempt need not wait for a controller that has just died.
+# The caller retries, so one attempt need not wait for a controller that has just died.
 ATTEMPT_SECONDS = 2.0
 FIRST_RETRY_MS = 50
 LONGEST_RETRY_MS = 1_000
 
-# The controller has looked at the current state and said no: nothing was changed, and nothing will be.
+# The controller has refused based on the current state: nothing was changed, and nothing will be.
 _REFUSED_FOR_CERTAIN = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
-# The controller knows more than we do. Asking again is of no use; the image will tell.
+# The controller knows more than we do. Asking again is useless; the image will show it.
 _DECIDED_BY_THE_IMAGE = frozenset(
     {
         ErrorCode.FENCED_LEADER_EPOCH,
@@ -53,7 +52,7 @@ Key = tuple[bytes, int]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class InSyncSets:
-    """Proposes in `follower_fetched` and `drop_lagging`; `run` brings the proposals to the controller."""
+    """Proposes in `follower_fetched` and `drop_lagging`; `run` sends the proposals to the controller."""
 
     broker_id: int
     broker_epoch: Callable[[], int]
@@ -77,7 +76,7 @@ class InSyncSets:
             if progress is None or not lagging:
                 continue
             logger.info(
-                "%s: %s are out of sync with the end offset %d and the high watermark %d",
+                "%s: brokers %s are out of sync with the end offset %d and the high watermark %d",
                 replica.topic_partition,
                 sorted(lagging),
                 progress.log_end_offset,
@@ -86,7 +85,7 @@ class InSyncSets:
             self._propose(replica, progress.in_sync - lagging)
 
     def reconsider(self, replicas: Iterable[Replica]) -> None:
-        """Brokers were fenced or unfenced: whom to wait for, and who may join, has to be looked at again."""
+        """Brokers were fenced or unfenced: whom to wait for, and who may join, must be decided again."""
         for replica in replicas:
             replica.reconsider_watermark()
             self._propose_joining(replica)
@@ -115,7 +114,7 @@ class InSyncSets:
                 answered = await self._ask(dict(self._open))
             except Exception:
                 # Without this loop no follower would ever leave or join again.
-                logger.exception("asking for %d in-sync sets failed", len(self._open))
+                logger.exception("proposing %d in-sync sets failed", len(self._open))
                 answered = False
             if answered:
                 retry_ms = FIRST_RETRY_MS
@@ -126,23 +125,23 @@ class InSyncSets:
                 self._work.set()
 
     async def _ask(self, asked: Mapping[Replica, InSyncProposal]) -> bool:
-        """Whether all proposals got their answer."""
+        """Whether all proposals were answered."""
         request = self._request(asked)
         try:
-            # Without an answer it is not known whether the request was carried out. The channel never goes back to a
-            # controller of an earlier epoch, which could refuse what was granted already.
+            # Without an answer it is unknown whether the request was carried out. The channel never goes back to a
+            # controller of an earlier epoch, which could refuse what was already granted.
             response = await self.channel.try_once(request, AlterPartitionResponse, ATTEMPT_SECONDS)
         except (ApiError, ConnectionProblem, UnsupportedByBroker) as problem:
-            logger.warning("the controller did not answer about %d in-sync sets: %s", len(asked), problem)
+            logger.warning("the controller did not answer the proposal of %d in-sync sets: %s", len(asked), problem)
             return False
         if response.error_code:
-            logger.warning("the controller does not change %d in-sync sets: %s", len(asked), _name(response.error_code))
+            logger.warning("the controller did not change %d in-sync sets: %s", len(asked), _name(response.error_code))
             return False
         answers = _by_key(response)
         complete = True
         for replica, proposal in asked.items():
             answer = answers.get(_key(replica))
-            # What the image has decided meanwhile needs no answer any more.
+            # What the image has decided meanwhile no longer needs an answer.
             open_still = replica.proposal is proposal
             if open_still and (answer is None or not self._take(replica, proposal, answer)):
                 complete = False
@@ -155,7 +154,7 @@ class InSyncSets:
         return complete
 
     def _take(self, replica: Replica, proposal: InSyncProposal, answer: PartitionAnswer) -> bool:
-        """Whether the answer is one that need not be asked for again."""
+        """Whether the answer is final."""
         code = answer.error_code
         if not code:
             # A leader epoch of its own comes with it if this completed a reassignment; the image brings that.
@@ -168,13 +167,13 @@ class InSyncSets:
             return True
         if code in _DECIDED_BY_THE_IMAGE:
             logger.info(
-                "%s waits for the metadata to tell its in-sync set, not %s: %s",
+                "%s waits for its in-sync set in the metadata, which is not %s: %s",
                 replica.topic_partition,
                 list(proposal.in_sync),
                 _name(code),
             )
             return True
-        logger.warning("%s asks again for its in-sync set: %s", replica.topic_partition, _name(code))
+        logger.warning("%s proposes its in-sync set again: %s", replica.topic_partition, _name(code))
         return False
 
     def _request(self, asked: Mapping[Replica, InSyncProposal]) -> AlterPartitionRequest:
@@ -199,7 +198,7 @@ class InSyncSets:
     def _state(self, broker_id: int, proposal: InSyncProposal) -> BrokerState:
         if broker_id == self.broker_id:
             return BrokerState(broker_id=broker_id, broker_epoch=self.broker_epoch())
-        # Of the process that was seen to have everything: one that was started since may have less (KIP-903).
+        # Of the process that had everything: one that was started since may have less (KIP-903).
         return BrokerState(broker_id=broker_id, broker_epoch=proposal.broker_epochs[broker_id])
 
 

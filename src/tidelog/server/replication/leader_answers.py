@@ -1,4 +1,4 @@
-"""What a follower does with the leader's answer about one partition: append, cut the log, or begin it elsewhere."""
+"""What a follower does with the leader's answer about one partition: append, truncate, or restart the log elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def apply_answer(replicas: Replicas, replica: Replica, leader_id: int, answer: P
     if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
         return _begin_where_the_leader_does(replicas, replica, leader_id, answer)
     if answer.error_code:
-        # Mostly one of us two has not learned of a change yet; with the next epoch everything starts over.
+        # Mostly one of the two brokers has not learned of a change yet; with the next epoch everything starts over.
         logger.debug("%s: broker %d answers %d", replica.topic_partition, leader_id, answer.error_code)
         return False
     if answer.diverging_epoch.epoch != NO_LEADER_EPOCH:
@@ -49,13 +49,13 @@ def _append(replicas: Replicas, replica: Replica, answer: PartitionData) -> None
 
 
 def _truncate(replicas: Replicas, replica: Replica, leader_id: int, answer: PartitionData) -> bool:
-    """Cut the log where it parts from the leader's; whether that has changed anything."""
+    """Truncate the log where it diverges from the leader's; whether that has changed anything."""
     log = replica.log
     told = EpochEndOffset(answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset)
     offset = truncation_offset(log.leader_epochs, log.log_end_offset, told)
     before = (log.log_end_offset, log.latest_epoch)
     logger.info(
-        "%s: cutting at offset %d of %d, because for broker %d epoch %d ends at %d",
+        "%s: truncating at offset %d of %d, because on broker %d epoch %d ends at %d",
         replica.topic_partition,
         offset,
         log.log_end_offset,
@@ -68,7 +68,7 @@ def _truncate(replicas: Replicas, replica: Replica, leader_id: int, answer: Part
         # Nothing is left here: then the log can have all that the leader has.
         replicas.restart_log(replica, answer.log_start_offset)
     if before == (log.log_end_offset, log.latest_epoch):
-        logger.error("%s cannot be brought into line with broker %d", replica.topic_partition, leader_id)
+        logger.error("%s cannot be truncated to match broker %d", replica.topic_partition, leader_id)
         return False
     return True
 

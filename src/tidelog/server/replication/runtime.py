@@ -1,4 +1,4 @@
-"""The replication of one broker put together: what the node starts, tells and stops."""
+"""The replication of one broker put together: what the node starts, notifies and stops."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Replication:
         ]
 
     async def stop(self) -> None:
-        """Nothing is fetched and nothing is proposed afterwards. Whoever still waits for a commit goes on waiting."""
+        """Nothing is fetched and nothing is proposed afterwards. Waits for commits continue."""
         for task in self._tasks:
             task.cancel()
         await self.fetchers.stop()
@@ -53,18 +53,18 @@ class Replication:
 
     async def _drop_lagging(self) -> None:
         while True:
-            # Twice as often as a follower may lag, as Kafka looks.
+            # Twice per replica.lag.time.max.ms, as in Kafka.
             await asyncio.sleep(max(self.live.config.replica_lag_time_max_ms, 2) / 2000)
             try:
                 self.in_sync.drop_lagging(self.replicas)
             except Exception:
-                # The next round may do better; without any, a dead follower would hold up its partitions for ever.
+                # The next round may succeed; without any, a dead follower would hold up its partitions for ever.
                 logger.exception("looking for lagging followers failed")
 
     # -- the leader's side of a fetch ----------------------------------------------------------------------------
 
     def is_broker(self, broker_id: int, broker_epoch: int) -> bool:
-        """Whether the process that says so is this broker, as far as we know."""
+        """Whether the process that claims to be this broker is, as far as we know."""
         broker = self.replicas.image().brokers.get(broker_id)
         return broker is not None and broker.epoch == broker_epoch
 

@@ -22,7 +22,7 @@ Wanted = TypeVar("Wanted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStep(Generic[Key, Wanted]):
-    """What to send: the partitions that are new or different, and those that are not wanted any more."""
+    """What to send: the partitions that are new or different, and those that are no longer wanted."""
 
     session_id: int
     session_epoch: int

@@ -13,7 +13,7 @@ from tidelog.server.replicas.replica import Replica
 
 
 class ReplicationThrottles:
-    """`reconfigure` when the broker's properties have changed; the topics' are looked at each time."""
+    """`reconfigure` when the broker's properties have changed; the topics' are read each time."""
 
     def __init__(self, *, broker_id: int, clock: Clock, config: BrokerConfig) -> None:
         self._broker_id = broker_id
@@ -43,7 +43,7 @@ class ReplicationThrottles:
         return not in_sync and self.leader.exceeded(self._clock.monotonic_ms())
 
     def held_back_ms(self) -> int:
-        """When it is worth looking again."""
+        """When it is worth checking again."""
         return max(1, int(self.leader.wait_ms(self._clock.monotonic_ms())))
 
     def sent(self, replica: Replica, size: int) -> None:

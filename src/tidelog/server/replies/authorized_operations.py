@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tidelog.server.declaration import Operation
 
-# The reply's default: the question was not asked.
+# The reply's default: the request did not ask.
 NOT_ASKED = -(1 << 31)
 
 

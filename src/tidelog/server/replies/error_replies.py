@@ -1,7 +1,7 @@
-"""The reply that says one error for a whole request, in the shape that its API has for that: derived from the schemas.
+"""The reply with one error for a whole request, in the shape that its API has for that: derived from the schemas.
 
-A reply whose schema has an error for the whole of it says it there; otherwise it repeats what was asked for, topic by
-topic and partition by partition, and says it for each. What a reply lists is listed in the request under the same name,
+A reply whose schema has a top-level error has it there; otherwise it repeats what was asked for, topic by topic and
+partition by partition, each with the error. What a reply lists is listed in the request under the same name,
 or else in the first list that this version of the request has; where that is not so, the API declares a `RefusalShape`.
 """
 
@@ -17,7 +17,7 @@ from tidelog.server.declaration import Api, RefusalShape
 
 _ERROR_FIELDS = ("error_code", "partition_error_code")
 _MESSAGE = "error_message"
-# What tells which topic, partition, group or the like a part of a reply is about.
+# What says which topic, partition, group or the like a part of a reply is about.
 _IDENTITIES = frozenset(
     {
         "feature",

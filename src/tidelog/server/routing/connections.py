@@ -35,7 +35,7 @@ class Connections:
         self._descriptors = descriptors
         self._metrics = metrics
         self._released = released
-        # In the order in which they came; a set of objects would have another order in every run.
+        # In order of arrival; a set of objects would have another order in every run.
         self._open: dict[ServerConnection, None] = {}
         self._per_host: Counter[str] = Counter()
 
@@ -90,10 +90,10 @@ class Connections:
                 connection.close()
 
     async def close_all(self) -> None:
-        """Answer what has been asked, then close."""
+        """Answer the requests received so far, then close."""
         await asyncio.gather(*(connection.drain_and_close(DRAIN_SECONDS) for connection in list(self._open)))
 
     def drop_all(self) -> None:
-        """Close at once, whatever was asked."""
+        """Close at once, without answering."""
         for connection in list(self._open):
             connection.close()

@@ -1,4 +1,4 @@
-"""What a handler may want to know about a request besides its message."""
+"""What a handler may need to know about a request besides its message."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tidelog.network.server_connection import ServerConnection
 
 @dataclass(slots=True, kw_only=True)
 class RequestContext:
-    """Made for every request, so not frozen: the constructor of a frozen class costs three times as much."""
+    """Created for every request, so not frozen: the constructor of a frozen class costs three times as much."""
 
     api_key: int
     version: int
     correlation_id: int
     client_id: str | None
     connection: ServerConnection
-    # The request as it came, header included: what goes on to another node goes on unchanged.
+    # The request as it was received, header included: it is forwarded to other nodes unchanged.
     frame: Frame
 
     @property

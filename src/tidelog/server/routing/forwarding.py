@@ -1,4 +1,4 @@
-"""Requests of clients that only the controller can answer: every broker takes them and passes them on (KIP-590)."""
+"""Requests of clients that only the controller can answer: every broker accepts them and forwards them (KIP-590)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ToController(Protocol):
 
 
 class AnsweredHere:
-    """On the listener of a controller: nothing has to be passed on."""
+    """On the listener of a controller: nothing has to be forwarded."""
 
     def __init__(self, answers: ControllerAnswers) -> None:
         self._answers = answers
@@ -44,7 +44,7 @@ class AnsweredHere:
 
 
 class Forwarder:
-    """On the listener of a broker: passes requests on, and the controller's replies back."""
+    """On the listener of a broker: forwards requests, and passes the controller's replies back."""
 
     def __init__(self, controller: ControllerChannel) -> None:
         self.controller = controller
@@ -53,12 +53,12 @@ class Forwarder:
         return await self.send(api, request, context, bytes(context.frame))
 
     async def forward_part(self, api: Api, part: Message, context: RequestContext) -> Message:
-        """For a request of which this node has answered a part: the rest goes on in the same version."""
+        """For a request of which this node has answered a part: the rest is forwarded in the same version."""
         pieces = request_frame(context.api_key, context.version, context.correlation_id, context.client_id, part)
         return await self.send(api, part, context, b"".join(pieces)[LENGTH_SIZE:])
 
     async def send(self, api: Api, request: Message, context: RequestContext, request_data: bytes) -> Message:
-        """The controller's reply in the client's version, or one that says why there is none.
+        """The controller's reply in the client's version, or an error reply if there is none.
 
         Raises ProtocolError, which closes the client's connection, if the controller does not know the client's
         version: the client then negotiates again.

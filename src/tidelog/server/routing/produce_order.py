@@ -7,9 +7,9 @@ order in which it sent them. Four places take part:
   Produce: an append is done before the waiting for other replicas begins.
 - Most produces are appended in the call that begins them. One that cannot be, because its records have to be unpacked
   off the event loop or because a coordinator has to be asked first, takes a turn in `ProduceOrder`.
-- As long as anybody has a turn on the connection, those who come later take one too, and append when the one before
-  them has appended or failed.
-- Replies go out in the order of the requests in any case; the connection sees to that.
+- While a request has a turn on the connection, later ones take one too, and append when the one before them has
+  appended or failed.
+- Replies are sent in the order of the requests in any case; the connection ensures that.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def may_overtake(frame: Frame) -> bool:
 
 
 class ProduceOrder:
-    """Who has yet to append, on all connections."""
+    """Requests that have yet to append, on all connections."""
 
     def __init__(self) -> None:
-        # The last turn of each connection on which somebody has one.
+        # The last turn of each connection that has any.
         self._last: dict[ServerConnection, Turn] = {}
 
     def is_free(self, connection: ServerConnection) -> bool:
-        """Whether a request that comes now may append at once."""
+        """Whether a request that arrives now may append at once."""
         return connection not in self._last
 
     def take_turn(self, connection: ServerConnection) -> Turn:
-        """To be taken when the request comes, before anything is awaited."""
+        """To be taken when the request arrives, before anything is awaited."""
         turn = Turn(self, connection, self._last.get(connection))
         self._last[connection] = turn
         return turn

@@ -1,8 +1,8 @@
 """From frames to handlers and back: parses requests, finds the handler, encodes replies, counts.
 
 Rules that every API shares live here, the same for the listeners of brokers and of controllers: what happens to unknown
-APIs and versions, how large a frame may be, what a request is answered whose handler fails, and which requests may be
-worked on while their predecessor on the same connection still waits.
+APIs and versions, how large a frame may be, how a request is answered whose handler fails, and which requests may be
+handled while their predecessor on the same connection still waits.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Router:
         max_frame_bytes: int,
         ready: asyncio.Event | None = None,
     ) -> None:
-        """Requests that come before `ready` is set wait for it."""
+        """Requests that arrive before `ready` is set wait for it."""
         self._apis: Mapping[int, Api] = {int(key): api for key, api in apis.items()}
         self._handlers = handlers
         self._versions = advertised_versions(apis.values())
@@ -79,7 +79,7 @@ class Router:
         self._clock = clock
         self._ready = ready
         self._control_bytes = min(max_frame_bytes, MAX_CONTROL_FRAME_BYTES)
-        # A broker takes control requests of this size from its clients; in an envelope they are a little larger.
+        # A broker accepts control requests of this size from its clients; in an envelope they are a little larger.
         limits = {FrameSize.RECORDS: max_frame_bytes, FrameSize.ENVELOPE: self._control_bytes + ENVELOPE_ROOM_BYTES}
         self._frame_bytes = {
             key.to_bytes(2, "big"): limits[api.frame_size]
@@ -90,7 +90,7 @@ class Router:
     # -- for the connections -------------------------------------------------------------------------------------
 
     def frame_limit(self, first_bytes: memoryview) -> int:
-        # Until both bytes of the API key are there the largest limit applies; the buffer grows with what arrives.
+        # Until both bytes of the API key have arrived the largest limit applies; the buffer grows with what arrives.
         if len(first_bytes) < 2:
             return max(self._frame_bytes.values(), default=self._control_bytes)
         return self._frame_bytes.get(bytes(first_bytes), self._control_bytes)
@@ -135,7 +135,7 @@ class Router:
     # -- the steps of an answer ----------------------------------------------------------------------------------
 
     def _route(self, api_key: int, version: int) -> Route | None:
-        """None for an API or version that is not served here. The class of a request is imported when one comes."""
+        """None for an API or version that is not served here. The class of a request is imported on first use."""
         api = self._apis.get(api_key)
         if api is None or not covers(api.versions, version):
             return None
@@ -151,7 +151,7 @@ class Router:
         return await reply if isinstance(reply, Later) else reply
 
     def _failed(self, api: Api, request: Message, context: RequestContext) -> Message:
-        """Called while an exception is handled: it costs this request, not the connection and what else is on it."""
+        """Called while an exception is handled: it fails this request, not the connection and its other requests."""
         logger.exception(
             "%s version %d of client %r from %s failed",
             type(request).__name__,
@@ -162,8 +162,8 @@ class Router:
         error = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "this node failed to answer; see its log")
         response = error_reply(api, request, context.version, error)
         if response is None or not api.is_answered(request):
-            # A client that cannot be told finds out by the connection, as with Kafka.
-            raise ProtocolError(f"{type(request).__name__} has failed, and its reply has no room to say so")
+            # A client that cannot receive the error learns of it by the closed connection, as in Kafka.
+            raise ProtocolError(f"{type(request).__name__} has failed, and its reply has no field for the error")
         return response
 
     def _reply(

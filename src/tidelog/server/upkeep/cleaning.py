@@ -40,7 +40,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SLICE_MS = 0.5
-# After so many logs the search for the dirtiest one gives way to requests.
+# After so many logs the search for the dirtiest one yields to requests.
 LOGS_PER_STEP = 50
 
 
@@ -51,7 +51,7 @@ class Throttle:
         self._free_at_ms = 0.0
 
     def pause_ms(self, moved_bytes: int, bytes_per_second: float, now_ms: float) -> float:
-        # Time that was not used is not saved up.
+        # Unused time is not saved up.
         self._free_at_ms = max(self._free_at_ms, now_ms) + moved_bytes / bytes_per_second * 1000
         return self._free_at_ms - now_ms
 
@@ -74,11 +74,11 @@ class Cleaning:
 
     @property
     def uncleanable_count(self) -> int:
-        """How many logs are damaged and not compacted any more."""
+        """How many logs are damaged and no longer compacted."""
         return len(self._uncleanable)
 
     def is_compacted(self, log: Log) -> bool:
-        """Whether a compaction of this log is under way."""
+        """Whether a compaction of this log is running."""
         return log in self._busy
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class Cleaning:
             self._tasks.append(asyncio.create_task(self._run(0)))
 
     async def stop(self) -> None:
-        """Gives compactions up that are under way; the next start starts them over."""
+        """Gives up running compactions; the next start starts them over."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -104,14 +104,14 @@ class Cleaning:
                 cleaned = await self.clean_dirtiest()
                 await self._apply_retention()
             except Exception:
-                # Whatever it was, the other logs must not go without compaction.
+                # Whatever it was, the other logs must still be compacted.
                 logger.exception("the cleaner failed")
                 cleaned = False
             if not cleaned:
                 await asyncio.sleep(self.live.config.log_cleaner_backoff_ms / 1000)
 
     async def clean_dirtiest(self) -> bool:
-        """Compact the log that is worth it most; whether there was one."""
+        """Compact the dirtiest log; whether there was one."""
         found = await self._find_dirtiest()
         if found is None:
             return False
@@ -121,13 +121,13 @@ class Cleaning:
         try:
             await self._clean(replica, planned)
         except CompactionRevoked:
-            logger.info("the log of %s changed while it was compacted; that starts over", log.topic_partition)
+            logger.info("the log of %s changed while it was being compacted; starting over", log.topic_partition)
         except StorageFailure as failure:
             self.replicas.storage_failed(replica, failure)
             self._postponed.add(log)
             return False
         except DamagedSegment as damage:
-            logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
+            logger.error("%s is no longer compacted: %s", log.topic_partition, damage)
             self._uncleanable.add(log)
         except Exception:
             self._uncleanable.add(log)
@@ -161,7 +161,7 @@ class Cleaning:
                 self.replicas.storage_failed(replica, failure)
                 continue
             except CorruptBatch as damage:
-                logger.error("%s is not compacted any more: %s", log.topic_partition, damage)
+                logger.error("%s is no longer compacted: %s", log.topic_partition, damage)
                 self._uncleanable.add(log)
                 continue
             if log not in self._postponed and planned.is_worth_it(log.config):
@@ -188,7 +188,7 @@ class Cleaning:
         finally:
             log.end_compaction(compaction, complete=complete)
         logger.info(
-            "compacted %s from offset %d to %d in %.1f s: %d of %d records stay, %d bytes instead of %d",
+            "compacted %s from offset %d to %d in %.1f s: %d of %d records remain, %d bytes instead of %d",
             log.topic_partition,
             planned.first_dirty_offset,
             compaction.cleaned_up_to,
@@ -246,7 +246,7 @@ def _run_slice(work: Work, clock: Clock) -> tuple[int, bool]:
 
 
 async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run it in a thread. Who is cancelled meanwhile waits for it: nobody may write behind a log that is closed."""
+    """Run it in a thread. A cancelled caller waits for it: nobody may write to a log that is closed."""
     running = asyncio.get_running_loop().run_in_executor(None, lambda: function(*args, **kwargs))
     try:
         return await asyncio.shield(running)

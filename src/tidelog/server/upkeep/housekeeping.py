@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 FLUSH_CHECK_MS = 1000
 REMOVAL_CHECK_MS = 1000
 POSTPONED_CHECK_MS = 1000
-# After so many logs a pass gives way to requests.
+# After so many logs a pass yields to requests.
 LOGS_PER_STEP = 50
 
 
@@ -37,7 +37,7 @@ class Housekeeping:
     flusher: ReplicaFlusher
     cleaning: Cleaning
     connections: Connections
-    # Opens replicas that could not be opened for want of descriptors.
+    # Opens replicas that could not be opened for lack of descriptors.
     follow_postponed: Callable[[], None]
     filesystem: FileSystem
     _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
@@ -70,7 +70,7 @@ class Housekeeping:
             try:
                 await work()
             except Exception:
-                # The next round may do better, and the other loops must go on.
+                # The next round may succeed, and the other loops must continue.
                 logger.exception("housekeeping failed: %s", work.__name__)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class Housekeeping:
             try:
                 await asyncio.get_running_loop().run_in_executor(None, removal.run, self.filesystem)
             except OSError as error:
-                logger.warning("files that are out of use stay behind: %s", error)
+                logger.warning("unused files could not be removed: %s", error)
 
     async def _expire_producers(self) -> None:
         now_ms = self.replicas.clock.now_ms()

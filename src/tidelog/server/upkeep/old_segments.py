@@ -1,4 +1,4 @@
-"""Deleting what retention allows to go, of one replica: its segments, and the news of the log's new start."""
+"""Deleting expired segments of one replica, and announcing the new log start."""
 
 from __future__ import annotations
 
