@@ -29,13 +29,13 @@ class Log(logging.Handler):
 def test_repeated_lines_are_shown_a_few_times_and_then_counted() -> None:
     log = Log()
     for number in range(790):
-        log.say("%s cannot be appended to: %s", f"__consumer_offsets-{number % 7}", "NOT_ENOUGH_REPLICAS")
+        log.say("%s cannot be written to: %s", f"__consumer_offsets-{number % 7}", "NOT_ENOUGH_REPLICAS")
         log.now += WINDOW_SECONDS / 800
     assert len(log.lines) == SHOWN
     log.now = WINDOW_SECONDS
     log.say("something else")
     assert log.lines[SHOWN:] == [
-        "__consumer_offsets-5 cannot be appended to: NOT_ENOUGH_REPLICAS (this or similar 790 times in the last minute)",
+        "__consumer_offsets-5 cannot be written to: NOT_ENOUGH_REPLICAS (this or similar 790 times in the last minute)",
         "something else",
     ]
 

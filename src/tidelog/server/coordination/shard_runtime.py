@@ -265,7 +265,7 @@ class ShardRuntime(Generic[S]):
             wait = self.commit_wait() if decision.answers or follow_up is not None else None
         except ApiError as error:
             if decision.records:
-                logger.warning("%s cannot be appended to: %s", self.name, error)
+                logger.warning("%s cannot be written to: %s", self.name, error)
             self._refuse_all(decision.answers, error.code)
             return False
         if wait is None:
