@@ -111,7 +111,7 @@ def _still_open(replica: Replica, request: TxnOffsetCommitRequest, admission: Ad
 
 
 def _for_group_client(code: ErrorCode, version: int) -> ErrorCode:
-    """For errors of the transaction coordinator, the client of a group coordinator is only asked to wait."""
+    """If the transaction coordinator is unavailable, the client of a group coordinator has to wait."""
     if not is_coordinator_away(code, _level(version)):
         return code
     return _understood(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, version)

@@ -167,7 +167,7 @@ class InSyncSets:
             return True
         if code in _DECIDED_BY_THE_IMAGE:
             logger.info(
-                "%s waits for its in-sync set in the metadata, which is not %s: %s",
+                "%s: the proposed in-sync set %s is outdated, waiting for the metadata: %s",
                 replica.topic_partition,
                 list(proposal.in_sync),
                 _name(code),

@@ -295,7 +295,7 @@ class _Loader:
                 self._refuse_to_cut(
                     segment, 0, end_offset=end_offset, reason=f"offsets from {end_offset} on are missing before it"
                 )
-                logger.warning("%s ends at %d: dropping %s, which starts after", self._directory, end_offset, segment)
+                logger.warning("%s ends at %d: dropping %s, which begins later", self._directory, end_offset, segment)
                 self._remove_after(segment.base_offset - 1)
                 self._snapshots.remove_above(end_offset)
                 break
