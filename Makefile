@@ -7,7 +7,9 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # What is compiled where a C compiler is there. A compiled module whose source has changed is not used any more.
-CODEC := hatch_build.py $(patsubst %.pxd,%.py,$(wildcard src/tidelog/records/*.pxd)) $(wildcard src/tidelog/records/*.pxd)
+LOOPS := $(patsubst %.pxd,%.py,$(wildcard src/tidelog/records/*.pxd)) $(wildcard src/tidelog/records/*.pxd)
+HOT_PATH := $(shell sed -n 's/^    "\(tidelog\.[a-z_.]*\)",$$/\1/p' src/tidelog/hot_path.py | sed 's|\.|/|g; s|.*|src/&.py|')
+COMPILED := hatch_build.py src/tidelog/hot_path.py $(LOOPS) $(HOT_PATH)
 
 # One more than the two cores that CI has: a third of the tests wait for elections, timeouts and other processes.
 WORKERS ?= 3
@@ -33,13 +35,14 @@ help:  ## what can be made
 
 setup: $(STAMP)  ## create .venv with tidelog and everything its tests need
 
-$(STAMP): pyproject.toml $(CODEC)
+$(STAMP): pyproject.toml $(COMPILED)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "tidelog needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable ".[spark,postgres]" --group dev
 	@$(BIN)/python -c "from tidelog.records.implementation import REASON; print('record codec:', REASON or 'compiled')"
+	@$(BIN)/python -c "from tidelog.hot_path import REASON; print('request path:', REASON or 'compiled')"
 	@touch $(STAMP)
 
 run: setup  ## kill a Spark job in the middle of a commit, and see its output equal its input exactly
@@ -48,8 +51,10 @@ run: setup  ## kill a Spark job in the middle of a commit, and see its output eq
 tour: setup  ## start a broker, produce to it, consume from it, look inside
 	$(BIN)/python -m tidelog.cli.commands.tour
 
+# Most of the broker's own tests run a second time, without the compiled request path.
 test: setup  ## the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	TIDELOG_PURE_PYTHON=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "plain_python or both_ways"
 
 test-fast: setup  ## the suite without its slow tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
@@ -57,7 +62,7 @@ test-fast: setup  ## the suite without its slow tests
 # Not part of `make test`: it takes 2.6 times the processor time on Python 3.11.
 coverage: setup  ## the fast suite, and which lines and branches of each package it executes (htmlcov/index.html)
 	rm -rf build/coverage htmlcov && mkdir -p build/coverage
-	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(COVERAGE_TESTS); echo $$? > build/coverage/status
+	TIDELOG_PURE_PYTHON=1 $(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(COVERAGE_TESTS); echo $$? > build/coverage/status
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet
 	$(BIN)/coverage json --quiet -o build/coverage/coverage.json

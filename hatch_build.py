@@ -1,19 +1,28 @@
-"""Compiles the loops over records (in `tidelog.records`) where a C compiler is there. Hatchling calls it in each build.
+"""Compiles what is worth it where a C compiler is there. Hatchling calls it in each build.
 
-The source stays what it is, typed Python; the `.pxd` files beside it give Cython the C types. The compiled twins go to
-`src/tidelog/records/native/`, with a digest of the source they were made from, without which they are not used. Where
-nothing can be compiled, tidelog is installed in plain Python, and says so.
+Two kinds of modules, from two compilers, both from the typed Python that otherwise runs as it is:
 
-`python hatch_build.py` does it in place, in an environment that has Cython and setuptools.
+- the loops over records (in `tidelog.records`), by Cython: the `.pxd` files beside them give it the C types. The
+  compiled twins go to `src/tidelog/records/native/`, each with a digest of its source;
+- what runs for each request (listed in `tidelog/hot_path.py`), by mypyc. The compiled modules lie beside their sources,
+  all of them with one digest.
+
+Without a matching digest nothing compiled is used. Where nothing can be compiled, tidelog is installed in plain Python,
+and says so.
+
+`python hatch_build.py` does it in place, in an environment that has Cython, mypy and setuptools.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +33,9 @@ except ImportError:
     BuildHookInterface = object
 
 ROOT = Path(__file__).parent
-RECORDS = ROOT / "src" / "tidelog" / "records"
+SOURCES = ROOT / "src"
+KEPT = ROOT / "build" / "hot_path"
+RECORDS = SOURCES / "tidelog" / "records"
 NATIVE = RECORDS / "native"
 MODULES = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest")
 SWITCH = "TIDELOG_PURE_PYTHON"
@@ -46,60 +57,118 @@ class NotCompiled(Exception):
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc, valid-type]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        try:
-            built = build()
-        except NotCompiled as reason:
-            self.app.display_warning(f"tidelog is installed in plain Python, which is slower: {reason}")
+        built, problems = build(keep=version == "editable")
+        for problem in problems:
+            self.app.display_warning(f"tidelog is installed in plain Python, which is slower: {problem}")
+        if not built:
             return
-        self.app.display_info(f"tidelog: compiled {', '.join(MODULES)}")
+        self.app.display_info(f"tidelog: compiled {len(built)} files")
         if version != "editable":
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
-            build_data["force_include"].update({str(path): f"tidelog/records/native/{path.name}" for path in built})
+            build_data["force_include"].update({str(path): str(path.relative_to(SOURCES)) for path in built})
 
 
-def build() -> list[Path]:
-    """Compile all of them, or none. Returns the files that are now in `NATIVE`."""
+def build(*, keep: bool) -> tuple[list[Path], list[str]]:
+    """The files that are now among the sources, and why there are not more. All files of a kind are built, or none.
+
+    What a compiler has done is kept for the next build if that is wanted: then it compiles only what has changed.
+    """
     if os.environ.get(SWITCH, "") not in ("", "0"):
-        raise NotCompiled(f"{SWITCH} is set")
+        return [], [f"{SWITCH} is set"]
+    built: list[Path] = []
+    problems: list[str] = []
     with tempfile.TemporaryDirectory(prefix="tidelog-build-") as directory:
-        return [_put_in_place(path) for path in _compile(Path(directory))]
+        try:
+            built += _put_in_place(Path(directory), _compile_record_loops(Path(directory)))
+        except NotCompiled as reason:
+            problems.append(f"the loops over records: {reason}")
+        work = KEPT if keep else Path(directory) / "hot_path"
+        try:
+            built += _put_in_place(work, _compile_hot_path(work))
+        except NotCompiled as reason:
+            problems.append(f"the request path: {reason}")
+    return built, problems
 
 
-def _compile(work: Path) -> list[Path]:
-    try:
+def _compile_record_loops(work: Path) -> list[Path]:
+    with _reasons():
         from Cython.Build import cythonize
-        from Cython.Compiler.Errors import CompileError as CythonError
-        from setuptools import Distribution, Extension
-        from setuptools.command.build_ext import build_ext
-        from setuptools.errors import BaseError, CCompilerError
+        from setuptools import Extension
+
+        _copy_loops(work)
+        extensions = [
+            Extension(f"tidelog.records.native.{name}", [str(_twin(work, name))], extra_compile_args=["-O3"])
+            for name in MODULES
+        ]
+        return _build_extensions(cythonize(extensions, compiler_directives=DIRECTIVES, quiet=True), work)
+
+
+def _compile_hot_path(work: Path) -> list[Path]:
+    """The compiled modules, each with a library beside it, and the digest of their sources."""
+    hot_path = _load("hot_path", SOURCES / "tidelog" / "hot_path.py")
+    files = [hot_path.source_path("", module) for module in hot_path.MODULES]
+    # Imports that are not installed where this is built are of any type; only what is compiled is checked here.
+    options = ["--ignore-missing-imports", "--follow-imports=silent", "--cache-dir", str(work / "cache")]
+    printed = io.StringIO()
+    with _reasons(printed), contextlib.chdir(SOURCES):
+        from mypyc.build import mypycify
+
+        digest = hot_path.sources_digest(str(SOURCES))
+        extensions = mypycify([*options, *files], target_dir=str(work / "c"), opt_level="1", separate=True)
+        built = _build_extensions(extensions, work)
+    # Without the digest nothing compiled is used until all of it is in place.
+    (SOURCES / "tidelog" / hot_path.DIGEST_FILE).unlink(missing_ok=True)
+    for path in SOURCES.glob("tidelog/**/*.so"):
+        # Also of modules that are no longer compiled: Python would prefer it to their sources.
+        if path.parent != NATIVE:
+            path.unlink()
+    stamp = work / "lib" / "tidelog" / hot_path.DIGEST_FILE
+    stamp.write_text(digest)
+    return [*built, stamp]
+
+
+@contextlib.contextmanager
+def _reasons(printed: io.StringIO | None = None) -> Iterator[None]:
+    """Whatever keeps a compiler from its work is a reason to go on without it."""
+    try:
+        with contextlib.redirect_stdout(printed or io.StringIO()):
+            yield
     except ImportError as error:
         raise NotCompiled(f"{error.name} is not installed") from error
+    except SystemExit as error:
+        # mypyc ends the process if the sources have mistakes.
+        first = printed.getvalue().strip().splitlines()[:1] if printed is not None else []
+        raise NotCompiled("".join(first) or f"a compiler ended with {error.code}") from error
+    except Exception as error:
+        # Each compiler has exceptions of its own, and some have no common parent.
+        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise NotCompiled(f"the C compiler does not work ({first_line})") from error
+
+
+def _build_extensions(extensions: list[Any], work: Path) -> list[Path]:
+    from setuptools import Distribution, Extension
+    from setuptools.command.build_ext import build_ext
 
     class Compile(build_ext):
         def build_extension(self, ext: Extension) -> None:
             if self.compiler.compiler_type != "msvc":
                 # Numbers that overflow wrap, as in Java; Microsoft's compiler does so unasked.
-                ext.extra_compile_args = ["-O3", "-fwrapv", "-g0"]
+                ext.extra_compile_args = [*ext.extra_compile_args, "-fwrapv", "-g0"]
             super().build_extension(ext)
 
-    _copy_sources(work)
-    extensions = [Extension(f"tidelog.records.native.{name}", [str(_twin(work, name))]) for name in MODULES]
     distribution = Distribution({"name": "tidelog", "cmdclass": {"build_ext": Compile}})
-    try:
-        distribution.ext_modules = cythonize(extensions, compiler_directives=DIRECTIVES, quiet=True)
-        command = distribution.get_command_obj("build_ext")
-        command.build_lib = str(work / "lib")
-        command.build_temp = str(work / "temp")
-        distribution.run_command("build_ext")
-    except (BaseError, CCompilerError, CythonError, OSError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise NotCompiled(f"the C compiler does not work ({first})") from error
+    distribution.ext_modules = extensions
+    command = distribution.get_command_obj("build_ext")
+    command.build_lib = str(work / "lib")
+    command.build_temp = str(work / "temp")
+    command.parallel = os.cpu_count()
+    distribution.run_command("build_ext")
     return [Path(path) for path in command.get_outputs()]
 
 
-def _copy_sources(work: Path) -> None:
-    digest = _load_digest()
+def _copy_loops(work: Path) -> None:
+    digest = _load("source_digest", RECORDS / "source_digest.py")
     package = _twin(work, MODULES[0]).parent
     package.mkdir(parents=True)
     for parent in (package, package.parent, package.parent.parent):
@@ -115,9 +184,9 @@ def _twin(work: Path, name: str) -> Path:
     return work / "tidelog" / "records" / "native" / f"{name}.py"
 
 
-def _load_digest() -> Any:
-    """`source_digest` has no imports of ours, so it can be loaded where tidelog is not installed."""
-    spec = importlib.util.spec_from_file_location("source_digest", RECORDS / "source_digest.py")
+def _load(name: str, path: Path) -> Any:
+    """A module that imports nothing of ours can be loaded where tidelog is not installed."""
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -125,17 +194,20 @@ def _load_digest() -> Any:
     return module
 
 
-def _put_in_place(built: Path) -> Path:
-    """By renaming: a process that has the old one loaded keeps it."""
-    target = NATIVE / built.name
-    beside = target.with_suffix(f".{os.getpid()}")
-    shutil.copyfile(built, beside)
-    os.replace(beside, target)
-    return target
+def _put_in_place(work: Path, built: list[Path]) -> list[Path]:
+    """By renaming: a process that has the old ones loaded keeps them."""
+    targets = []
+    for path in built:
+        target = SOURCES / path.relative_to(work / "lib")
+        beside = target.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(path, beside)
+        os.replace(beside, target)
+        targets.append(target)
+    return targets
 
 
 if __name__ == "__main__":
-    try:
-        print("\n".join(str(path.relative_to(ROOT)) for path in build()))  # noqa: T201
-    except NotCompiled as reason:
-        sys.exit(f"not compiled: {reason}")
+    compiled, reasons = build(keep=True)
+    print("\n".join(str(path.relative_to(ROOT)) for path in compiled))  # noqa: T201
+    if reasons:
+        sys.exit("\n".join(f"not compiled: {reason}" for reason in reasons))

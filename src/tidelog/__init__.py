@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+# First of all: it decides whether the modules that follow are compiled ones.
+from tidelog import hot_path as hot_path
 from tidelog.version import VERSION
 
 __version__ = VERSION

@@ -1,4 +1,4 @@
-"""What `tidelog doctor` says about the record codec."""
+"""What `tidelog doctor` says about what is compiled."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import sys
 
 import pytest
 
+from tidelog import hot_path
 from tidelog.records import implementation
 
+COMPILED = {"record codec": "compiled", "request path": f"compiled: {len(hot_path.MODULES)} modules"}
 
-def codec_finding(switch: str) -> dict[str, object]:
+
+def finding(what: str, switch: str) -> dict[str, object]:
     done = subprocess.run(
         [sys.executable, "-m", "tidelog.cli.main", "doctor", "--json"],
         env={**os.environ, implementation.SWITCH: switch},
@@ -22,18 +25,21 @@ def codec_finding(switch: str) -> dict[str, object]:
         check=True,
     )
     findings: list[dict[str, object]] = json.loads(done.stdout)
-    return next(finding for finding in findings if finding["what"] == "record codec")
+    return next(finding for finding in findings if finding["what"] == what)
 
 
-def test_the_doctor_says_that_plain_python_was_asked_for() -> None:
-    found = codec_finding("1")
+@pytest.mark.parametrize("what", COMPILED)
+def test_the_doctor_says_that_plain_python_was_asked_for(what: str) -> None:
+    found = finding(what, "1")
 
     assert found["detail"] == "plain Python: TIDELOG_PURE_PYTHON is set"
     assert found["good"] is None
 
 
-def test_the_doctor_says_that_the_codec_is_compiled() -> None:
-    if not implementation.COMPILED:
-        pytest.skip(f"runs plain Python: {implementation.REASON}")
+@pytest.mark.parametrize("what", COMPILED)
+def test_the_doctor_says_what_is_compiled(what: str) -> None:
+    reason = implementation.REASON or hot_path.REASON
+    if reason:
+        pytest.skip(f"runs plain Python: {reason}")
 
-    assert codec_finding("") == {"what": "record codec", "good": True, "detail": "compiled"}
+    assert finding(what, "") == {"what": what, "good": True, "detail": COMPILED[what]}

@@ -32,6 +32,7 @@ def test_long_runs_without_a_terminal_say_how_far_they_are(monkeypatch: pytest.M
     assert "2 of 2 seeds, " in ended.output
 
 
+@pytest.mark.plain_python
 def test_a_failure_ends_with_one_and_names_the_command_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # Readers of committed records are shown what is still open.
     monkeypatch.setattr(Replica, "readable_end", lambda self, isolation_level: self.log.high_watermark)

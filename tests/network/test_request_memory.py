@@ -54,6 +54,9 @@ class Sender:
         return self.claim.whole == self.size
 
 
+pytestmark = pytest.mark.plain_python
+
+
 @pytest.fixture(autouse=True)
 def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_memory, "CHECK_SECONDS", 0.001)

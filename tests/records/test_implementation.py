@@ -181,7 +181,7 @@ def copied_package(tmp_path: Path) -> Path:
     source = Path(tidelog.__file__).parent
     target = tmp_path / "tidelog"
     target.mkdir()
-    for name in ("__init__.py", "version.py"):
+    for name in ("__init__.py", "hot_path.py", "version.py"):
         shutil.copy(source / name, target)
     for name in ("model", "records"):
         shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))

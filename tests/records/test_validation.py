@@ -410,6 +410,7 @@ def test_a_batch_that_unpacks_beyond_the_topics_limit_is_too_large() -> None:
     assert refused(batch, rules).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.plain_python
 @pytest.mark.parametrize(
     "rules",
     [

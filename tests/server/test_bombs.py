@@ -73,6 +73,7 @@ async def offset_for(client: RawClient, topic: str, timestamp: int) -> Any:
     return (await client.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 7)).topics[0].partitions[0]
 
 
+@pytest.mark.plain_python
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
 async def test_a_bomb_is_unpacked_in_small_pieces_and_off_the_event_loop(
@@ -94,6 +95,7 @@ async def test_a_bomb_is_unpacked_in_small_pieces_and_off_the_event_loop(
     assert unpacked.on_the_loop <= PROMPT_BYTES + unpacking.PIECE_BYTES
 
 
+@pytest.mark.plain_python
 async def test_what_unpacks_beyond_the_limit_is_too_large_and_the_connection_stays(
     client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_failed_produce_names_each_partition() -> None:
     assert (topic.name, partition.index, partition.error_code) == ("t", 3, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
+@pytest.mark.plain_python
 @pytest.mark.parametrize("late", [False, True])
 async def test_an_exception_in_a_handler_is_answered_and_the_connection_goes_on(
     broker: tidelog.Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch, late: bool
@@ -96,6 +97,7 @@ async def test_an_exception_in_a_handler_is_answered_and_the_connection_goes_on(
     assert list(error_codes(await client.ask(asked, 12))) == []
 
 
+@pytest.mark.plain_python
 async def test_a_reply_that_cannot_be_encoded_becomes_an_error(
     broker: tidelog.Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

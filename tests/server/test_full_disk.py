@@ -247,6 +247,7 @@ async def test_topic_is_refused_or_made_when_there_is_room(full_disk: tuple[Runn
         assert (await client.produce("later", b"first")).error_code == 0
 
 
+@pytest.mark.plain_python
 async def test_sync_that_fails_on_a_full_disk_takes_the_directory_offline(
     full_disk: tuple[RunningNode, FullDisk], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ async def half_a_frame(address: str, declared: int, sent: int) -> asyncio.Stream
     return writer
 
 
+@pytest.mark.plain_python
 async def test_half_frames_take_no_more_than_the_limit_and_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_memory, "CHECK_SECONDS", 0.05)
     async with tidelog.Broker(properties=PROPERTIES) as broker, AsyncExitStack() as stack:

@@ -104,6 +104,7 @@ async def test_what_is_written_in_the_turn_of_the_reading_ends_the_wait(
     wire.lose()
 
 
+@pytest.mark.plain_python
 async def test_what_happens_to_a_partition_while_the_others_are_read_ends_the_wait(
     broker: tidelog.Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +189,7 @@ async def test_a_lost_connection_leaves_no_wait_behind(broker: tidelog.Broker, c
     assert [waiting(replica) for replica in replicas] == [0, 0, 0]
 
 
+@pytest.mark.plain_python
 async def test_a_fetch_that_is_answered_at_once_leaves_no_wait_behind(
     broker: tidelog.Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,8 @@ from tidelog.storage.log.log import Log
 from tidelog.storage.log.truncation import truncate_to
 from tidelog.storage.recovery.evidence import Evidence
 
+pytestmark = pytest.mark.plain_python
+
 SECONDS = 40.0
 # When files that are cut off may be removed; never, in so short a time.
 NOW_MS = 1_800_000_000_000

@@ -82,6 +82,7 @@ def test_a_failure_can_be_replayed_by_its_command() -> None:
     assert some == "tidelog simulate --first-seed 7 --seeds 1 --seconds 5.5 --nodes 1 --faults kill,pause --trace"
 
 
+@pytest.mark.plain_python
 def test_an_exception_in_the_broker_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Router.answer
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from mypy_extensions import mypyc_attr
+
 LAST = 32767
 NEVER = (1, 0)
 
@@ -37,6 +39,8 @@ class Schema(NamedTuple):
     api_key: int = -1
 
 
+# Most messages are not compiled.
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Message:
     """The parent of all generated classes: values that are compared and shown by their fields, and never changed.
 

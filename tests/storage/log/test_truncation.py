@@ -172,6 +172,7 @@ def test_a_disk_that_fails_on_the_way_leaves_a_log_with_segments(
     assert (h.log.log_start_offset, h.log.log_end_offset) == (offset, offset)
 
 
+@pytest.mark.plain_python
 @pytest.mark.parametrize("in_reserve", [0, 1])
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("offset", [0, 11, 25, 39, None])

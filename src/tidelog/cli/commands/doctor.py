@@ -58,6 +58,7 @@ def examine() -> Iterator[Advice]:
     yield _checksum()
     yield _package("compression", "cramjam", "gzip, snappy, lz4 and zstd, compiled")
     yield _record_codec()
+    yield _request_path()
     yield _open_files()
     yield _java()
     yield _spark()
@@ -88,6 +89,15 @@ def _record_codec() -> Advice:
     if implementation.COMPILED:
         return Advice("record codec", True, "compiled")
     return Advice("record codec", None, f"plain Python: {implementation.REASON}")
+
+
+def _request_path() -> Advice:
+    """Whether what a broker does for each request runs as machine code."""
+    from tidelog import hot_path
+
+    if hot_path.COMPILED:
+        return Advice("request path", True, f"compiled: {len(hot_path.MODULES)} modules")
+    return Advice("request path", None, f"plain Python: {hot_path.REASON}")
 
 
 def _open_files() -> Advice:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
@@ -282,19 +283,21 @@ class ProduceHandler:
         *,
         failed: bool,
     ) -> ProduceResponse:
-        hints = LeaderHints(self.metadata.image, context.listener)
+        endpoints: Sequence[NodeEndpoint] = ()
         if failed and context.version >= _LEADER_HINTS_FROM:
+            hints = LeaderHints(self.metadata.image, context.listener)
             for topic, answers in zip(request.topic_data, topics, strict=True):
                 answers[:] = [
                     _with_hint(hints, self.metadata.image.name_of(topic.name, topic.topic_id), answer)
                     for answer in answers
                 ]
+            endpoints = hints.addresses(NodeEndpoint)
         return ProduceResponse(
             responses=[
                 TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
                 for topic, answers in zip(request.topic_data, topics, strict=True)
             ],
-            node_endpoints=hints.addresses(NodeEndpoint),
+            node_endpoints=endpoints,
         )
 
 

@@ -1,22 +1,87 @@
 """Counters for operators, in Prometheus' format. `tidelog.server.observability.metrics_endpoint` serves them.
 
 Each broker has a registry of its own, so that several brokers in one process (tests, the embedded broker) do not mix
-their numbers. Label children are looked up once and kept: that lookup costs more than the counting.
+their numbers. What is counted for each request is counted in plain numbers, and becomes Prometheus' metrics when
+somebody asks for them: its own counters take a lock for each step, which cost more than routing a small request.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from itertools import accumulate
+from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages import APIS
 from tidelog.protocol.schema import Message
 
-_LATENCY_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_LATENCY_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class _ApiCounts:
+    """Of all versions of one API."""
+
+    __slots__ = ("latencies", "received", "seconds", "sent")
+
+    def __init__(self) -> None:
+        self.received = 0
+        self.sent = 0
+        self.seconds = 0.0
+        # How many requests took up to each bucket's time and more than that of the one before; the last has no bound.
+        self.latencies = [0] * (len(_LATENCY_BUCKETS) + 1)
+
+
+class _VersionCounts:
+    __slots__ = ("api", "requests")
+
+    def __init__(self, api: _ApiCounts) -> None:
+        self.api = api
+        self.requests = 0
+
+
+class RequestCounts:
+    """A collector for Prometheus' registry."""
+
+    def __init__(self) -> None:
+        self._apis: dict[int, _ApiCounts] = {}
+        self._versions: dict[tuple[int, int], _VersionCounts] = {}
+
+    def request_done(self, api_key: int, version: int, *, elapsed_ms: float, received: int, sent: int) -> None:
+        counts = self._versions.get((api_key, version))
+        if counts is None:
+            counts = _VersionCounts(self._apis.setdefault(api_key, _ApiCounts()))
+            self._versions[api_key, version] = counts
+        counts.requests += 1
+        api = counts.api
+        api.received += received
+        api.sent += sent
+        seconds = elapsed_ms / 1000
+        api.seconds += seconds
+        api.latencies[bisect_left(_LATENCY_BUCKETS, seconds)] += 1
+
+    def collect(self) -> Iterator[CounterMetricFamily | HistogramMetricFamily]:
+        requests = CounterMetricFamily("tidelog_requests", "Requests that were answered", labels=["api", "version"])
+        for (api_key, version), counts in self._versions.items():
+            requests.add_metric([APIS[api_key], str(version)], counts.requests)
+        received = CounterMetricFamily(
+            "tidelog_request_bytes", "Bytes of requests, without their length prefix", labels=["api"]
+        )
+        sent = CounterMetricFamily("tidelog_response_bytes", "Bytes of replies", labels=["api"])
+        latency = HistogramMetricFamily(
+            "tidelog_request_seconds", "Time from a request's arrival to its reply, waiting included", labels=["api"]
+        )
+        bounds = [*(str(bound) for bound in _LATENCY_BUCKETS), "+Inf"]
+        for api_key, api in self._apis.items():
+            received.add_metric([APIS[api_key]], api.received)
+            sent.add_metric([APIS[api_key]], api.sent)
+            buckets = list(zip(bounds, map(float, accumulate(api.latencies)), strict=True))
+            latency.add_metric([APIS[api_key]], buckets, api.seconds)
+        return iter((requests, received, sent, latency))
 
 
 class Metrics:
@@ -24,41 +89,13 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.requests = RequestCounts()
+        self.registry.register(self.requests)
         counter = partial(Counter, registry=self.registry)
-        self._requests = counter("tidelog_requests", "Requests that were answered", ["api", "version"])
-        self._request_bytes = counter(
-            "tidelog_request_bytes", "Bytes of requests, without their length prefix", ["api"]
-        )
-        self._response_bytes = counter("tidelog_response_bytes", "Bytes of replies", ["api"])
-        self._latency = Histogram(
-            "tidelog_request_seconds",
-            "Time from a request's arrival to its reply, waiting included",
-            ["api"],
-            buckets=_LATENCY_BUCKETS,
-            registry=self.registry,
-        )
         self._errors = counter("tidelog_errors", "Errors in replies, by type (Kafka's ErrorsPerSec)", ["api", "error"])
         self._refused_connections = counter("tidelog_refused_connections", "Connections that were refused", ["reason"])
         self._log_failures = counter("tidelog_storage_failures", "Failures of the disk that took replicas offline")
         self._full_disks = counter("tidelog_disk_full", "Writes that were refused because there was no room")
-        self._children: dict[tuple[int, int], tuple[Any, Any, Any, Any]] = {}
-
-    def request_done(self, api_key: int, version: int, elapsed_ms: float, received: int, sent: int) -> None:
-        children = self._children.get((api_key, version))
-        if children is None:
-            api = APIS[api_key]
-            children = (
-                self._requests.labels(api, str(version)),
-                self._request_bytes.labels(api),
-                self._response_bytes.labels(api),
-                self._latency.labels(api),
-            )
-            self._children[api_key, version] = children
-        requests, request_bytes, response_bytes, latency = children
-        requests.inc()
-        request_bytes.inc(received)
-        response_bytes.inc(sent)
-        latency.observe(elapsed_ms / 1000)
 
     def error(self, api_key: int, code: int) -> None:
         self._errors.labels(APIS.get(api_key, f"unknown-{api_key}"), ErrorCode(code).name).inc()
@@ -77,12 +114,13 @@ class Metrics:
         Gauge(name, description, registry=self.registry).set_function(read)
 
 
-def error_codes(response: Message | None) -> Iterator[int]:
+def error_codes(response: Message | None) -> list[int]:
     """All error codes in a reply that are errors."""
-    if response is None:
-        return
-    for path in _error_paths(type(response)):
-        yield from _collect(response, path)
+    found: list[int] = []
+    if response is not None:
+        for path in _error_paths(type(response)):
+            _collect(response, path, 0, found)
+    return found
 
 
 _paths: dict[type[Message], tuple[tuple[str, ...], ...]] = {}
@@ -105,13 +143,13 @@ def _error_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
     return _paths[kind]
 
 
-def _collect(value: Any, path: tuple[str, ...]) -> Iterator[int]:
-    found = getattr(value, path[0])
-    if len(path) == 1:
-        if found:
-            yield found
-        return
-    if found is None:
-        return
-    for element in found if isinstance(found, (list, tuple)) else (found,):
-        yield from _collect(element, path[1:])
+def _collect(value: Any, path: tuple[str, ...], depth: int, found: list[int]) -> None:
+    inner = getattr(value, path[depth])
+    if depth + 1 == len(path):
+        if inner:
+            found.append(inner)
+    elif isinstance(inner, (list, tuple)):
+        for element in inner:
+            _collect(element, path, depth + 1, found)
+    elif inner is not None:
+        _collect(inner, path, depth + 1, found)

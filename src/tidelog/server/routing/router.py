@@ -179,7 +179,9 @@ class Router:
                 pieces = response_frame(context.api_key, context.version, context.correlation_id, response)
             sent = sum(map(len, pieces))
         elapsed_ms = self._clock.monotonic_ms() - started
-        self._metrics.request_done(context.api_key, context.version, elapsed_ms, len(context.frame), sent)
+        self._metrics.requests.request_done(
+            context.api_key, context.version, elapsed_ms=elapsed_ms, received=len(context.frame), sent=sent
+        )
         for code in error_codes(response):
             self._metrics.error(context.api_key, code)
         return pieces

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -68,9 +67,9 @@ class Cleaning:
     _throttle: Throttle = field(default_factory=Throttle, init=False)
     _busy: set[Log] = field(default_factory=set, init=False)
     # A log that cannot be compacted is left alone until the next start.
-    _uncleanable: weakref.WeakSet[Log] = field(default_factory=weakref.WeakSet, init=False)
+    _uncleanable: set[Log] = field(default_factory=set, init=False)
     # One whose disk is full waits until the others have had their turn: as the dirtiest it would always be next.
-    _postponed: weakref.WeakSet[Log] = field(default_factory=weakref.WeakSet, init=False)
+    _postponed: set[Log] = field(default_factory=set, init=False)
 
     @property
     def uncleanable_count(self) -> int:
@@ -148,6 +147,7 @@ class Cleaning:
 
     async def _find_dirtiest(self) -> tuple[Replica, CleanableRange] | None:
         now_ms = self.replicas.clock.now_ms()
+        self._uncleanable = {log for log in self._uncleanable if not log.closed}
         candidates: list[tuple[float, Replica, CleanableRange]] = []
         for number, replica in enumerate(self.replicas, 1):
             if number % LOGS_PER_STEP == 0:

@@ -10,6 +10,8 @@ import os
 import resource
 from typing import NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 from tidelog.records.batch import Buffer
 from tidelog.storage.files.filesystem import File, Lock
 from tidelog.storage.files.open_files import OpenFile, OpenFiles
@@ -27,6 +29,7 @@ FEW_DESCRIPTORS = 4096
 _BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class LocalFile:
     """An open file. Closed by `close`, or by Python when nobody holds it any more."""
 
@@ -105,6 +108,7 @@ class LocalLock:
             os.close(descriptor)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class LocalFileSystem:
     """One instance serves all log directories. `most_open_files` is how many descriptors its files may use together."""
 

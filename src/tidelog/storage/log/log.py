@@ -27,7 +27,7 @@ from tidelog.storage.segments.segment import Segment
 from tidelog.storage.segments.segments import Segments
 
 
-@dataclass(slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Log:
     """Offsets below `log_start_offset` are deleted, those below `high_watermark` are committed, those below
     `recovery_point` are on the device."""

@@ -37,6 +37,10 @@ _MIN_LENGTH = HEADER_SIZE - LOG_OVERHEAD
 _MIN_OLD_LENGTH = 14
 
 
+# mypyc does not find `memoryview` itself as the type of a tuple's field.
+View = memoryview
+
+
 class UnsupportedFormat(Exception):
     """Messages of a format before v2 (Kafka 0.11). They are not damaged, so nothing may be cut off because of them."""
 
@@ -54,7 +58,7 @@ class GoodBatch(NamedTuple):
     position: int
     header: BatchHeader
     # The whole batch.
-    data: memoryview
+    data: View
 
 
 def find_batch(file: Readable, position: int, end: int, offset: int) -> BatchPosition | None:

@@ -1,0 +1,119 @@
+"""The compiled request path: all of it is used, or none of it, and never against what the sources say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tidelog import hot_path
+
+# Whether it is compiled, why not, and which of its modules are.
+SHOW = """
+import sys
+from importlib import import_module
+from tidelog import hot_path
+for name in hot_path.MODULES:
+    import_module(name)
+compiled = [name for name in hot_path.MODULES if not sys.modules[name].__file__.endswith(".py")]
+print(hot_path.COMPILED, len(compiled), hot_path.REASON)
+"""
+ALL = len(hot_path.MODULES)
+SUFFIX = EXTENSION_SUFFIXES[0]
+
+
+def show(path: Path | None = None, **environment: str) -> str:
+    settings = {name: value for name, value in os.environ.items() if name != hot_path.SWITCH}
+    if path is not None:
+        settings["PYTHONPATH"] = str(path)
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW],
+        env={**settings, **environment},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    return done.stdout.strip() or done.stderr
+
+
+@pytest.fixture
+def copied_package(tmp_path: Path) -> Path:
+    """A copy that can be damaged."""
+    if not hot_path.COMPILED:
+        pytest.skip(f"runs plain Python: {hot_path.REASON}")
+    source = Path(tidelog.__file__).parent
+    shutil.copytree(source, tmp_path / "tidelog", ignore=shutil.ignore_patterns("__pycache__", "spark", "simulation"))
+    return tmp_path
+
+
+def test_every_module_of_the_list_has_a_source() -> None:
+    root = Path(tidelog.__file__).parents[1]
+
+    assert list(hot_path.MODULES) == sorted(hot_path.MODULES)
+    assert all(Path(hot_path.source_path(str(root), name)).is_file() for name in hot_path.MODULES)
+
+
+def test_all_of_it_is_used(copied_package: Path) -> None:
+    assert show(copied_package) == f"True {ALL}"
+
+
+def test_plain_python_can_be_asked_for(copied_package: Path) -> None:
+    assert show(copied_package, TIDELOG_PURE_PYTHON="1") == "False 0 TIDELOG_PURE_PYTHON is set"
+
+
+def test_none_of_it_is_used_if_one_source_has_changed(copied_package: Path) -> None:
+    with open(hot_path.source_path(str(copied_package), hot_path.MODULES[-1]), "a") as file:
+        file.write("# changed\n")
+
+    assert show(copied_package).startswith("False 0 the compiled modules were built from other sources")
+
+
+def test_none_of_it_is_used_without_the_digest(copied_package: Path) -> None:
+    (copied_package / "tidelog" / hot_path.DIGEST_FILE).unlink()
+
+    assert show(copied_package).startswith("False 0 the compiled modules cannot be compared with their sources")
+
+
+def test_what_cannot_be_loaded_is_not_used(copied_package: Path) -> None:
+    for built in (copied_package / "tidelog").rglob(f"*{SUFFIX}"):
+        if built.parent.name != "native":
+            built.write_bytes(b"not a library")
+
+    assert show(copied_package).startswith("False 0 the compiled modules cannot be loaded")
+
+
+def test_plain_python_is_used_where_nothing_was_built(copied_package: Path) -> None:
+    for built in (copied_package / "tidelog").rglob(f"*{SUFFIX}"):
+        built.unlink()
+
+    assert show(copied_package).startswith("False 0 no compiled modules have been built for this Python")
+
+
+def test_a_compiled_module_that_left_the_list_does_not_hide_its_source(copied_package: Path) -> None:
+    file = copied_package / "tidelog" / "hot_path.py"
+    last = hot_path.MODULES[-1]
+    text = file.read_text()
+    file.write_text(text.replace(f'    "{last}",\n', ""))
+    assert file.read_text() != text
+
+    assert show(copied_package).startswith("False 0 the compiled modules were built from other sources")
+
+
+def test_a_test_that_replaces_a_part_of_a_compiled_module_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hot_path.COMPILED:
+        pytest.skip(f"runs plain Python: {hot_path.REASON}")
+    from tidelog.server.replicas.replica import Replica
+    from tidelog.storage.log import reader
+
+    for target, name in ((reader, "read_records"), (Replica, "append")):
+        with pytest.raises(AssertionError, match=r"is compiled.*pytest\.mark\.plain_python"):
+            monkeypatch.setattr(target, name, None)
+    with pytest.raises(AssertionError, match=r"tidelog\.storage\.log\.reader is compiled"):
+        monkeypatch.setattr("tidelog.storage.log.reader.read_records", None)
