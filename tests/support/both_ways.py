@@ -44,7 +44,7 @@ def _checked_setattr(self: pytest.MonkeyPatch, target: Any, *arguments: Any, **o
 
 
 def pytest_configure() -> None:
-    pytest.MonkeyPatch.setattr = _checked_setattr  # type: ignore[method-assign, assignment]
+    pytest.MonkeyPatch.setattr = _checked_setattr  # type: ignore[method-assign]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
