@@ -22,6 +22,11 @@ from tidelog.protocol.messages.alter_replica_log_dirs_request import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from tidelog.protocol.messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from tidelog.server.broker import single_node_properties
@@ -132,6 +137,23 @@ async def test_a_replica_moves_while_it_is_written_to_and_nothing_is_lost(tmp_pa
         assert directory_of(running) == str(other)
         assert values(running) == written
         assert (await client.produce("t", b"more")).error_code == ErrorCode.NONE
+
+
+async def test_a_replica_whose_first_records_were_deleted_moves_without_them(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    async with broker(first, second) as (running, client):
+        await create_topic(client, "t", 1)
+        # The start lies within a batch, which the copy has whole.
+        assert (await client.produce("t", b"0", b"1", b"2")).error_code == 0
+        below = DeleteRecordsPartition(partition_index=0, offset=2)
+        await client.ask(DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[below])]))
+        other = second if directory_of(running) == str(first) else first
+        assert await move(client, other) == 0
+        await until(lambda: directory_of(running) == str(other))
+        replica = running.node.replicas.get("t", 0)
+        assert replica is not None
+        assert (replica.log.log_start_offset, replica.log.high_watermark) == (2, 3)
+        assert (await client.produce("t", b"3")).base_offset == 3
 
 
 async def test_a_throttled_move_is_shown_goes_on_after_a_restart_and_can_be_called_off(tmp_path: Path) -> None:

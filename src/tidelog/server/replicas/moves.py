@@ -221,8 +221,9 @@ class ReplicaMoves:
         future, source = move.future, replica.log
         if source.latest_epoch > future.latest_epoch:
             future.assign_leader_epoch(source.latest_epoch)
-        future.advance_log_start(source.log_start_offset)
+        # In this order: a log does not start above its high watermark, and that of a copy is still 0.
         future.update_high_watermark(source.high_watermark)
+        future.advance_log_start(source.log_start_offset)
         future.reconfigure(source.config)
         self._forget(replica)
         self.replicas.exchange_log(replica, move.target, future)
