@@ -20,6 +20,11 @@ from support.raw_client import RawClient, raw_client
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from tidelog.protocol.messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.server.broker import single_node_properties
@@ -209,6 +214,30 @@ async def test_no_part_of_a_refused_batch_stays(full_disk: tuple[RunningNode, Fu
         disk.full = False
         assert (await client.produce("events", b"second")).base_offset == 1
         assert await read_all(client, "events", 2) == [b"first", b"second"]
+
+
+async def test_deletion_of_records_is_refused_until_it_can_be_remembered(
+    full_disk: tuple[RunningNode, FullDisk], tmp_path: Path
+) -> None:
+    """Whoever asks again is not told that it is done already: the records would come back with the next start."""
+    node, disk = full_disk
+    async with raw_client(address(node)) as client:
+        await create_topic(client, "events")
+        assert (await client.produce("events", b"first", b"second")).error_code == 0
+        below = DeleteRecordsPartition(partition_index=0, offset=1)
+        request = DeleteRecordsRequest(
+            topics=[DeleteRecordsTopic(name="events", partitions=[below])], timeout_ms=20_000
+        )
+        checkpoint = tmp_path / "data" / "log-start-offset-checkpoint"
+        disk.full = True
+        for _ in range(2):
+            (refused,) = (await client.ask(request)).topics[0].partitions
+            assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert not checkpoint.exists() or "events 0 1" not in checkpoint.read_text()
+        disk.full = False
+        (deleted,) = (await client.ask(request)).topics[0].partitions
+        assert (deleted.error_code, deleted.low_watermark) == (0, 1)
+        assert "events 0 1" in checkpoint.read_text()
 
 
 async def test_roll_of_a_segment_is_refused_and_done_later(full_disk: tuple[RunningNode, FullDisk]) -> None:

@@ -59,8 +59,11 @@ def _delete(
     offset = log.high_watermark if wanted.offset == HIGH_WATERMARK else wanted.offset
     if not 0 <= offset <= log.high_watermark:
         return _refused(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
-    if log.advance_log_start(offset):
-        replicas.log_start_moved(replica)
+    log.advance_log_start(offset)
+    # Also if it was there already: a client that was refused for want of room asks again.
+    problem = replicas.checkpoint_log_start(replica)
+    if problem:
+        return _refused(wanted, problem)
     if replica.low_watermark < offset:
         waiting.append(_RecordDeletion(topic, wanted, replica, replica.when_deleted(offset)))
     return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=replica.low_watermark)

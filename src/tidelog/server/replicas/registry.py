@@ -219,12 +219,14 @@ class Replicas:
         replica.wake_readers()
         self.removals.extend(before.delete_logs([replica.topic_partition], self.clock.now_ms()))
 
-    def log_start_moved(self, replica: Replica) -> None:
-        """Checkpointed at once: the client gets the reply that the records are deleted, so they must not come back."""
+    def checkpoint_log_start(self, replica: Replica) -> ErrorCode:
+        """The client gets the reply that the records are deleted, so they must not come back: the start of the log is
+        on the device when this returns NONE."""
         directory = self._directory_of[replica]
         try:
             directory.checkpoints.write_log_starts()
         except StorageFailure as failure:
             self.storage_failed(replica, failure)
-            return
+            return ErrorCode.KAFKA_STORAGE_ERROR
         replica.wake_readers()
+        return ErrorCode.NONE

@@ -25,4 +25,4 @@ def delete_old_segments(replicas: Replicas, replica: Replica, now_ms: int) -> No
         logger.info(
             "%s now starts at offset %d instead of %d", replica.topic_partition, log.log_start_offset, start_before
         )
-        replicas.log_start_moved(replica)
+        replicas.checkpoint_log_start(replica)
