@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import errno
 import os
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.bad_disk import TwoDisks, two_disks
 from support.decoding import decode_all
-from support.raw_client import RawClient, raw_client
+from support.raw_client import RawClient
 
-from tidelog.config.broker import BrokerConfig
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
@@ -26,121 +24,15 @@ from tidelog.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tidelog.records.batch import Buffer
 from tidelog.records.record import encode_batch
-from tidelog.server.broker import single_node_properties
 from tidelog.server.failures import StartFailure
-from tidelog.server.startup import RunningNode, system_ports
-from tidelog.storage.files.filesystem import File
-from tidelog.storage.files.local_filesystem import LocalFileSystem
 
 PARTITIONS = 4
 
 
-class BadDisk(LocalFileSystem):
-    """The real file system, of which one directory can be broken."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__()
-        self._directory = f"{directory}/"
-        self.error: int | None = None
-        self.kinds: frozenset[str] = frozenset()
-
-    def fail(self, error: int, *kinds: str) -> None:
-        self.error = error
-        self.kinds = frozenset(kinds)
-
-    def check(self, path: str, kind: str) -> None:
-        if self.error is not None and kind in self.kinds and f"{path}/".startswith(self._directory):
-            raise OSError(self.error, os.strerror(self.error), path)
-
-    def open(self, path: str, *, create: bool = False) -> File:
-        self.check(path, "create" if create else "open")
-        return BadFile(self, path, super().open(path, create=create))
-
-    def list_names(self, path: str) -> list[str]:
-        self.check(path, "list")
-        return super().list_names(path)
-
-    def rename(self, source: str, target: str) -> None:
-        self.check(source, "rename")
-        super().rename(source, target)
-
-    def sync_directory(self, path: str) -> None:
-        self.check(path, "sync")
-        super().sync_directory(path)
-
-    def make_directory(self, path: str) -> None:
-        self.check(path, "make_directory")
-        super().make_directory(path)
-
-
-class BadFile:
-    def __init__(self, disk: BadDisk, path: str, file: File) -> None:
-        self._disk = disk
-        self._path = path
-        self._file = file
-
-    def read(self, position: int, size: int) -> bytes:
-        self._disk.check(self._path, "read")
-        return self._file.read(position, size)
-
-    def write(self, position: int, data: Buffer) -> None:
-        try:
-            self._disk.check(self._path, "write")
-        except OSError:
-            # What a full disk takes before it says so.
-            self._file.write(position, memoryview(data)[: len(data) // 2])
-            raise
-        self._file.write(position, data)
-
-    def truncate(self, size: int) -> None:
-        self._disk.check(self._path, "truncate")
-        self._file.truncate(size)
-
-    def sync(self) -> None:
-        self._disk.check(self._path, "sync")
-        self._file.sync()
-
-    def size(self) -> int:
-        return self._file.size()
-
-    def close(self) -> None:
-        self._file.close()
-
-
-@dataclasses.dataclass
-class TwoDisks:
-    good: Path
-    bad: Path
-    disk: BadDisk
-    node: RunningNode | None = None
-
-    @asynccontextmanager
-    async def running(self, **properties: str) -> AsyncIterator[RawClient]:
-        given = single_node_properties(
-            host="127.0.0.1",
-            port=0,
-            data_dir=f"{self.good},{self.bad}",
-            properties={"log.cleaner.backoff.ms": "20", **properties},
-        )
-        ports = dataclasses.replace(system_ports(), filesystem=self.disk)
-        self.node = RunningNode(BrokerConfig.from_properties(given), ports)
-        await self.node.start()
-        try:
-            host, port = self.node.addresses[0]
-            async with raw_client(f"{host}:{port}") as client:
-                yield client
-        finally:
-            await self.node.stop()
-
-    def partitions(self, directory: Path, topic: str = "t") -> list[int]:
-        return sorted(int(path.name.rpartition("-")[2]) for path in directory.glob(f"{topic}-*"))
-
-
 @pytest.fixture
 def disks(tmp_path: Path) -> TwoDisks:
-    return TwoDisks(good=tmp_path / "good", bad=tmp_path / "bad", disk=BadDisk(tmp_path / "bad"))
+    return two_disks(tmp_path)
 
 
 async def produce_everywhere(client: RawClient, number: int, topic: str = "t") -> dict[int, int]:

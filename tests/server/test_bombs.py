@@ -8,21 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.eventually import eventually
+from support.present import present
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, produce_request, raw_client
 
 import tidelog
 from tidelog.model.errors import ErrorCode
+from tidelog.protocol.messages.alter_replica_log_dirs_request import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from tidelog.protocol.messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tidelog.records import produce_rules, produced_records, timestamp_search, unpacking
 from tidelog.records.batch import Buffer
 from tidelog.records.compression import Compression
 from tidelog.records.record import encode_batch
 from tidelog.records.validation import PROMPT_BYTES
+from tidelog.server.replicas.registry import Replicas
 from tidelog.storage.log.appending import roll
 
 NOW = 1_700_000_000_000
@@ -123,6 +140,88 @@ async def test_batches_behind_a_bomb_on_the_same_connection_keep_their_order(cli
     answers = [(await client.receive(each)).responses[0].partition_responses[0] for each in asked]
 
     assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, number) for number in range(8)]
+
+
+class Held:
+    """Unpacking off the event loop stops until it may go on."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.go_on = threading.Event()
+        self._loop_thread = threading.get_ident()
+
+    def unpack(self, codec: int, data: Buffer, max_bytes: int) -> Iterator[Buffer]:
+        for piece in unpacking.unpack(codec, data, max_bytes):
+            if threading.get_ident() != self._loop_thread:
+                self.reached.set()
+                assert self.go_on.wait(HANG_SECONDS)
+            yield piece
+
+    @asynccontextmanager
+    async def search(self, client: RawClient, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[asyncio.Task[Any]]:
+        """One that is under way in a thread, and goes on at the end."""
+        monkeypatch.setattr(timestamp_search, "unpack", self.unpack)
+        searching = asyncio.create_task(offset_for(client, "t", NOW + 2))
+        try:
+            assert await asyncio.to_thread(self.reached.wait, HANG_SECONDS)
+            yield searching
+        finally:
+            self.go_on.set()
+
+
+async def write_misleading_bomb(client: RawClient) -> None:
+    """Its header promises a record of `NOW + 2`; behind the first one, which is deleted, there is none. The batch after
+    it has one, at offset 3."""
+    records = [(NOW + 2, b"a", b"", ()), (NOW, b"b", bytes(UNPACKED), ()), (NOW, b"c", b"", ())]
+    bomb = encode_batch(records, compression=Compression.ZSTD)
+    for batch in (bomb, encode_batch([(NOW + 2, b"d", b"", ())])):
+        assert (await client.produce_batch("t", batch)).error_code == 0
+    first = DeleteRecordsPartition(partition_index=0, offset=1)
+    await client.ask(DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[first])]))
+
+
+async def move_away(client: RawClient, replicas: Replicas) -> None:
+    replica = present(replicas.get("t", 0))
+    (other,) = (each for each in replicas.directories if each is not replicas.directory_of(replica))
+    wanted = AlterReplicaLogDir(path=other.path, topics=[AlterReplicaLogDirTopic(name="t", partitions=[0])])
+    await client.ask(AlterReplicaLogDirsRequest(dirs=[wanted]))
+
+    async def moved() -> None:
+        assert replicas.directory_of(replica) is other
+
+    await eventually(moved)
+
+
+@pytest.mark.parametrize(
+    ("fate", "code", "offset"),
+    [
+        ("deleted", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
+        ("recreated", ErrorCode.NONE, -1),
+        ("moved", ErrorCode.NONE, 3),
+    ],
+)
+async def test_log_that_goes_away_while_it_is_searched_costs_no_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fate: str, code: ErrorCode, offset: int
+) -> None:
+    """The search must not go on in files that are not there any more: that looks like a disk that fails."""
+    async with (
+        tidelog.Broker(properties={"log.dirs": f"{tmp_path}/a,{tmp_path}/b"}) as running,
+        raw_client(running.bootstrap_servers) as asking,
+        raw_client(running.bootstrap_servers) as client,
+    ):
+        replicas = running.running.node.replicas
+        await create_topic(client, "t", max_message_bytes="4000000")
+        await write_misleading_bomb(client)
+        async with Held().search(asking, monkeypatch) as searching:
+            if fate == "moved":
+                await move_away(client, replicas)
+            else:
+                await client.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=20_000))
+            if fate == "recreated":
+                await create_topic(client, "t")
+        found = await searching
+        assert (found.error_code, found.offset) == (code, offset)
+        assert [directory.failure for directory in replicas.directories] == [None, None]
 
 
 @pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from faults.test_disk import BadDisk
+from support.bad_disk import BadDisk
 from support.nodes_in_process import CLUSTER_ID, Nodes, nodes
 from support.raw_client import raw_client
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
@@ -27,6 +29,8 @@ API = Api(
     differences=("The topics of the coordinators have other sizes, since their records differ.",),
 )
 
+logger = logging.getLogger(__name__)
+
 _UNKNOWN = -1
 
 
@@ -45,6 +49,13 @@ class DescribeLogDirsHandler:
         )
 
     def _describe(self, directory: LogDirectory, wanted: set[tuple[str, int]] | None) -> DescribeLogDirsResult:
+        try:
+            capacity = self._filesystem.capacity(directory.path) if directory.failure is None else None
+        except OSError as error:
+            # As with Apache Kafka it costs the answer for this directory. It is not taken offline for that: there are
+            # file systems that hold files well and do not tell how large they are.
+            logger.warning("the size of the disk under %s cannot be read: %s", directory.path, error)
+            return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path)
         if directory.failure is not None:
             return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path)
         topics: dict[str, list[DescribeLogDirsPartition]] = {}
@@ -68,7 +79,7 @@ class DescribeLogDirsHandler:
             if move.target is directory and (copy := move.future) is not None:
                 behind = move.replica.log.log_end_offset - copy.log_end_offset
                 describe(move.replica, copy, behind, is_future=True)
-        total_bytes, usable_bytes = self._filesystem.capacity(directory.path) or (_UNKNOWN, _UNKNOWN)
+        total_bytes, usable_bytes = capacity or (_UNKNOWN, _UNKNOWN)
         return DescribeLogDirsResult(
             log_dir=directory.path,
             topics=[DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],

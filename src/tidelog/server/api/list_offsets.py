@@ -13,6 +13,7 @@ has reached the start of its own epoch it reports no end, which could be before 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
@@ -25,7 +26,7 @@ from tidelog.protocol.messages.list_offsets_response import (
     ListOffsetsTopicResponse,
 )
 from tidelog.records.batch import CorruptBatch
-from tidelog.records.timestamp_search import TimestampSearch
+from tidelog.records.timestamp_search import Found, TimestampSearch
 from tidelog.records.validation import PROMPT_BYTES
 from tidelog.server.declaration import DESCRIBE_TOPIC, Api
 from tidelog.server.patient_work import PatientWork
@@ -33,6 +34,7 @@ from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.routing.context import RequestContext
 from tidelog.storage.files.filesystem import StorageFailure
+from tidelog.storage.log.log import Log
 from tidelog.storage.log.results import TimestampedOffset
 from tidelog.storage.log.timestamp_lookup import Seeking, seek, seek_max
 
@@ -87,7 +89,8 @@ def handle(
                     refused.add(key)
                     partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
                 continue
-            answer = _find(replicas, request, topic.name, wanted, context.version)
+            question = _Question(replicas, request, topic.name, wanted, context.version)
+            answer = _find(question)
             if isinstance(answer, _Unfinished):
                 unfinished.append((answer, partitions, len(partitions)))
                 answer = _failed(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -104,71 +107,98 @@ def handle(
     return Later.run(finish()) if unfinished else response
 
 
-async def _finish(patient_work: PatientWork, search: _Unfinished) -> ListOffsetsPartitionResponse:
-    unpacking, wanted = search.search, search.wanted
-    while True:
-        found = await patient_work.finish(unpacking.run)
-        try:
-            unpacking = search.seeking.send(found)
-        except StopIteration as end:
-            result: TimestampedOffset | None = end.value
-            break
-    # The leadership may have ended meanwhile, and with it what is known of the log's end.
-    problem = search.replica.check_leader_epoch(wanted.current_leader_epoch)
-    if problem:
-        return _failed(wanted, problem)
-    return _answer(wanted, _visible(search.replica, search.isolation_level, result), search.version)
+async def _finish(patient_work: PatientWork, unfinished: _Unfinished) -> ListOffsetsPartitionResponse:
+    answer: ListOffsetsPartitionResponse | _Unfinished = unfinished
+    while isinstance(answer, _Unfinished):
+        found = await patient_work.finish(answer.search.run)
+        # Meanwhile the leadership may have ended, or the log was deleted or exchanged: then nothing is known of what
+        # was found, and the files of the log must not be touched.
+        answer = _go_on(answer, found) if answer.is_current else _find(answer.question)
+    return answer
 
 
-def _find(
-    replicas: Replicas, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, version: int
-) -> ListOffsetsPartitionResponse | _Unfinished:
-    if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
-        return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
-    replica = replicas.leader_in_epoch(topic, wanted.partition_index, current_leader_epoch=wanted.current_leader_epoch)
-    if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and request.replica_id == DEBUGGING:
-        # A tool that inspects one broker may ask a follower.
-        replica = replicas.readable(topic, wanted.partition_index)
-    if isinstance(replica, ErrorCode):
-        return _failed(wanted, replica)
-    level = max(request.isolation_level, 0) if request.replica_id == CONSUMER else EVERYTHING
-    try:
-        if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
-            return _seek(replica, level, wanted, version)
-        return _answer(wanted, _look_up(replica, level, wanted.timestamp), version)
-    except StorageFailure as failure:
-        replicas.storage_failed(replica, failure)
-        return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
-    except CorruptBatch as damage:
-        replicas.damage.found(replica, damage)
-        return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
+class _Question(NamedTuple):
+    """What is asked about one partition."""
+
+    replicas: Replicas
+    request: ListOffsetsRequest
+    topic: str
+    wanted: ListOffsetsPartition
+    version: int
+
+    @property
+    def isolation_level(self) -> int:
+        return max(self.request.isolation_level, 0) if self.request.replica_id == CONSUMER else EVERYTHING
+
+    def replica(self) -> Replica | ErrorCode:
+        number = self.wanted.partition_index
+        replica = self.replicas.leader_in_epoch(
+            self.topic, number, current_leader_epoch=self.wanted.current_leader_epoch
+        )
+        if replica is ErrorCode.NOT_LEADER_OR_FOLLOWER and self.request.replica_id == DEBUGGING:
+            # A tool that inspects one broker may ask a follower.
+            return self.replicas.readable(self.topic, number)
+        return replica
 
 
 class _Unfinished(NamedTuple):
-    """A search that has to unpack more than can be done at once."""
+    """A search that has to unpack more than can be done at once, and what it began with."""
 
+    question: _Question
     replica: Replica
-    wanted: ListOffsetsPartition
-    isolation_level: int
-    version: int
+    log: Log
+    leader_epoch: int
     search: TimestampSearch
     seeking: Seeking
 
+    @property
+    def is_current(self) -> bool:
+        replica = self.replica
+        return (
+            self.question.replica() is replica and replica.log is self.log and replica.leader_epoch == self.leader_epoch
+        )
 
-def _seek(
-    replica: Replica, isolation_level: int, wanted: ListOffsetsPartition, version: int
+
+def _find(question: _Question) -> ListOffsetsPartitionResponse | _Unfinished:
+    wanted, version = question.wanted, question.version
+    if wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, 1 << 15):
+        return _failed(wanted, ErrorCode.UNSUPPORTED_VERSION)
+    replica = question.replica()
+    if isinstance(replica, ErrorCode):
+        return _failed(wanted, replica)
+    if wanted.timestamp < 0 and wanted.timestamp != MAX_TIMESTAMP:
+        return _answer(wanted, _look_up(replica, question.isolation_level, wanted.timestamp), version)
+    log = replica.log
+    seeking = seek_max(log) if wanted.timestamp == MAX_TIMESTAMP else seek(log, wanted.timestamp)
+    return _pursue(question, replica, seeking, lambda: next(seeking))
+
+
+def _go_on(unfinished: _Unfinished, found: Found) -> ListOffsetsPartitionResponse | _Unfinished:
+    seeking = unfinished.seeking
+    return _pursue(unfinished.question, unfinished.replica, seeking, lambda: seeking.send(found))
+
+
+def _pursue(
+    question: _Question, replica: Replica, seeking: Seeking, step: Callable[[], TimestampSearch]
 ) -> ListOffsetsPartitionResponse | _Unfinished:
-    """By time: at once, unless a batch has to be read that unpacks to much more."""
-    seeking = seek_max(replica.log) if wanted.timestamp == MAX_TIMESTAMP else seek(replica.log, wanted.timestamp)
+    """By time: at once, unless a batch has to be read that unpacks to much more.
+
+    What is wrong with the disk or with a batch costs this partition, whenever it is found.
+    """
+    wanted = question.wanted
     try:
-        search = next(seeking)
-        while True:
-            found = search.run(PROMPT_BYTES)
-            if found is None:
-                return _Unfinished(replica, wanted, isolation_level, version, search, seeking)
+        search = step()
+        while (found := search.run(PROMPT_BYTES)) is not None:
             search = seeking.send(found)
+        return _Unfinished(question, replica, replica.log, replica.leader_epoch, search, seeking)
     except StopIteration as end:
-        return _answer(wanted, _visible(replica, isolation_level, end.value), version)
+        return _answer(wanted, _visible(replica, question.isolation_level, end.value), question.version)
+    except StorageFailure as failure:
+        question.replicas.storage_failed(replica, failure)
+        return _failed(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+    except CorruptBatch as damage:
+        question.replicas.damage.found(replica, damage)
+        return _failed(wanted, ErrorCode.CORRUPT_MESSAGE)
 
 
 def _answer(
