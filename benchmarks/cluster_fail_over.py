@@ -8,24 +8,21 @@ adds to Kafka here (decision 26), which is what Apache Kafka's defaults give.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import statistics
-import time
 from collections.abc import Iterator
 
 import psutil
 
 from benchmarks.broker_process import MeasuredBroker, broker, wait_for_nodes
+from benchmarks.fail_over import longest_silence
 
 NODES = 3
 ROUNDS = 3
-# A client asks for metadata again after a pause of its own, which is part of what is measured.
 LEADER_SECONDS = 2.0
 CONTROLLER_SECONDS = 3.0
 SESSION_SECONDS = 9.0
 WITHOUT = ("--override", "tidelog.broker.refusal.timeout.ms=-1")
-GIVE_UP_SECONDS = 60.0
-PAUSE_SECONDS = 0.02
+TOPIC = "fail-over"
 
 Row = tuple[str, str, str]
 
@@ -50,36 +47,9 @@ def _silence(*options: str, is_controller: bool) -> float:
 
 
 def _measure(target: MeasuredBroker, *, is_controller: bool) -> float:
-    from confluent_kafka import KafkaError, Message, Producer
-
     servers = ",".join(f"127.0.0.1:{target.port + number}" for number in range(NODES))
     victim = asyncio.run(_create_topic(servers, is_controller=is_controller))
-    acknowledged: list[float] = []
-    failed: list[str] = []
-
-    def report(error: KafkaError | None, _: Message) -> None:
-        if error is not None:
-            failed.append(str(error))
-        else:
-            acknowledged.append(time.monotonic())
-
-    producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 0, "retry.backoff.ms": 50})
-
-    def send_until(count: int) -> None:
-        deadline = time.monotonic() + GIVE_UP_SECONDS
-        while len(acknowledged) < count and time.monotonic() < deadline:
-            producer.produce("fail-over", b"x", on_delivery=report)
-            producer.poll(PAUSE_SECONDS)
-
-    send_until(100)
-    killed_at = time.monotonic()
-    _kill(target, victim)
-    send_until(len(acknowledged) + 500)
-    producer.flush(GIVE_UP_SECONDS)
-    if failed:
-        raise RuntimeError(f"{len(failed)} records were not delivered: {failed[0]}")
-    times = [killed_at, *(each for each in acknowledged if each > killed_at)]
-    return max(after - before for before, after in itertools.pairwise(times))
+    return longest_silence(servers, TOPIC, lambda: _kill(target, victim))
 
 
 async def _create_topic(servers: str, *, is_controller: bool) -> int:
@@ -91,7 +61,7 @@ async def _create_topic(servers: str, *, is_controller: bool) -> int:
         assert controller is not None
         others = [number for number in range(1, NODES + 1) if number != controller]
         replicas = (controller, *others) if is_controller else (*others, controller)
-        topic = NewTopic(name="fail-over", assignment={0: replicas}, configs={"min.insync.replicas": "2"})
+        topic = NewTopic(name=TOPIC, assignment={0: replicas}, configs={"min.insync.replicas": "2"})
         Admin.raise_any(await admin.create_topics([topic]))
         return replicas[0]
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import time
 from collections.abc import Iterator
 
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.comparison import transactions
@@ -14,6 +11,7 @@ from benchmarks.comparison.contestants import NODES_IN_A_CLUSTER
 from benchmarks.comparison.figures import Figure
 from benchmarks.comparison.librdkafka import create_topic, produce
 from benchmarks.comparison.scenario import Measured, Scenario, Turn
+from benchmarks.fail_over import longest_silence
 
 RECORDS = 200_000
 RECORD = 1024
@@ -21,8 +19,6 @@ PARTITIONS = 3
 TRANSACTION_SIZES = {1: 100, 100: 100}
 # Two of three, what most clusters run with.
 CONFIGS = {"min.insync.replicas": "2"}
-GIVE_UP_SECONDS = 60.0
-PAUSE_SECONDS = 0.02
 
 _PRODUCE = Figure(name="produce, 3 nodes, replication factor 3", unit="MB/s", goal=1.5)
 _CPU = Figure(name="CPU of 3 nodes per GB in", unit="s", more_is_better=False)
@@ -50,30 +46,5 @@ def _fail_over(turn: Turn) -> Measured:
         create_topic(server, "fail-over", configs=CONFIGS)
         admin = AdminClient({"bootstrap.servers": server.bootstrap_servers, "log_level": 0})
         leader = admin.list_topics("fail-over", timeout=30).topics["fail-over"].partitions[0].leader
-        producer = Producer({"bootstrap.servers": server.bootstrap_servers, "linger.ms": 0, "log_level": 0})
-        acknowledged: list[float] = []
-        problems: list[str] = []
-
-        def report(error: object, _: object) -> None:
-            if error is None:
-                acknowledged.append(time.monotonic())
-            else:
-                problems.append(str(error))
-
-        def send_until(count: int) -> None:
-            deadline = time.monotonic() + GIVE_UP_SECONDS
-            while len(acknowledged) < count and time.monotonic() < deadline:
-                producer.produce("fail-over", b"x", on_delivery=report)
-                producer.poll(PAUSE_SECONDS)
-
-        send_until(100)
-        killed_at = time.monotonic()
-        server.kill(leader)
-        send_until(len(acknowledged) + 500)
-        producer.flush(GIVE_UP_SECONDS)
-    if problems:
-        raise RuntimeError(f"{len(problems)} records were not delivered: {problems[0]}")
-    times = [killed_at, *(each for each in acknowledged if each > killed_at)]
-    if len(times) == 1:
-        raise RuntimeError(f"nothing was acknowledged within {GIVE_UP_SECONDS:.0f} s of the kill")
-    return {_PAUSE.name: max(after - before for before, after in itertools.pairwise(times))}
+        silence = longest_silence(server.bootstrap_servers, "fail-over", lambda: server.kill(leader))
+    return {_PAUSE.name: silence}
