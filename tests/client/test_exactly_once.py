@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 from support.client_reading import read_all
 from support.cutting_proxy import running_proxy
-from support.processes import free_port
+from support.processes import HANG_SECONDS, free_port
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
@@ -125,7 +125,7 @@ async def test_the_output_equals_the_input(topics: Topics, group_protocol: str) 
     options: dict[str, Any] = {"group.protocol": group_protocol}
     async with topics.loop("one", **options) as loop:
         committed = 0
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while committed < 300:
                 committed += await loop.step()
         assert committed == 300
@@ -146,7 +146,7 @@ async def test_what_fails_is_read_again(topics: Topics) -> None:
 
     await topics.fill(300)
     async with topics.loop("one", fails_sometimes) as loop:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while not await topics.is_complete():
                 with suppress(LookupError):
                     await loop.step(timeout_ms=100)
@@ -203,13 +203,13 @@ async def test_zombie_a_member_that_was_away_too_long_cannot_commit(topics: Topi
     async with topics.loop("zombie", hangs_once, **away) as zombie, topics.loop("other", **group) as other:
         # It never reads again after this, so it is not the one that finishes the work.
         hanging = asyncio.create_task(zombie.step())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while not reached.is_set():
                 if hanging.done():
                     hanging = asyncio.create_task(zombie.step())
                 await asyncio.sleep(0.01)
         task = asyncio.create_task(other.run())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while len(other.consumer.assignment()) < PARTITIONS:
                 await asyncio.sleep(0.05)
         released.set()
@@ -222,12 +222,12 @@ async def test_zombie_a_member_that_was_away_too_long_cannot_commit(topics: Topi
 async def test_the_same_transactional_id_twice_stops_the_first(topics: Topics) -> None:
     await topics.fill(100)
     async with topics.loop("same") as first:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while not await first.step():
                 pass
         async with topics.loop("same") as second:
             with pytest.raises(FencedError):
-                await asyncio.wait_for(first.run(), 60)
+                await asyncio.wait_for(first.run(), HANG_SECONDS)
             await first.consumer.close()
             task = asyncio.create_task(second.run())
             await topics.wait()
@@ -252,7 +252,7 @@ async def test_after_a_commit_without_an_answer_the_offsets_tell(
     topics, _, proxy = cut_topics
     await topics.fill(200)
     async with topics.loop("one") as loop:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while not await loop.step():
                 pass
         transactions = loop.producer._transactions
@@ -261,7 +261,7 @@ async def test_after_a_commit_without_an_answer_the_offsets_tell(
         transactions._coordinator._config = replace(patient, max_block_ms=400)
         cuts = proxy.cut_replies if carried_out else proxy.cut_requests  # type: ignore[attr-defined]
         cuts[END] = 100_000
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while not loop._outcome_unknown:
                 await loop.step()
         cuts[END] = 0

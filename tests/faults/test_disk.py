@@ -14,6 +14,7 @@ import pytest
 from server.conftest import create_topic
 from support.bad_disk import TwoDisks, two_disks
 from support.decoding import decode_all
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient
 
 from tidelog.model.errors import ErrorCode
@@ -57,7 +58,7 @@ async def failed_directories(client: RawClient) -> list[str]:
     return [result.log_dir for result in response.results if result.error_code == ErrorCode.KAFKA_STORAGE_ERROR]
 
 
-async def wait_until(condition: Callable[[], bool], within_seconds: float = 20) -> None:
+async def wait_until(condition: Callable[[], bool], within_seconds: float = HANG_SECONDS) -> None:
     deadline = time.monotonic() + within_seconds
     while not condition():
         assert time.monotonic() < deadline, "it does not come true"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from support.apache_kafka import running_apache_kafka
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 from support.tidelog_process import running_tidelog
 
@@ -68,7 +69,7 @@ class Peer:
         await self.client.ask(CreateTopicsRequest(topics=topics, timeout_ms=5000), 7)
 
     async def find(self, group: str) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_SECONDS):
             while True:
                 reply = await self.client.ask(FindCoordinatorRequest(coordinator_keys=[group]), 4)
                 if reply.coordinators[0].error_code == 0:
@@ -356,7 +357,7 @@ async def test_new_partitions(peers: tuple[Peer, Peer]) -> None:
 
     async def until(peer: Peer, count: int, epoch: int) -> Any:
         """Brokers learn of topics when the controller tells them."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while True:
                 found = await peer.beat(group, "a", epoch)
                 if found[2] is not None and found[2] == count:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.processes import HANG_SECONDS
 
 import tidelog
 from tidelog.network.later import Later
@@ -73,7 +74,7 @@ async def test_one_that_nobody_gets_to_wait_for_runs_nevertheless() -> None:
 
 async def test_who_waits_for_it_and_is_cancelled_cancels_it() -> None:
     later = Later.run(asyncio.sleep(1_000))
-    waiting = asyncio.ensure_future(asyncio.wait_for(later, 1_000))
+    waiting = asyncio.ensure_future(asyncio.wait_for(later, HANG_SECONDS))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     waiting.cancel()

@@ -6,6 +6,7 @@ import asyncio
 from random import Random
 
 import pytest
+from support.processes import HANG_SECONDS
 
 from tidelog.network import request_memory
 from tidelog.network.request_memory import ORDINARY_BYTES, SMALL_BYTES, Claim, RequestMemory
@@ -63,7 +64,7 @@ def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until(condition: object) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while not condition():  # type: ignore[operator]
             await asyncio.sleep(0.001)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 
 import tidelog
@@ -129,7 +130,7 @@ async def test_unknown_topics_are_created_when_asked_for(client: RawClient) -> N
     # The reply does not wait for the topic that it causes; clients ask again, and count on that error to do so.
     told = (await topics_of(client, "fresh", create=True))["fresh"]
     assert (told.error_code, len(told.partitions)) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while (created := (await topics_of(client, "fresh"))["fresh"]).error_code:
             await asyncio.sleep(0.01)
     assert (len(created.partitions), created.partitions[0].leader_id) == (1, 1)

@@ -241,7 +241,7 @@ async def test_compaction_survives_bombs(codec: Compression) -> None:
         for _ in range(2):
             assert (await client.produce_batch("t", bomb(codec))).error_code == 0
         roll(log, NOW)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while (log.cleaned_up_to or 0) < 6 or log.exchange.running:
                 await asyncio.sleep(0.02)
 

@@ -14,6 +14,7 @@ from prometheus_client import generate_latest
 from server.conftest import create_topic
 from support.decoding import decode_all
 from support.present import present
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 
 import tidelog
@@ -49,7 +50,7 @@ async def quick_broker() -> AsyncIterator[tidelog.Broker]:
         yield running
 
 
-async def wait_until(condition: Callable[[], bool], within_seconds: float = 20) -> None:
+async def wait_until(condition: Callable[[], bool], within_seconds: float = HANG_SECONDS) -> None:
     deadline = time.monotonic() + within_seconds
     while not condition():
         assert time.monotonic() < deadline, "it does not come true"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from server.conftest import create_topic
 from support.nodes_in_process import nodes
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 
 from tidelog.model.errors import ErrorCode
@@ -119,7 +120,7 @@ async def find_coordinators(client: RawClient, *groups: str) -> None:
         reply = await client.ask(FindCoordinatorRequest(coordinator_keys=groups), 6)
         return all(each.error_code == 0 for each in reply.coordinators)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_SECONDS):
         while not await found():
             await asyncio.sleep(0.05)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from server.conftest import create_topic
+from support.processes import HANG_SECONDS
 from support.raw_client import raw_client
 
 import tidelog
@@ -28,7 +29,7 @@ async def test_connections_beyond_the_limit_of_an_address_are_refused() -> None:
                 assert await third.closed_by_broker()
             await first.ask(MetadataRequest())
         # The broker notices the end of a connection when it gets to it.
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_SECONDS):
             while len(broker.running.node.connections) > 0:
                 await asyncio.sleep(0.01)
         async with raw_client(address) as later:

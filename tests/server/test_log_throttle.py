@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 import pytest
+from support.processes import HANG_SECONDS
 
 from tidelog.server.observability import log_throttle
 from tidelog.server.observability.log_throttle import SHOWN, WINDOW_SECONDS, LogThrottle
@@ -67,7 +68,7 @@ async def test_the_count_comes_also_if_nothing_else_is_logged(monkeypatch: pytes
     for _ in range(20):
         log.say("the same")
     log.now = 1.0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while len(log.lines) == SHOWN:
             await asyncio.sleep(0.005)
     assert log.lines[-1] == "the same (this or similar 20 times in the last minute)"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from server.conftest import create_topic
 from support.decoding import decode_all
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 
 from tidelog.client.admin import Admin
@@ -70,7 +71,7 @@ async def where(client: RawClient) -> dict[tuple[str, bool], tuple[int, int]]:
     }
 
 
-async def until(condition: Callable[[], bool], within_seconds: float = 20) -> None:
+async def until(condition: Callable[[], bool], within_seconds: float = HANG_SECONDS) -> None:
     deadline = time.monotonic() + within_seconds
     while not condition():
         assert time.monotonic() < deadline, "it does not come true"

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from server.conftest import create_topic
+from support.processes import HANG_SECONDS
 from support.raw_client import raw_client
 
 import tidelog
@@ -40,7 +41,7 @@ async def test_half_frames_take_no_more_than_the_limit_and_others_are_served(mon
         client = await stack.enter_async_context(raw_client(broker.bootstrap_servers))
         await create_topic(client, "t", max_message_bytes=str(LIMIT))
         strangers = [await half_a_frame(broker.bootstrap_servers, LIMIT - 10, 3 * MEBIBYTE) for _ in range(20)]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while not memory.waiting:
                 await asyncio.sleep(0.01)
         for number in range(50):
@@ -52,7 +53,7 @@ async def test_half_frames_take_no_more_than_the_limit_and_others_are_served(mon
         assert memory.highest <= LIMIT + 22 * SMALL_BYTES
         for stranger in strangers:
             stranger.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while memory.used:
                 await asyncio.sleep(0.01)
         assert not memory.waiting
@@ -79,6 +80,6 @@ async def test_requests_that_are_pipelined_are_not_taken_without_end() -> None:
                 client.send(MetadataRequest(), 9)
             await other.ask(MetadataRequest())
             assert memory.highest <= LIMIT + 2 * SMALL_BYTES
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while memory.used:
                 await asyncio.sleep(0.01)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from server.conftest import create_topic
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 
 import tidelog
@@ -42,7 +43,7 @@ async def broker() -> AsyncIterator[tidelog.Broker]:
         yield running
 
 
-async def wait_until(condition: Callable[[], bool], within_seconds: float = 20) -> None:
+async def wait_until(condition: Callable[[], bool], within_seconds: float = HANG_SECONDS) -> None:
     deadline = time.monotonic() + within_seconds
     while not condition():
         assert time.monotonic() < deadline, "it does not come true"

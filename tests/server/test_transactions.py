@@ -11,6 +11,7 @@ import pytest
 from server.conftest import create_topic
 from support.decoding import decode_all
 from support.default_settings import log_config
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 from support.raw_transactions import READ_COMMITTED, READ_UNCOMMITTED, RawProducer, end_offset, fetch, now_ms, read
 
@@ -84,7 +85,7 @@ async def started(client: RawClient, protocol: int, name: str = "payments", **op
 
 
 async def until_read(client: RawClient, topic: str, expected: list[str]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while await read(client, topic) != expected:
             await asyncio.sleep(0.01)
 
@@ -661,7 +662,7 @@ async def test_scenario_17_a_broker_that_died_after_the_decision_carries_it_out_
 
 async def until_state(client: RawClient, state: str) -> None:
     asked = DescribeTransactionsRequest(transactional_ids=["payments"])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while (await client.ask(asked)).transaction_states[0].transaction_state != state:
             await asyncio.sleep(0.01)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.nodes_in_process import Nodes, nodes
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 from support.raw_transactions import READ_COMMITTED, RawProducer, read
 from support.transaction_workload import Writer, read_committed
@@ -57,7 +58,7 @@ async def until_known(running: Nodes, topic: str) -> None:
             for number in range(len(everyone[1].image.topics[topic].partitions))
         )
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         while not is_known():
             await asyncio.sleep(0.02)
 
@@ -68,7 +69,7 @@ def coordinator_of(running: Nodes, transactional_id: str) -> int:
 
 async def init(producer: RawProducer) -> None:
     """The broker may hear later than others that it coordinates now."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         while (code := await producer.init()) is ErrorCode.NOT_COORDINATOR:
             await asyncio.sleep(0.05)
     assert code is ErrorCode.NONE
@@ -154,13 +155,13 @@ async def until_complete(producer: RawProducer, protocol: int) -> None:
     if protocol == 2:
         return
     again = producer.copy()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while await again.end(commit=True) is ErrorCode.CONCURRENT_TRANSACTIONS:
             await asyncio.sleep(0.01)
 
 
 async def until_read(client: RawClient, partition: int, expected: list[str]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while (found := await read(client, "t", isolation=READ_COMMITTED, partition=partition)) != expected:
             assert len(found) <= len(expected)
             await asyncio.sleep(0.02)
@@ -181,7 +182,7 @@ async def run_with_faults(running: Nodes, writer: Writer, faults: int) -> None:
 
 
 async def wait_for_commits(writer: Writer, count: int) -> None:
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(HANG_SECONDS):
         while len(writer.committed) < count:
             await asyncio.sleep(0.05)
 

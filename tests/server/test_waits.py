@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from server.conftest import create_topic
 from support.decoding import decode_all
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, produce_request
 from support.raw_transactions import RawProducer
 from support.wire import Wire
@@ -61,7 +62,7 @@ def fetch(topic_id: bytes, offset: int = 0, partitions: int = 1, **fields: Any) 
 
 
 async def answer(wire: Wire) -> Any:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while not wire.answered:
             await asyncio.sleep(0)
     return wire.reply()
@@ -167,7 +168,7 @@ async def test_a_controller_deposed_in_the_turn_of_its_append_is_told_so(
     monkeypatch.setattr(QuorumRuntime, "_flush_and_report", deposed_before_the_commit)
     record = ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1")
     with pytest.raises(ApiError, match="controller"):
-        await asyncio.wait_for(quorum.append([record], quorum.replica.epoch), 10)
+        await asyncio.wait_for(quorum.append([record], quorum.replica.epoch), HANG_SECONDS)
 
 
 # -- nothing is left behind ------------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from support.processes import HANG_SECONDS
+
 from tidelog.client.consumer import Consumer
 from tidelog.client.consumer.fetched import ConsumerRecord
 
@@ -16,7 +18,7 @@ async def read_all(servers: str, topic: str, **options: Any) -> list[ConsumerRec
         ends = await consumer.end_offsets(*partitions)
         consumer.assign(partitions)
         records: list[ConsumerRecord] = []
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while any([await consumer.position(partition) < ends[partition] for partition in partitions]):
                 records += await consumer.poll(timeout_ms=100)
         return records
@@ -27,7 +29,7 @@ async def read_committed(servers: str, topic: str) -> list[bytes]:
 
     A commit is answered when it is decided; its markers may be written a moment later.
     """
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_SECONDS):
         while not await _is_stable(servers, topic):
             await asyncio.sleep(0.05)
     records = await read_all(servers, topic, isolation_level="read_committed")

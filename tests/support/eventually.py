@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from support.processes import HANG_SECONDS
+
 from tidelog.model.errors import ApiError, ErrorCode
 
 # A broker that has not heard of a topic yet says so.
 _NOT_HEARD_YET = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
-async def eventually(check: Callable[[], Awaitable[None]], *, within_seconds: float = 20) -> None:
+async def eventually(check: Callable[[], Awaitable[None]], *, within_seconds: float = HANG_SECONDS) -> None:
     """Repeat `check` until nothing is asserted in vain and no topic is missing; in the end the last error is raised."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within_seconds

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from support.processes import free_port
+from support.processes import HANG_SECONDS, free_port
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.ids import Uuid
@@ -117,7 +117,7 @@ class Nodes:
                 return number
         return None
 
-    async def until(self, condition: Callable[[], bool], what: str, within_seconds: float = 30.0) -> None:
+    async def until(self, condition: Callable[[], bool], what: str, within_seconds: float = HANG_SECONDS) -> None:
         try:
             async with asyncio.timeout(within_seconds):
                 while not condition():

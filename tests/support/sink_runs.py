@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import Consumer, TopicPartition
 from support.class_archives import small_spark_jvm
-from support.processes import ProcessFailed, start_process, tail, wait_until
+from support.processes import HANG_SECONDS, ProcessFailed, start_process, tail, wait_until
 
 from tidelog.client.admin import Admin
 from tidelog.client.producer.partitioner import partition_for_key
@@ -96,7 +96,9 @@ class Watcher:
     def seen(self) -> Partitions:
         return {number: list(self._seen[number]) for number in range(PARTITIONS)}
 
-    def expect(self, expected: Partitions, *, what: str, in_order: bool = True, within_seconds: float = 60) -> None:
+    def expect(
+        self, expected: Partitions, *, what: str, in_order: bool = True, within_seconds: float = HANG_SECONDS
+    ) -> None:
         """All of this, in this order, and nothing else."""
         total = sum(map(len, expected.values()))
         with suppress(TimeoutError):

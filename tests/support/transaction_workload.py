@@ -16,6 +16,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from support.present import present
+from support.processes import HANG_SECONDS
 
 STEP_SECONDS = 60
 TRANSACTION_SECONDS = 10
@@ -207,7 +208,9 @@ class Copier(Application):
             consumer.close()
 
 
-def read_committed(bootstrap_servers: str, topic: str, partitions: int, within_seconds: float = 60) -> list[list[str]]:
+def read_committed(
+    bootstrap_servers: str, topic: str, partitions: int, within_seconds: float = HANG_SECONDS
+) -> list[list[str]]:
     """All committed values of each partition, up to its end at the time of the call (I7: it is reached in time)."""
     consumer = Consumer(
         {

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from support.default_settings import rules_of_topic
 from support.malformed_batches import TOPICS, WRITTEN_MS, Case, Draft, digest, make_record
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 from support.whole_checks import check_produced
 
@@ -74,7 +75,7 @@ async def _create_topics(client: RawClient) -> None:
     assert all(each.error_code == 0 for each in response.topics), response
     # A topic that has just been created may not have its leader yet.
     valid = Draft(records=[make_record(0)], codec=Compression.NONE).batch()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         for topic in TOPICS:
             while (await _ask(client, Case(name="valid", topic=topic, data=valid))).code:
                 await asyncio.sleep(0.05)

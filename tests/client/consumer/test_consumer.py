@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from support.cutting_proxy import CuttingProxy, running_proxy
-from support.processes import free_port
+from support.processes import HANG_SECONDS, free_port
 from support.reading import at_least, divided, fill, members, poll_all, poll_until, reader, topic_with, values
 
 from tidelog import Broker
@@ -38,7 +38,7 @@ async def test_everything_is_read_once_and_in_order(admin: Admin, servers: str, 
 async def test_iteration_gives_the_same(admin: Admin, servers: str, unique: str) -> None:
     await topic_with(admin, servers, unique, 700)
     seen: list[ConsumerRecord] = []
-    async with reader(servers, unique, max_poll_records=10) as consumer, asyncio.timeout(30):
+    async with reader(servers, unique, max_poll_records=10) as consumer, asyncio.timeout(HANG_SECONDS):
         async for record in consumer:
             seen.append(record)
             assert await consumer.position(record.topic_partition) == record.offset + 1
@@ -182,7 +182,7 @@ async def test_a_group_goes_on_where_it_stopped(admin: Admin, servers: str, uniq
 
 async def test_iteration_commits_what_was_handed_out(admin: Admin, servers: str, unique: str) -> None:
     (partition,) = await topic_with(admin, servers, unique, 100)
-    async with reader(servers, unique, group_id=unique) as consumer, asyncio.timeout(30):
+    async with reader(servers, unique, group_id=unique) as consumer, asyncio.timeout(HANG_SECONDS):
         async for record in consumer:
             if record.offset == 41:
                 break
@@ -221,7 +221,7 @@ async def test_auto_commit_happens_while_reading(admin: Admin, servers: str, uni
     (partition,) = await topic_with(admin, servers, unique, 50)
     async with reader(servers, unique, group_id=unique, auto_commit_interval_ms=50) as consumer:
         await poll_until(consumer, at_least(50))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while (await consumer.committed(partition)).get(partition) != OffsetAndMetadata(offset=50, leader_epoch=0):
                 await consumer.poll(timeout_ms=20)
 
@@ -336,7 +336,7 @@ async def _read_with_cuts(proxy: CuttingProxy, servers: str) -> None:
         max_partition_fetch_bytes=2000,
         **backoff,
     ) as consumer:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while len(records) < 2000:
                 records += await consumer.poll(timeout_ms=100)
                 if len(records) % 400 == 0:

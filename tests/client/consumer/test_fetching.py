@@ -12,7 +12,7 @@ import confluent_kafka
 import pytest
 from support.nodes_in_process import Nodes
 from support.present import present
-from support.processes import free_port
+from support.processes import HANG_SECONDS, free_port
 from support.reading import at_least, fill, poll_until, reader, topic_with, values
 
 from tidelog import Broker
@@ -130,7 +130,7 @@ async def test_columns_hold_what_the_records_do(admin: Admin, servers: str, uniq
         consumer.seek_to_beginning()
         rows: list[dict[str, object]] = []
         sizes: list[int] = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_SECONDS):
             while len(rows) < 200:
                 batch = await consumer.fetch_arrow(max_rows=33, timeout_ms=1000)
                 rows += batch.to_pylist()
@@ -155,7 +155,7 @@ async def test_records_come_by_partition(admin: Admin, servers: str, unique: str
     first, second = await topic_with(admin, servers, unique, 20, partitions=2)
     async with reader(servers, unique) as consumer:
         found: Counter[TopicPartition] = Counter()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_SECONDS):
             while found[second] < 10:
                 for partition, records in (await consumer.getmany(second, timeout_ms=200)).items():
                     assert all(record.topic_partition == partition for record in records)
@@ -171,7 +171,7 @@ async def test_records_come_by_partition(admin: Admin, servers: str, unique: str
 async def test_an_iteration_may_pause_what_it_reads(admin: Admin, servers: str, unique: str) -> None:
     first, second = await topic_with(admin, servers, unique, 40, partitions=2)
     seen: list[tuple[int, int]] = []
-    async with reader(servers, unique) as consumer, asyncio.timeout(30):
+    async with reader(servers, unique) as consumer, asyncio.timeout(HANG_SECONDS):
         async for record in consumer:
             seen.append((record.partition, record.offset))
             if len(seen) == 5:

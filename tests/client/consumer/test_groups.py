@@ -12,6 +12,7 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 from support.group_members.java import JavaMember, JavaMembers
+from support.processes import HANG_SECONDS
 from support.reading import at_least, divided, fill, members, poll_all, poll_until, reader, topic_with, values
 from support.tidelog_process import TidelogBroker
 
@@ -301,7 +302,7 @@ async def test_a_group_with_java(tidelog_process: TidelogBroker, jars: Path, tmp
 
 
 async def _share_with_java(ours: Consumer, theirs: JavaMember) -> set[int]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_SECONDS):
         while True:
             await asyncio.gather(ours.poll(timeout_ms=50), asyncio.to_thread(theirs.poll))
             owned = await asyncio.to_thread(theirs.assignment)

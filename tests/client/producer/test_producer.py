@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from support.client_reading import read_all
 from support.cutting_proxy import CuttingProxy, running_proxy
-from support.processes import free_port
+from support.processes import HANG_SECONDS, free_port
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
@@ -61,7 +61,7 @@ async def test_every_compression_and_acknowledgement(
     assert [metadata.offset for metadata in stored] == expected
     if acks != "all":
         # Nobody said that the records have arrived, or that all replicas have them.
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while Admin.raise_any(await admin.list_offsets({partition: LATEST}))[partition].offset < 500:
                 await asyncio.sleep(0.05)
     assert [record.value for record in await read_all(servers, unique)] == [b"value %d" % n for n in range(500)]

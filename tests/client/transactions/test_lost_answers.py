@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from support.client_reading import read_committed
 from support.cutting_proxy import CuttingProxy, running_proxy
-from support.processes import free_port
+from support.processes import HANG_SECONDS, free_port
 
 from tidelog import Broker
 from tidelog.client.admin import Admin
@@ -159,7 +159,7 @@ async def test_a_refusal_after_a_lost_answer_leaves_the_outcome_unknown(
         await producer.flush()
         proxy.cut_replies[END] = FOR_EVER
         commit = asyncio.create_task(producer.commit_transaction())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while await read_committed(servers, "t") != [b"x"]:
                 await asyncio.sleep(0.01)
             await other.init_transactions()
@@ -179,7 +179,7 @@ async def test_a_commit_that_finds_no_coordinator_did_not_happen(cut_broker: tup
         await (await producer.send("t", "x", partition=0))
         target, proxy.target = proxy.target, ("127.0.0.1", 1)
         proxy.cut_all()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while producer._cluster.open_connection_to(1, TRANSACTIONS) is not None:
                 await asyncio.sleep(0.01)
         with impatient(producer), pytest.raises(AbortableError, match="the commit did not reach the coordinator"):

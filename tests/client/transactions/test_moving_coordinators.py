@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.client_reading import read_committed
 from support.cluster_processes import ClusterProcesses
+from support.processes import HANG_SECONDS
 
 from tidelog.client.admin import Admin
 from tidelog.client.cluster.cluster import CoordinatorKind
@@ -32,7 +33,7 @@ async def test_transactions_follow_their_coordinators(three_nodes: ClusterProces
                 await asyncio.to_thread(three_nodes.kill, coordinator)
             value = b"%d" % number
             # A partition whose leader died may not tell what it has stored: then the transaction is to be repeated.
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(HANG_SECONDS):
                 while True:
                     try:
                         async with producer.transaction():

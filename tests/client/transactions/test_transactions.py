@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from support.client_reading import read_all, read_committed
+from support.processes import HANG_SECONDS
 
 from tidelog.client.admin import Admin
 from tidelog.client.consumer import Consumer
@@ -242,7 +243,7 @@ async def test_offsets_of_a_stale_generation_are_refused_and_the_transaction_can
     producer: Producer, servers: str, topic: str, unique: str
 ) -> None:
     async with Consumer(topic, bootstrap_servers=servers, group_id=unique) as consumer:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while not consumer.assignment():
                 await consumer.poll(timeout_ms=100)
         member = consumer.group_metadata()

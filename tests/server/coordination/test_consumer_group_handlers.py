@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 
 import tidelog
@@ -51,7 +52,7 @@ async def prepare(client: RawClient) -> bytes:
 
 
 async def find(client: RawClient) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         reply = await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]), 6)
         assert reply.coordinators[0].error_code == 0
         while (await client.ask(ListGroupsRequest(), 5)).error_code:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.default_settings import group_settings
 from support.memory_coordinator_log import MemoryCoordinatorLog
+from support.processes import HANG_SECONDS
 
 from tidelog.coordinators.consumer_groups.topics import TopicTable
 from tidelog.coordinators.groups import presence
@@ -34,8 +35,9 @@ from tidelog.protocol.messages.txn_offset_commit_request import (
 )
 from tidelog.protocol.schema import Message
 from tidelog.records.batch import parse_header
+from tidelog.server.coordination import shard_runtime
 from tidelog.server.coordination.groups import GroupCoordinator
-from tidelog.server.coordination.shard_runtime import MAX_BATCH_BYTES, ShardLimits
+from tidelog.server.coordination.shard_runtime import ShardLimits
 
 GROUP = "orders"
 SETTINGS = group_settings(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=1)
@@ -61,7 +63,7 @@ def coordinator_on(log: MemoryCoordinatorLog, *, commit_timeout_ms: int = 5000, 
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -75,13 +77,13 @@ async def loaded(log: MemoryCoordinatorLog, **options: int) -> GroupCoordinator:
 
 async def ask(coordinator: GroupCoordinator, message: Any, version: int = 9) -> Any:
     outcome: Message | Awaitable[Message] = coordinator.ask(GROUP, message, Client(version=version))
-    return outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, 10)
+    return outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, HANG_SECONDS)
 
 
 async def ask_as(coordinator: GroupCoordinator, group: str, message: Any, version: int = 9) -> Any:
     """The same request for another group."""
     outcome = coordinator.ask(group, replace_fields(message, group_id=group), Client(version=version))
-    return outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, 10)
+    return outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, HANG_SECONDS)
 
 
 def replace_fields(message: Any, **changes: Any) -> Any:
@@ -355,12 +357,17 @@ async def test_a_log_that_cannot_be_read_makes_the_shard_unavailable() -> None:
     await until(lambda: coordinator.describe_group(GROUP, 5).error_code == ErrorCode.NOT_COORDINATOR)
 
 
-async def test_records_that_need_not_be_together_are_written_in_several_batches() -> None:
+async def test_records_that_need_not_be_together_are_written_in_several_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # With the real bound it takes twenty thousand records, and seconds.
+    batch_bytes = 8 * 1024
+    monkeypatch.setattr(shard_runtime, "MAX_BATCH_BYTES", batch_bytes)
     log = MemoryCoordinatorLog()
     coordinator = await loaded(log)
     for first in range(20):
-        # Partitions 0 to 999 in each of twenty topics.
-        message = commit_of(first, partitions=1000)
+        # Partitions 0 to 49 in each of twenty topics.
+        message = commit_of(first, partitions=50)
         named = OffsetCommitRequestTopic(name=f"topic-{first}", partitions=message.topics[0].partitions)
         await ask(coordinator, OffsetCommitRequest(group_id=GROUP, topics=[named]))
     before = len(log.batches)
@@ -368,7 +375,7 @@ async def test_records_that_need_not_be_together_are_written_in_several_batches(
     assert reply.results[0].error_code == 0
     written = log.batches[before:]
     assert len(written) > 1
-    assert max(map(len, written)) < 2 * MAX_BATCH_BYTES
+    assert max(map(len, written)) < 2 * batch_bytes
     assert coordinator.list_groups([], []).groups == []
     assert (await loaded(log)).list_groups([], []).groups == []
 

@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 from server.coordination.toy_coordinator import Lease, LeaseCoordinator, LeaseShard
 from support.memory_coordinator_log import MemoryCoordinatorLog
+from support.processes import HANG_SECONDS
 from support.steps_taken import steps_taken
 
 from tidelog.model.errors import ApiError, ErrorCode
@@ -32,7 +33,7 @@ def coordinator_on(log: MemoryCoordinatorLog, *, commit_timeout_ms: int = 5000) 
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -46,7 +47,7 @@ async def loaded(log: MemoryCoordinatorLog, *, commit_timeout_ms: int = 5000) ->
 
 async def take(coordinator: LeaseCoordinator, holder: str) -> tuple[str, ErrorCode]:
     outcome = coordinator.take(NAME, holder)
-    return read(outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, 10))
+    return read(outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, HANG_SECONDS))
 
 
 def read(reply: Message) -> tuple[str, ErrorCode]:
@@ -226,7 +227,7 @@ async def test_answers_wait_until_the_records_are_committed() -> None:
     log.commit()
     for each in asked:
         assert isinstance(each, Later)
-        assert read(await asyncio.wait_for(each, 10)) == ("ann", ErrorCode.NONE)
+        assert read(await asyncio.wait_for(each, HANG_SECONDS)) == ("ann", ErrorCode.NONE)
     coordinator.close()
 
 

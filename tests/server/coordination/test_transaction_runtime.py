@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.default_settings import transaction_settings
 from support.memory_coordinator_log import MemoryCoordinatorLog
+from support.processes import HANG_SECONDS
 
 from tidelog.coordinators.transactions.listing import ListFilter
 from tidelog.coordinators.transactions.markers import MarkerWork
@@ -122,14 +123,14 @@ def setting() -> Setting:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while not condition():
             await asyncio.sleep(0.005)
 
 
 async def ask(coordinator: TransactionCoordinator, message: Message, version: int) -> Any:
     outcome: Message | Awaitable[Message] = coordinator.ask(NAME, message, version)
-    return outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, 10)
+    return outcome if isinstance(outcome, Message) else await asyncio.wait_for(outcome, HANG_SECONDS)
 
 
 def init(timeout_ms: int = 60_000) -> InitProducerIdRequest:
@@ -281,7 +282,7 @@ async def test_the_next_transaction_waits_for_the_markers_of_the_last_one(settin
     setting.leaders.release()
     for each in asked:
         assert isinstance(each, Later)
-        assert added_code(await asyncio.wait_for(each, 10)) is ErrorCode.NONE
+        assert added_code(await asyncio.wait_for(each, HANG_SECONDS)) is ErrorCode.NONE
     assert state_of(coordinator) == "Ongoing"
 
 
@@ -298,7 +299,7 @@ async def test_waiting_for_markers_has_an_end(setting: Setting, ends: str) -> No
         await asyncio.sleep(0)
         coordinator.stop_leading(0)
     expected = ErrorCode.CONCURRENT_TRANSACTIONS if ends == "its time" else ErrorCode.NOT_COORDINATOR
-    assert added_code(await asyncio.wait_for(asked, 10)) is expected
+    assert added_code(await asyncio.wait_for(asked, HANG_SECONDS)) is expected
 
 
 async def test_markers_that_take_a_while_do_not_hold_back_the_answer(setting: Setting) -> None:

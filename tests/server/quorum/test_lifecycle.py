@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+from support.processes import HANG_SECONDS
+
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.image import ClusterImage
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -45,7 +47,7 @@ def lifecycle(controller: Controller, interval_ms: int) -> BrokerLifecycle:
 
 
 async def until(count: int, controller: Controller) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         while len(controller.heartbeats) < count:
             await asyncio.sleep(0.001)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from support.processes import HANG_SECONDS
+
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage
 from tidelog.network.later import Later
@@ -51,7 +53,7 @@ def publisher(acting: Acting, failed: Callable[[BaseException], None] = unexpect
 
 
 async def until_finished(published: ImagePublisher, offset: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while published.finished_offset < offset:
             await asyncio.sleep(0)
 
@@ -90,7 +92,7 @@ async def test_after_a_failure_no_other_image_is_acted_on() -> None:
     published = publisher(Failing(), failures.append)
     for offset in range(3):
         published.offer(image(offset), ImageDelta())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while not failures:
             await asyncio.sleep(0)
     published.offer(image(3), ImageDelta())
