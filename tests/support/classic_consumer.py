@@ -60,6 +60,11 @@ class ClassicConsumer:
             self.driver.leave((self.member_id, self.instance))
         self.joined, self.owned = False, set()
 
+    def restart(self) -> None:
+        """What somebody does whose consumer was fenced."""
+        self.fenced = False
+        self._start_over()
+
     def _join(self) -> None:
         if not self.cooperative:
             # Eager consumers give up everything before they rejoin.

@@ -37,6 +37,11 @@ def owned_once(*members: Any) -> bool:
     return len(together) == len(set(together)) and set(together) == ALL
 
 
+def partitions_of(synced: Any) -> set[tuple[str, int]]:
+    assigned = read_assignment(synced.assignment).assigned_partitions
+    return {(topic.topic, number) for topic in assigned for number in topic.partitions}
+
+
 def group_type(driver: ConsumerDriver) -> str:
     (listed,) = driver.shard.list_groups()
     return listed.group_type
@@ -141,6 +146,88 @@ def test_a_static_member_changes_its_protocol_without_leaving() -> None:
     run(driver, [back, other], rounds=60)
     assert group_type(driver) == "classic"
     assert owned_once(back, other)
+
+
+def test_a_static_member_that_changes_its_protocol_in_a_rebalance_gets_partitions() -> None:
+    """It reads what its old self has read, but that one was never given anything."""
+    driver = ConsumerDriver()
+    driver.join(instance="i")
+    assert driver.state() == "PreparingRebalance"
+    new = Consumer(driver, "new", instance="i")
+    assert new.join() == 0
+    assert new.owned == ALL
+
+
+def group_before_its_last_exchange(driver: ConsumerDriver) -> tuple[ClassicConsumer, Consumer]:
+    """A classic member, and a static one that is the last of the consumer protocol."""
+    other = ClassicConsumer(driver, cooperative=True)
+    last = Consumer(driver, "last", instance="i")
+    assert last.join() == 0
+    run(driver, [other, last])
+    assert owned_once(other, last)
+    return other, last
+
+
+def test_classic_member_in_the_place_of_the_last_other_one_costs_no_rebalance() -> None:
+    """As in Apache Kafka, whose GroupMetadataManager prepares a rebalance only if somebody left or reads other topics:
+    testLastStaticConsumerProtocolMemberReplacedByClassicProtocolMember."""
+    driver = ConsumerDriver()
+    other, last = group_before_its_last_exchange(driver)
+    before, generation = set(other.owned), other.generation
+    joined = driver.answers[driver.join(instance="i", protocols={"cooperative-sticky": subscription("orders")})]
+    assert (joined.error_code, joined.generation_id, joined.leader) == (0, generation, "")
+    for _ in range(2):
+        assert (group_type(driver), driver.state()) == ("classic", "Stable")
+        synced = driver.answers[driver.sync(joined.member_id, generation, instance="i")]
+        assert partitions_of(synced) == last.owned
+        other.step()
+        assert (other.joined, other.owned, other.generation) == (True, before, generation), "it does not notice"
+        driver.fail_over()
+    # The leader that the record names rejoins because it wants another assignment: a rebalance as any other.
+    driver.join(other.member_id, protocols={"cooperative-sticky": subscription("orders")})
+    assert driver.state() == "PreparingRebalance"
+
+
+def test_classic_member_in_the_place_of_the_last_other_one_that_reads_other_topics_costs_a_rebalance() -> None:
+    driver = ConsumerDriver()
+    group_before_its_last_exchange(driver)
+    driver.join(instance="i", protocols={"cooperative-sticky": subscription("orders", "invoices")})
+    assert (group_type(driver), driver.state()) == ("classic", "PreparingRebalance")
+
+
+def test_classic_member_in_the_place_of_the_last_other_one_waits_for_what_others_still_own() -> None:
+    """Apache Kafka does not rebalance here either, and lets two members read a partition."""
+    driver = ConsumerDriver()
+    other = ClassicConsumer(driver, cooperative=True)
+    run(driver, [other])
+    assert other.owned == ALL
+    last = Consumer(driver, "last", instance="i")
+    assert last.join() == 0
+    assert last.owned == set(), "the other one has not given up anything yet"
+    back = ClassicConsumer(driver, cooperative=True, instance="i")
+    back.step()
+    assert (group_type(driver), driver.state()) == ("classic", "PreparingRebalance")
+    # Beyond the rebalance timeout: the other one comes back under another id, and its old one is waited for.
+    run(driver, [other, back], rounds=200)
+    assert owned_once(other, back)
+    assert back.owned
+
+
+def test_who_joins_the_converted_group_is_told_the_protocol_that_all_members_know() -> None:
+    driver = ConsumerDriver()
+    _, last = group_before_its_last_exchange(driver)
+    known = {"range": subscription("orders"), "cooperative-sticky": subscription("orders")}
+    joined = driver.answers[driver.join(instance="i", protocols=known)]
+    assert joined.protocol_name == "cooperative-sticky"
+    named = driver.sync(
+        joined.member_id,
+        joined.generation_id,
+        instance="i",
+        protocol_type=joined.protocol_type,
+        protocol_name=joined.protocol_name,
+    )
+    assert driver.answers[named].error_code == 0
+    assert partitions_of(driver.answers[named]) == last.owned
 
 
 @pytest.mark.parametrize("policy", [MigrationPolicy.DISABLED, MigrationPolicy.DOWNGRADE])
@@ -317,17 +404,32 @@ class Migrations(RuleBasedStateMachine):
         self.numbers = 0
 
     @precondition(lambda self: len(self.clients) < 5)
-    @rule()
-    def classic_member_comes(self) -> None:
-        self.clients.append(ClassicConsumer(self.driver, cooperative=self.cooperative))
-        self.clients[-1].step()
+    @rule(classic=st.booleans(), static=st.booleans())
+    def member_comes(self, classic: bool, static: bool) -> None:
+        self._start_client(classic=classic, instance=f"instance-{self.numbers}" if static else None)
 
-    @precondition(lambda self: len(self.clients) < 5)
-    @rule()
-    def consumer_member_comes(self) -> None:
+    @precondition(lambda self: any(self._instance(client) for client in self.clients))
+    @rule(classic=st.booleans(), data=st.data())
+    def static_member_restarts(self, classic: bool, data: st.DataObject) -> None:
+        """Perhaps with the other protocol. Of the consumer protocol it says that it will be back."""
+        static = [client for client in self.clients if self._instance(client)]
+        client = data.draw(st.sampled_from(static), label="client")
+        self.clients.remove(client)
+        if isinstance(client, Consumer) and client.epoch:
+            client.leave(-2)
+        self._start_client(classic=classic, instance=self._instance(client))
+
+    def _start_client(self, *, classic: bool, instance: str | None) -> None:
         self.numbers += 1
-        self.clients.append(Consumer(self.driver, f"new-{self.numbers}"))
+        if classic:
+            self.clients.append(ClassicConsumer(self.driver, cooperative=self.cooperative, instance=instance))
+        else:
+            options = {} if instance is None else {"instance": instance}
+            self.clients.append(Consumer(self.driver, f"new-{self.numbers}", **options))
         self._step(self.clients[-1])
+
+    def _instance(self, client: Any) -> str | None:
+        return client.instance if isinstance(client, ClassicConsumer) else client.options.get("instance")
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())
@@ -363,11 +465,16 @@ class Migrations(RuleBasedStateMachine):
 
     def _step(self, client: Any) -> None:
         if isinstance(client, ClassicConsumer):
+            # The id under which a static member comes back is in the log only when the rebalance is over. If the
+            # coordinator dies before, the next one takes it for somebody else's.
+            if client.fenced:
+                client.restart()
             client.step()
         elif client.epoch == 0 or client.beat() in (
             ErrorCode.UNKNOWN_MEMBER_ID,
             ErrorCode.GROUP_ID_NOT_FOUND,
             ErrorCode.FENCED_MEMBER_EPOCH,
+            ErrorCode.FENCED_INSTANCE_ID,
         ):
             client.join()
 

@@ -59,6 +59,7 @@ SENSELESS: list[Case] = [
 
 # What a classic consumer sends in its protocol: version 0, one topic, no user data.
 _SUBSCRIPTION = b"\0\0" + b"\0\0\0\1" + len(PLAIN).to_bytes(2, "big") + PLAIN.encode() + b"\xff" * 4
+_RANGE = {"protocol_type": "consumer", "protocol_name": "range"}
 
 
 def _protocols(metadata: bytes) -> list[dict[str, Any]]:
@@ -152,6 +153,27 @@ LIVES: list[Case] = [
         _step(beat("a", -1)),
         _step(leave(NEW, Kept("member")), ApiKey.LEAVE_GROUP, version=5),
         _step(_DESCRIBED, _DESCRIBE),
+    ),
+    script(
+        _BEAT,
+        "a classic member in the place of the last consumer",
+        _step(beat("a", 0, instance_id="i")),
+        _step(
+            join(NEW, "", group_instance_id="i", protocols=_protocols(_SUBSCRIPTION)),
+            ApiKey.JOIN_GROUP,
+            keep={"member": "member_id", "generation": "generation_id"},
+            version=9,
+        ),
+        _step(
+            of_member(NEW, Kept("generation"), Kept("member"), group_instance_id="i", **_RANGE),
+            ApiKey.SYNC_GROUP,
+            version=5,
+        ),
+        _step(of_member(NEW, Kept("generation"), Kept("member"), group_instance_id="i"), ApiKey.HEARTBEAT, version=4),
+        _step(beat("a", 2, instance_id="i")),
+        _step({"groups": [NEW]}, ApiKey.DESCRIBE_GROUPS, version=6),
+        _step(_DESCRIBED, _DESCRIBE),
+        _step(leave(NEW, Kept("member"), "i"), ApiKey.LEAVE_GROUP, version=5),
     ),
     script(
         _BEAT,

@@ -29,7 +29,7 @@ def join(group: str, member: Any = "", **fields: Any) -> dict[str, Any]:
     }
 
 
-def of_member(group: str, generation: int = 1, member: Any = "m", **fields: Any) -> dict[str, Any]:
+def of_member(group: str, generation: int | Kept = 1, member: Any = "m", **fields: Any) -> dict[str, Any]:
     return {"group_id": group, "generation_id": generation, "member_id": member, **fields}
 
 

@@ -7,6 +7,11 @@ generation becomes the group's epoch. From then on the coordinator assigns parti
 Downgrade: the last member of the consumer protocol goes and only classic ones are left. In the same decision they
 become a classic group and begin to rebalance. Its record names no leader, which says to a coordinator that reads it
 from the log that nobody has shared out partitions among all members yet.
+
+If that member was static and a classic one has taken its place, with the same subscription, then everybody has what it
+should have: the classic group is stable from the beginning, and its record names a leader. Apache Kafka does the same,
+and also while members are still on their way to what they should have. Here they rebalance then, because a partition
+would be given to its next owner before the last one has let go of it.
 """
 
 from __future__ import annotations
@@ -23,9 +28,10 @@ from tidelog.coordinators.consumer_groups.member import (
 )
 from tidelog.coordinators.consumer_groups.requests import GroupRefusal
 from tidelog.coordinators.consumer_groups.state import ConsumerGroups
+from tidelog.coordinators.consumer_groups.states import ConsumerGroupState
 from tidelog.coordinators.consumer_groups.subscriptions import subscribed_names
 from tidelog.coordinators.consumer_groups.topics import Topics, metadata_hash
-from tidelog.coordinators.decision import CoordinatorRecord, Moment, ShardDraft
+from tidelog.coordinators.decision import Answer, CoordinatorRecord, Moment, ShardDraft
 from tidelog.coordinators.groups.embedded_protocol import (
     MalformedProtocol,
     partition_ids,
@@ -39,10 +45,13 @@ from tidelog.coordinators.groups.rebalance import prepare_rebalance
 from tidelog.coordinators.groups.records import group_record, group_tombstone
 from tidelog.coordinators.groups.replies import refused_join
 from tidelog.coordinators.groups.state import GroupTable
+from tidelog.coordinators.groups.states import GroupState
 from tidelog.coordinators.savepoint import copied
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
+from tidelog.protocol.messages.join_group_response import JoinGroupResponse
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
+from tidelog.protocol.schema import replaced
 
 # ----------------------------------------------------------------------------------------------------------------
 # Upgrade.
@@ -69,8 +78,12 @@ def as_consumer_group(state: GroupTable, group: ClassicGroup) -> ConsumerGroup |
         return _refusal(
             group, "its assignor keeps data of its own, which would be lost; switch to another assignor first"
         )
-    names = frozenset[str]().union(*subscribed_names(converted.members, {}).values())
-    converted.metadata_hash = metadata_hash(names, state.consumer.topics)
+    # In the middle of a rebalance nobody has shared out partitions among all members yet. Then the group seems to know
+    # no topics, so that the first step of a member leads to an assignment, also if it brings no news: a static member
+    # that takes the place of its old self reads what that one has read.
+    if group.state is GroupState.STABLE:
+        names = frozenset[str]().union(*subscribed_names(converted.members, {}).values())
+        converted.metadata_hash = metadata_hash(names, state.consumer.topics)
     return converted
 
 
@@ -149,10 +162,11 @@ def downgrade_if_due(state: GroupTable, group_id: str, draft: ShardDraft) -> Non
         afterwards.replay(record)
     may_downgrade = state.settings.consumer.group_consumer_migration_policy.may_downgrade
     if remaining.only_classic_members and may_downgrade and len(remaining.members) <= state.settings.group_max_size:
-        _downgrade(state, remaining, draft)
+        stays_stable = remaining.epoch == group.epoch and remaining.state is ConsumerGroupState.STABLE
+        _downgrade(state, remaining, draft, stays_stable=stays_stable)
 
 
-def _downgrade(state: GroupTable, group: ConsumerGroup, draft: ShardDraft) -> None:
+def _downgrade(state: GroupTable, group: ConsumerGroup, draft: ShardDraft, *, stays_stable: bool) -> None:
     classic = ClassicGroup(group.group_id, since_ms=draft.now.wall_ms)
     for member in group.members.values():
         classic.add(_classic_member(member), CONSUMER_PROTOCOL_TYPE)
@@ -166,14 +180,28 @@ def _downgrade(state: GroupTable, group: ConsumerGroup, draft: ShardDraft) -> No
         for member in classic.members.values()
     ]
     draft.records.extend(records.group_tombstones(group))
-    value = record_value(classic, members, leader=None, since_ms=draft.now.wall_ms)
+    leader = members[0].member_id if stays_stable else None
+    value = record_value(classic, members, leader=leader, since_ms=draft.now.wall_ms)
     draft.append(group_record(group.group_id, value))
     # The record names one protocol of each member, and nothing of the rebalance; replay finds the rest here.
     state.downgraded[group.group_id] = classic
     classic.restore(value)
     for each in classic.members.values():
         state.renew_session(classic, each, draft.now)
-    prepare_rebalance(state, classic, draft)
+    _tell_protocol(classic, draft)
+    if not stays_stable:
+        prepare_rebalance(state, classic, draft)
+
+
+def _tell_protocol(classic: ClassicGroup, draft: ShardDraft) -> None:
+    """Who joins has been told its own first protocol, as in every group of the consumer protocol. What it names in
+    SyncGroup must be that of the group that it is in now."""
+    draft.answers = [
+        Answer(token, replaced(reply, protocol_name=classic.protocol_name))
+        if isinstance(reply, JoinGroupResponse) and not reply.error_code
+        else Answer(token, reply)
+        for token, reply in draft.answers
+    ]
 
 
 def _classic_member(member: ConsumerMember) -> Member:
