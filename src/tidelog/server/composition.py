@@ -244,15 +244,15 @@ def compose_broker(
     placement = ReplicaPlacement(live=basis.live, replicas=replicas)
     reconciler = Reconciler(live=basis.live, replicas=replicas, placement=placement, flusher=flusher)
     replication = _replication(basis, placement, flusher)
+    node = _node(basis, reconciler, flusher, replication)
     storage_failures = StorageFailures(
-        image=image,
         metrics=basis.metrics,
-        compare_directories=replication.directories.compare,
-        directory_failed=lifecycle.directory_failed,
+        report_failure=lifecycle.directory_failed,
+        directory_failed=node.image_follower.directory_failed,
     )
     storage_failing.listen(storage_failures.failing)
     shortage.listen(storage_failures.shortage)
-    return _node(basis, reconciler, flusher, replication)
+    return node
 
 
 def _replication(basis: _Basis, placement: ReplicaPlacement, flusher: ReplicaFlusher) -> Replication:

@@ -51,6 +51,12 @@ class ImageFollower:
         self.reconciler.reconcile(names)
         self.replication.directories.compare(names)
 
+    def directory_failed(self) -> None:
+        """Its replicas are offline. Those without records begin again elsewhere, and the controller learns of the rest
+        what it does not know."""
+        self.follow_topics(self.reconciler.beginning_again())
+        self.replication.directories.compare(self.replicas.image().topics)
+
     def follow_postponed(self) -> None:
         """Replicas that could not be opened for lack of descriptors."""
         topics = self.reconciler.take_postponed()

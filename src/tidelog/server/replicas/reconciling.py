@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from tidelog.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, PartitionImage, TopicImage
+from tidelog.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, LeaderRecovery, PartitionImage, TopicImage
 from tidelog.model.ids import TopicPartition, Uuid
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.configuration.topic_settings import TopicSettings
@@ -76,13 +76,34 @@ class Reconciler:
             if not replica.offline:
                 self._lead_or_follow(replica, partition)
 
+    def beginning_again(self) -> list[str]:
+        """The topics of replicas that are offline with their directory and are to be recreated in another one."""
+        image = self.replicas.image()
+        return [
+            replica.topic_partition.topic
+            for replica in self.replicas
+            if (partition := image.partition(*replica.topic_partition)) is not None
+            and self._begins_again(partition, replica.topic_partition)
+        ]
+
     def _begins_again(self, partition: PartitionImage, at: TopicPartition) -> bool:
-        """Whether this broker has been elected uncleanly although the directory of its replica is offline: then the
-        controller no longer names that directory, and the partition is recreated in another one."""
+        """Whether a replica whose directory is offline is recreated, empty, in another one. The metadata names no
+        directory for it then, for one of two reasons.
+
+        Either the controller has not recorded its directory yet. No record may be lost then: only a replica that
+        nothing was ever written to is recreated. Or this broker was elected uncleanly although the directory is
+        offline, which starts a recovery, in a later epoch than the last one in which the replica was used.
+        """
         broker_id = self.replicas.broker_id
+        if partition.directory_of(broker_id) != UNASSIGNED_DIRECTORY:
+            return False
+        elected = partition.leader == broker_id and partition.leader_recovery is LeaderRecovery.RECOVERING
         replica = self.replicas.get(*at)
-        gone = at in self.replicas.unusable if replica is None else replica.offline
-        return gone and partition.leader == broker_id and partition.directory_of(broker_id) == UNASSIGNED_DIRECTORY
+        if replica is None:
+            return at in self.replicas.unusable and elected
+        if not replica.offline:
+            return False
+        return replica.log.is_untouched or (elected and partition.leader_epoch > replica.leader_epoch)
 
     def _create(self, at: TopicPartition, topic_id: Uuid, settings: TopicSettings, recorded: Uuid) -> Replica | None:
         if self.replicas.unusable.get(at) == topic_id:
@@ -92,6 +113,7 @@ class Reconciler:
             self.replicas.unusable[at] = topic_id
             logger.error("%s cannot be used: its log directory is offline", at)
             return None
+        is_new = at not in directory.logs
         try:
             log = directory.open_log(at, topic_id, settings.log, self.replicas.clock.now_ms())
         except (StorageFailure, CorruptCheckpoint, DamagedLog) as problem:
@@ -100,6 +122,10 @@ class Reconciler:
                 self._postponed[at.topic] = None
                 logger.warning("%s is not opened yet: %s", at, problem)
                 return None
+            if is_new and recorded == UNASSIGNED_DIRECTORY and directory.failure is not None:
+                # Nothing is in it yet, and the metadata names no directory: the next one is tried, as in Apache Kafka.
+                logger.warning("%s is created in another log directory: %s", at, problem)
+                return self._create(at, topic_id, settings, recorded)
             self.replicas.unusable[at] = topic_id
             logger.error("%s cannot be used: %s", at, problem)
             return None

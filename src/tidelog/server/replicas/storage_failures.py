@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from tidelog.metadata.image import ClusterImage
 from tidelog.server.observability.metrics import Metrics
 from tidelog.storage.files.filesystem import DiskFull, StorageFailure
 
@@ -18,17 +17,16 @@ logger = logging.getLogger(__name__)
 class StorageFailures:
     """What is done to the replicas themselves is in `Replicas.directory_failed`."""
 
-    image: Callable[[], ClusterImage]
     metrics: Metrics
-    # Reports to the controller which replicas of these topics are in another directory than the metadata says.
-    compare_directories: Callable[[Iterable[str]], None]
+    report_failure: Callable[[], None]
+    # Called when the replicas of the directory are offline.
     directory_failed: Callable[[], None]
 
     def failing(self) -> None:
         """A directory, or a log that is being deleted, has failed; its replicas go offline next."""
         self.metrics.storage_failed()
-        self.directory_failed()
-        asyncio.get_running_loop().call_soon(lambda: self.compare_directories(self.image().topics))
+        self.report_failure()
+        asyncio.get_running_loop().call_soon(self.directory_failed)
 
     def shortage(self, failure: StorageFailure) -> None:
         """Readers are not affected. Writers get a retriable error. Repeated lines are counted."""

@@ -166,6 +166,7 @@ def _write(log: Log, data: Buffer, batches: Sequence[AppendedBatch], max_timesta
             # Also if the leader's log has a gap here: a gap between two of our segments would look like a loss.
             too_far = batches[-1].last_offset - log.log_end_offset > MAX_RELATIVE_OFFSET
             segment = _roll(log, batches[0].base_offset if too_far else log.log_end_offset, now_ms=now_ms)
+        log.was_written_to = True
         try:
             segment.append(data, batches, log.config)
         except OSError as failure:

@@ -58,6 +58,8 @@ class Log:
     high_watermark: int = field(init=False)
     # Closed, or given up before its directory was deleted: it can no longer be used.
     closed: bool = field(init=False, default=False)
+    # Whether this process has tried to append anything, with whatever success.
+    was_written_to: bool = field(init=False, default=False)
     filesystem: FileSystem = field(init=False)
     # Around file work; around what only adds to the log; around what must not stop half way.
     guard: DiskGuard = field(init=False)
@@ -109,6 +111,11 @@ class Log:
     def may_have_gaps(self) -> bool:
         """Only the cleaner leaves gaps, so where it never ran, a gap is damage."""
         return self.config.compact or self.cleaned_up_to is not None or self.exchange.gaps.end_offset > 0
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether there is nothing in it, and nothing can be found in its files later either."""
+        return self.log_end_offset == 0 and not self.was_written_to
 
     @property
     def stored_end_offset(self) -> int:
