@@ -94,3 +94,28 @@ def test_producers_are_not_mixed_up(harness: MakeHarness) -> None:
     for number in range(1, 6):
         assert one.append(b"a", b"b", base_sequence=2 * number, **PRODUCER).base_offset == 3 * number
         assert one.append(b"c", base_sequence=number, **OTHER).base_offset == 3 * number + 2
+
+
+@pytest.mark.parametrize("field", [23, 57, 53], ids=["last offset delta", "record count", "base sequence"])
+@pytest.mark.parametrize("truncated", [False, True])
+def test_nothing_is_learned_from_a_damaged_batch(harness: MakeHarness, field: int, truncated: bool) -> None:
+    """A log that was closed cleanly is not checked when it is opened."""
+    one = harness(log_config(segment_bytes=100_000))
+    one.open()
+    fill(one, 9)
+    path = one.log.segments.active.log_path
+    one.close()
+    with open(path, "r+b") as file:
+        size = len(file.read()) // 9
+        file.seek(6 * size + field)
+        damaged = file.read(1)[0] ^ 0x20
+        file.seek(6 * size + field)
+        file.write(bytes([damaged]))
+    log = one.open()
+    if truncated:
+        truncate_to(log, 16, now_ms=one.now)
+    repeat(one, 4)
+    log.producer_states.check_invariants()
+    entry = log.producer_states.get(7)
+    assert entry is not None
+    assert all(batch.last_sequence < 18 and batch.offset_delta == 1 for batch in entry.batches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,7 +10,7 @@ from typing import Protocol
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
 from tidelog.partition.transactions import AbortedTransaction
-from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch
+from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch, compute_crc
 from tidelog.storage.indexes.offset_index import OFFSET_ENTRY
 from tidelog.storage.indexes.time_index import TIME_ENTRY
 from tidelog.storage.log.config import LogConfig
@@ -142,7 +143,7 @@ def rewind_producers(
     now_ms: int,
 ) -> None:
     """Restore `producers` to what they were when the log ended at `end_offset`: the newest snapshot, and from there on
-    the batches, which were checked before."""
+    the batches. What follows a damaged batch in its segment is left out."""
     snapshot = snapshots.newest(end_offset, above=log_start_offset)
     offset, entries = snapshot if snapshot is not None else (log_start_offset, [])
     producers.reload(entries, min(offset, end_offset), now_ms=now_ms)
@@ -153,12 +154,13 @@ def rewind_producers(
             if found is None:
                 continue
             start = found.position
-        for position, header in segment.headers(start):
-            if header.base_offset >= end_offset:
-                break
-            if header.has_producer_id:
-                producers.replay(header, segment.read(position, header.size) if header.is_control else b"")
-            producers.end_offset = header.next_offset
+        with contextlib.suppress(CorruptBatch):
+            for position, header in _good_headers(segment, start):
+                if header.base_offset >= end_offset:
+                    break
+                if header.has_producer_id:
+                    producers.replay(header, segment.read(position, header.size) if header.is_control else b"")
+                producers.end_offset = header.next_offset
     producers.end_offset = end_offset
 
 
@@ -179,7 +181,19 @@ def headers_before(segments: Sequence[Segment], offset: int, *, max_bytes: int) 
         if left <= 0:
             break
     for segment, start in reversed(searched):
-        for _, header in segment.headers(start):
+        for _, header in _good_headers(segment, start):
             if header.base_offset >= offset:
                 return
             yield header
+
+
+def _good_headers(segment: Segment, start: int) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of the batches from `start` on. Raises CorruptBatch at the first that is damaged.
+
+    A log that was closed cleanly is not checked when it is loaded, so a header may lie until its batch was checked.
+    """
+    for position, header in segment.headers(start):
+        end = position + header.size
+        if not segment.is_checked(position, end) and compute_crc(segment.read(position, header.size)) != header.crc:
+            raise CorruptBatch(position, "the checksum does not match")
+        yield position, header
