@@ -215,8 +215,9 @@ class World:
             return
         node.stop()
         await gone.wait()
-        if node.process is not None:
-            # Another fault has waited for the same end, and started it again.
+        if node.process is not None or node.host in self._flipped:
+            # Another fault has waited for the same end, has changed a byte or started the broker, or both. Only one
+            # byte at a time is known, and restored.
             return
         flipped = flip_byte(node.disk, fault.choice)
         if flipped is not None:
