@@ -13,6 +13,7 @@ dump_log/              how `dump-log` reads files and prints them
 nodes.py               `up --nodes N`: a cluster of processes on this machine
 cluster_report.py      `cluster`: nodes, quorum and partitions as lines
 reassignments.py       `cluster`: moving replicas
+spreading.py           `cluster --spread-over`: which replicas to move (pure)
 topics_description.py  `topics --describe`
 groups_description.py  `groups --describe`
 groups_offsets.py      `groups --reset-offsets`, `--delete-offsets`

@@ -16,7 +16,8 @@ from tidelog.cli import reassignments
 from tidelog.cli.cluster_options import ClusterOptions, raise_failures
 from tidelog.cli.cluster_report import ClusterReport, partitions_json, report_json, report_lines
 from tidelog.cli.option_groups import with_groups
-from tidelog.cli.session import run
+from tidelog.cli.session import CommandFailure, run
+from tidelog.cli.spreading import spread
 from tidelog.cli.topic_selection import partitions_of
 from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ElectionType, QuorumInfo, TopicDescription
@@ -50,6 +51,12 @@ def cluster(
             help='{"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}',
         ),
     ] = None,
+    spread_over: Annotated[
+        str | None,
+        typer.Option(
+            "--spread-over", metavar="1,2,3", help="Move partitions so that they are spread over these nodes."
+        ),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="With a reassignment: show progress until it is complete.")] = (
         False
     ),
@@ -79,12 +86,14 @@ def cluster(
       tidelog cluster --elect-leaders preferred --all
       tidelog cluster --elect-leaders unclean --topic orders --partition 0
       tidelog cluster --reassign orders:0=1,2,3 --reassign orders:1=2,3,1 --wait
+      tidelog cluster --spread-over 1,2,3,4 --wait
       tidelog cluster --list-reassignments
       tidelog cluster --cancel --topic orders
       tidelog cluster --unregister 3
     """
     moves = bool(reassign) or reassign_file is not None
     asked = [under_replicated, elect_leaders is not None, moves, list_reassignments, cancel, unregister is not None]
+    asked.append(spread_over is not None)
     if asked.count(True) > 1:
         raise typer.BadParameter("these options are separate actions: use one at a time")
     if partition is not None and topic is None:
@@ -98,6 +107,8 @@ def cluster(
         if reassign_file is not None:
             targets = {**reassignments.read_reassignment_file(reassign_file), **targets}
         run(_reassign(where, targets, timeout if wait else None))
+    elif spread_over is not None:
+        run(_spread(where, _node_numbers(spread_over), timeout if wait else None))
     elif list_reassignments:
         run(_list_reassignments(where, topic, partition))
     elif cancel:
@@ -179,6 +190,37 @@ async def _elect(where: ClusterOptions, election: ElectionType, topic: str | Non
     }
     where.show(document, lines or ["No partition needs an election."])
     raise_failures(failed)
+
+
+def _node_numbers(text: str) -> list[int]:
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in numbers):
+        raise typer.BadParameter(f"{text!r} is not of the form 1,2,3", param_hint="--spread-over")
+    return [int(part) for part in numbers]
+
+
+async def _spread(where: ClusterOptions, nodes: list[int], timeout_seconds: float | None) -> None:
+    async with where.admin() as admin:
+        report = await _report(admin)
+        dead = sorted(set(nodes) - {node.node_id for node in report.cluster.nodes if not node.fenced})
+        if dead:
+            raise CommandFailure(f"not running: {_shown_nodes(dead)}; partitions can only be moved to nodes that run")
+        current = {
+            TopicPartition(topic.name, one.partition): one.replicas
+            for topic in report.topics
+            for one in topic.partitions
+        }
+        targets = spread(current, nodes)
+        if not targets:
+            where.show({"started": []}, [f"All partitions are spread over {_shown_nodes(nodes)} already."])
+            return
+        await reassignments.begin(admin, targets, where)
+        if timeout_seconds is not None:
+            await reassignments.follow(admin, list(targets), timeout_seconds, where)
+
+
+def _shown_nodes(nodes: Iterable[int]) -> str:
+    return "nodes " + ",".join(map(str, nodes))
 
 
 async def _reassign(where: ClusterOptions, targets: reassignments.Targets, timeout_seconds: float | None) -> None:
