@@ -1,12 +1,14 @@
 """An HTTP listener for scrapes and probes: GET /metrics in Prometheus' text format, and other small pages by path.
 
 Small on purpose: a scrape is one request without a body on a connection of its own. The listener has the network
-port, like everything else that opens a socket. Brokers and pipelines use it.
+port, like everything else that opens a socket. Brokers and pipelines use it, and `tidelog up --cores`, whose page is
+collected from other processes first.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -14,8 +16,11 @@ from typing import cast
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from tidelog.network.later import Later
 from tidelog.network.port import Listening, Network
 from tidelog.server.observability.metrics import Metrics
+
+logger = logging.getLogger(__name__)
 
 MAX_REQUEST_BYTES = 16 * 1024
 REQUEST_TIMEOUT_SECONDS = 10.0
@@ -34,7 +39,7 @@ class Page:
     status: str = OK
 
 
-Pages = Mapping[str, Callable[[], Page]]
+Pages = Mapping[str, Callable[[], Page | Later[Page]]]
 
 
 def metrics_page(registry: CollectorRegistry) -> Page:
@@ -74,7 +79,12 @@ class _Request(asyncio.Protocol):
         if page is None:
             self._reply(_plain("404 Not Found", f"the metrics are at {METRICS_PATH}\n"))
             return
-        self._reply(page(), with_content=method == b"GET")
+        found, with_content = page(), method == b"GET"
+        if isinstance(found, Later):
+            reply = found.otherwise(_failed).then(lambda done: self._reply(done, with_content=with_content))
+            found.future.add_done_callback(lambda future: None if future.cancelled() else reply.take())
+        else:
+            self._reply(found, with_content=with_content)
 
     def _reply(self, page: Page, *, with_content: bool = True) -> None:
         if self._transport is None or self._transport.is_closing():
@@ -83,6 +93,11 @@ class _Request(asyncio.Protocol):
         head = f"HTTP/1.1 {page.status}\r\nContent-Type: {page.content_type}\r\nContent-Length: {len(body)}\r\n"
         self._transport.write(head.encode() + b"Connection: close\r\n\r\n" + body)
         self._transport.close()
+
+
+def _failed(error: Exception) -> Page:
+    logger.error("a page could not be collected", exc_info=error)
+    return _plain("500 Internal Server Error", "the page could not be collected; the log says why\n")
 
 
 def _plain(status: str, text: str) -> Page:
