@@ -14,6 +14,7 @@
 | `layers.py` | which source of a broker property wins |
 | `alteration.py` | what IncrementalAlterConfigs and AlterConfigs make of stored properties |
 | `describe.py` | what DescribeConfigs shows |
+| `single_copy.py` | what a start without redundancy sets |
 | `properties.py` | the format of .properties files |
 
 The reference pages `docs/reference/configuration.md` and `client-configuration.md` are written from these tables by

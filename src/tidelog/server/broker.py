@@ -9,18 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.config.single_copy import SINGLE_COPY_PROPERTIES
 from tidelog.server.startup import RunningNode
-
-# One node cannot keep three copies of anything.
-SINGLE_NODE_PROPERTIES = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    # Nobody else will join the groups of a laptop or a test.
-    "group.initial.rebalance.delay.ms": "0",
-}
 
 
 def single_node_properties(
@@ -28,7 +18,9 @@ def single_node_properties(
 ) -> dict[str, str]:
     """What `tidelog up` and `tidelog.Broker` start with; `properties` take precedence."""
     return {
-        **SINGLE_NODE_PROPERTIES,
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        **SINGLE_COPY_PROPERTIES,
         "listeners": f"PLAINTEXT://{host}:{port}",
         "log.dirs": data_dir,
         **(properties or {}),
